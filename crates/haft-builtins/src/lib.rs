@@ -1,0 +1,1 @@
+//! The standard tools: files, search, commands, todo lists, artifacts.

@@ -1,0 +1,1 @@
+//! The Model Context Protocol: our own wire layer and the server side of both eras.

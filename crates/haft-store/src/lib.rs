@@ -1,0 +1,1 @@
+//! Run index on SQLite: which runs there are, and how each ended.
