@@ -1,1 +1,12 @@
 //! Contracts and pipeline of the tool runtime: a call is admitted, cleared, invoked, shaped, recorded.
+
+pub mod error;
+pub mod spec;
+pub mod permission;
+pub mod clock;
+pub mod call;
+pub mod artifact;
+pub mod result;
+pub mod arguments;
+pub mod policy;
+pub mod audit;

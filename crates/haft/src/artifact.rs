@@ -1,0 +1,122 @@
+//! Artifacts: big results kept aside, named by the hash of their bytes, owned by runs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::call::{Principal, RunId};
+use crate::spec::hex;
+
+pub mod memory;
+
+/// Names an artifact: `sha256-` and 64 hex digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ArtifactRef(Arc<str>);
+
+impl ArtifactRef {
+    /// The ref of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(format!("sha256-{}", hex(&Sha256::digest(bytes))).into())
+    }
+
+    /// Reads a ref; `None` when the text is no ref.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256-")?;
+        let valid = digits.len() == 64
+            && digits
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        valid.then(|| Self(text.into()))
+    }
+
+    /// The ref as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whose artifacts: the owner of a ref. Two runs of other tenants never see each other's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// For whom the run works.
+    pub principal: Principal,
+    /// The run.
+    pub run: RunId,
+}
+
+/// What is known of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArtifactInfo {
+    /// Its ref.
+    #[serde(rename = "ref")]
+    pub reference: ArtifactRef,
+    /// Its media type.
+    pub media_type: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The run that made it.
+    pub run: RunId,
+    /// When, RFC 3339 UTC.
+    pub created: String,
+}
+
+/// Why an artifact could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// This run has no such artifact (it may be another run's: that is not said).
+    #[error("no artifact {0} in this run")]
+    NotFound(String),
+    /// The owner's quota is used up.
+    #[error("artifact of {bytes} bytes is over what is left of the quota ({left} bytes)")]
+    Quota {
+        /// Its size.
+        bytes: u64,
+        /// What may still be stored.
+        left: u64,
+    },
+    /// The bytes on disk are not those that were stored.
+    #[error("artifact {0} is damaged: its bytes no longer match its hash")]
+    Damaged(String),
+    /// The store's disk or server failed.
+    #[error("artifact store: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Where artifacts are kept. Calls are short and may block on a disk; the executor calls them off its hot path.
+pub trait ArtifactStore: Send + Sync + std::fmt::Debug {
+    /// Keeps bytes for an owner; the same bytes twice are kept once.
+    fn put(
+        &self,
+        owner: &Owner,
+        media_type: &str,
+        bytes: Bytes,
+    ) -> Result<ArtifactRef, ArtifactError>;
+
+    /// What is known of an owner's artifact.
+    fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError>;
+
+    /// Bytes `range` (clipped to the artifact's end) of an owner's artifact.
+    fn read(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+        range: Range<u64>,
+    ) -> Result<Bytes, ArtifactError>;
+
+    /// Holds everything of an owner while its session lives: pinned artifacts do not expire.
+    fn pin(&self, owner: &Owner);
+
+    /// Ends what `pin` began; from now on the time to live counts.
+    fn unpin(&self, owner: &Owner);
+
+    /// All artifacts of a principal, newest first; of one run where given.
+    fn list(
+        &self,
+        principal: &Principal,
+        run: Option<&RunId>,
+    ) -> Result<Vec<ArtifactInfo>, ArtifactError>;
+}

@@ -1,0 +1,109 @@
+//! Audit: the events every call leaves, and the sinks that must hear them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::call::{CallId, Origin, Principal, RunId};
+use crate::error::ErrorKind;
+use crate::permission::Verdict;
+use crate::result::Status;
+
+/// One thing that happened in a run. Cheap to make: digests, redaction and JSON are the sink's work, off the call's path.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// The run.
+    pub run: RunId,
+    /// Nanoseconds since 1970, UTC.
+    pub at: i128,
+    /// What happened.
+    pub what: What,
+}
+
+/// The kinds of event.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// A run began.
+    RunStarted(Arc<RunStart>),
+    /// A tool is about to run: written before it does.
+    CallStarted(Arc<CallRecord>),
+    /// A call came to its end, however it ended; also a refused one that never started.
+    CallEnded(Arc<CallRecord>, CallEnd),
+    /// A run ended; the sink adds count and head hash.
+    RunClosed,
+}
+
+/// What is known when a run begins.
+#[derive(Debug, Clone)]
+pub struct RunStart {
+    /// For whom.
+    pub principal: Principal,
+    /// By which door: `call`, `serve`, `library`, …
+    pub door: String,
+    /// The workspace's root.
+    pub workspace: Option<String>,
+    /// The policy's profile.
+    pub profile: String,
+}
+
+/// What is known of a call when it has been judged.
+#[derive(Debug, Clone)]
+pub struct CallRecord {
+    /// The call.
+    pub call: CallId,
+    /// The tool's name as asked for.
+    pub tool: String,
+    /// Who asked.
+    pub origin: Origin,
+    /// For whom.
+    pub principal: Principal,
+    /// The effective arguments: after coercion, with bound values; as asked for when the call got no further.
+    pub arguments: Arc<str>,
+    /// Paths of arguments that were coerced.
+    pub coerced: Vec<String>,
+    /// The ruling, when it came to one.
+    pub verdict: Option<Verdict>,
+    /// The rule that decided, as written, or the profile.
+    pub rule: Option<String>,
+    /// Who decided an Ask.
+    pub decided_by: Option<String>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub struct CallEnd {
+    /// The honest status.
+    pub status: Status,
+    /// Why not, where it did not succeed.
+    pub error: Option<(ErrorKind, String)>,
+    /// From the first check to the end.
+    pub duration: Duration,
+    /// Refs of results kept aside.
+    pub artifacts: Vec<String>,
+    /// The one line for a person.
+    pub summary: String,
+    /// How strongly it was confined.
+    pub strength: Option<String>,
+}
+
+/// Why an event could not be recorded; the call is refused then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("record the call: {0}")]
+pub struct AuditError(pub String);
+
+/// A future that a trait object can return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Whoever must hear every event. Hooks are sinks: they watch, they never change a call.
+pub trait AuditSink: Send + Sync + fmt::Debug {
+    /// Takes an event in order. May wait when its queue is full, never drops; an error refuses the call.
+    fn record(&self, event: Event) -> Result<(), AuditError>;
+
+    /// Takes an event and answers when it is durable: used before an effect of risk `high` or more.
+    fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
+        let taken = self.record(event);
+        Box::pin(async move { taken })
+    }
+}

@@ -1,0 +1,134 @@
+//! `ToolCall`: a request to run a tool, and who makes it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// Names one call within its run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct CallId(Arc<str>);
+
+/// Names one run: a session's life, and its archive.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RunId(Arc<str>);
+
+macro_rules! id {
+    ($name:ident) => {
+        impl $name {
+            /// Keeps an id as given.
+            pub fn new(id: impl Into<Arc<str>>) -> Self {
+                Self(id.into())
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(CallId);
+id!(RunId);
+
+/// Where a call came from; the only difference between the ways in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The host program or a person at the command line.
+    Host,
+    /// A model's reply.
+    Model,
+    /// A script or a tool, through a nested call.
+    Chain,
+    /// An MCP client.
+    Mcp,
+}
+
+impl Origin {
+    /// The word in outcomes and audit lines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Model => "model",
+            Self::Chain => "chain",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+/// For whom a session runs; every audit line names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal {
+    /// The organisation; `local` on one person's machine.
+    pub tenant: Arc<str>,
+    /// The person or service.
+    pub subject: Arc<str>,
+}
+
+impl Principal {
+    /// Somebody of a tenant.
+    pub fn new(tenant: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
+        Self {
+            tenant: tenant.into(),
+            subject: subject.into(),
+        }
+    }
+
+    /// Somebody of this machine: tenant `local`.
+    pub fn local(subject: impl Into<Arc<str>>) -> Self {
+        Self::new("local", subject)
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.tenant, self.subject)
+    }
+}
+
+/// A request to run a tool. The arguments are the bytes that came in; whoever needs a value parses these.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The caller's id for it; made up by the executor when absent.
+    pub id: Option<CallId>,
+    /// The tool's name, as written.
+    pub name: String,
+    /// The arguments as JSON text; empty text stands for `{}`.
+    pub arguments: String,
+    /// Who makes it.
+    pub origin: Origin,
+}
+
+impl ToolCall {
+    /// A call by the host.
+    pub fn new(name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            name: name.into(),
+            arguments: arguments.into(),
+            origin: Origin::Host,
+        }
+    }
+
+    /// The same call from elsewhere.
+    pub fn from_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The same call under the caller's own id.
+    pub fn with_id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.id = Some(CallId::new(id));
+        self
+    }
+}

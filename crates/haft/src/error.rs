@@ -1,0 +1,147 @@
+//! `ToolError`: how a tool, or a check before it, may fail so that the caller should hear it.
+
+use std::error::Error;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What sort of failure it was; the word on the wire (`error.kind` of an outcome).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// No such tool, file, task or artifact.
+    NotFound,
+    /// The arguments are not what the tool's schema allows.
+    InvalidArguments,
+    /// The thing changed since the caller last saw it, or exists already.
+    Conflict,
+    /// A limit of the run is used up.
+    Budget,
+    /// A part that the call needs is not there now: a jail, an archive, a server.
+    Unavailable,
+    /// The tool ran and did not succeed.
+    Failed,
+    /// A rule, a guard or a person said no.
+    Denied,
+    /// The host's deadline passed.
+    Timeout,
+    /// The caller or the session ended the call.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Conflict => "conflict",
+            Self::Budget => "budget",
+            Self::Unavailable => "unavailable",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failure the caller should hear: what happened, and what to do next.
+///
+/// The `source` is for the log alone; it never reaches the model.
+#[derive(Debug)]
+pub struct ToolError {
+    kind: ErrorKind,
+    message: String,
+    advice: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ToolError {
+    /// A failure of this kind; `message` is a lower-case fragment that names the thing.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            advice: None,
+            source: None,
+        }
+    }
+
+    /// The tool ran and did not succeed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Failed, message)
+    }
+
+    /// The arguments are wrong.
+    pub fn invalid_arguments(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArguments, message)
+    }
+
+    /// No such thing.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// It changed, or exists already.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// A guard of the tool's own refuses.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Denied, message)
+    }
+
+    /// A needed part is missing now.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// Adds what the caller can do next.
+    pub fn with_advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Adds the cause, for the log.
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What sort of failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next, where there is something.
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
+    }
+}

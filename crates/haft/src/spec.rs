@@ -1,0 +1,272 @@
+//! `ToolSpec`: what a tool says of itself, and what of that is proven.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Longest tool name: the guidance of MCP 2025-11-25.
+const MAX_NAME: usize = 128;
+
+/// A tool's name: 1 to 128 of `A-Z a-z 0-9 _ . -` (the guidance of MCP 2025-11-25).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ToolName(Arc<str>);
+
+/// Why a text is no tool name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tool name {0:?} is not 1 to 128 of A-Z a-z 0-9 _ . -")]
+pub struct NameError(String);
+
+impl ToolName {
+    /// Checks and keeps a name.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
+            return Err(NameError(name.chars().take(MAX_NAME).collect()));
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How much harm a call can do; ordered, `Safe < High < Critical`.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Reads, or changes nothing that outlives the run.
+    #[default]
+    Safe,
+    /// Changes files, runs commands, or reaches the network.
+    High,
+    /// Destroys what cannot be brought back.
+    Critical,
+}
+
+impl Risk {
+    /// The word in settings and outcomes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Unproven hints for people and models, in MCP's words; never used to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// Changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// May destroy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Twice is as once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// Reaches a world outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// Whether a tool is shown, and whether it can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exposure {
+    /// Shown and callable.
+    #[default]
+    Listed,
+    /// Found by search, expanded by exact name, then callable.
+    Deferred,
+    /// Callable, never shown.
+    Unlisted,
+    /// Neither; may change while running.
+    Hidden,
+}
+
+/// A user interface that belongs to a tool (MCP Apps).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolUi {
+    /// Where the page is: `ui://…`.
+    pub resource_uri: String,
+    /// Content security policy the page asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub csp: Option<Value>,
+    /// Browser permissions the page asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Value>,
+    /// Draw a border round it.
+    #[serde(default)]
+    pub prefers_border: bool,
+}
+
+/// What to do with a result over the inline limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// Keep it whole as an artifact, answer with a preview and its ref.
+    Store,
+    /// Cut it.
+    Clip,
+    /// Fail the call; the result is kept as an artifact.
+    Fail,
+}
+
+/// Who declares the tool to the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Declaration {
+    /// By its JSON Schema, in every dialect.
+    #[default]
+    Schema,
+    /// By a declaration that the provider defines, keyed by provider id. A provider without an entry never sees the tool.
+    Provider {
+        /// Provider id to the exact declaration.
+        specs: BTreeMap<String, Value>,
+        /// Wire types of the calls this tool answers (`shell_call`, …); empty for a hosted tool.
+        call_types: Vec<String>,
+    },
+}
+
+/// What a tool says of itself. Everything but name and schemas has a safe default.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// The name callers use.
+    pub name: ToolName,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: String,
+    /// Descriptions in other languages, by language tag.
+    pub i18n: BTreeMap<String, String>,
+    /// JSON Schema (2020-12) of the arguments: an object schema.
+    pub input_schema: Arc<Value>,
+    /// JSON Schema of the structured result, checked after each call.
+    pub output_schema: Option<Arc<Value>>,
+    /// The least risk of any call; a call's permissions may raise it.
+    pub risk: Risk,
+    /// Unproven hints.
+    pub annotations: Annotations,
+    /// May run beside other calls of one batch.
+    pub concurrency_safe: bool,
+    /// Running it twice is as running it once.
+    pub idempotent: bool,
+    /// For browsing: `files`, `commands`, `web`, …
+    pub category: Option<String>,
+    /// For search.
+    pub tags: Vec<String>,
+    /// Other names for search; never callable.
+    pub aliases: Vec<String>,
+    /// A page of its own.
+    pub ui: Option<ToolUi>,
+    /// Shown and callable?
+    pub exposure: Exposure,
+    /// A deadline of its own, where the session's call limit is not right.
+    pub timeout: Option<Duration>,
+    /// What to do with a large result; the session's default where absent.
+    pub overflow: Option<Overflow>,
+    /// Inline limit in tokens; the session's where absent.
+    pub inline_tokens: Option<usize>,
+    /// Who declares it.
+    pub declaration: Declaration,
+    /// Where it comes from: `builtin`, `host`, `mcp:SERVER`.
+    pub source: String,
+}
+
+impl ToolSpec {
+    /// A safe, listed tool from this host with this input schema.
+    pub fn new(name: ToolName, description: impl Into<String>, input_schema: Value) -> Self {
+        Self {
+            name,
+            title: None,
+            description: description.into(),
+            i18n: BTreeMap::new(),
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+            risk: Risk::Safe,
+            annotations: Annotations::default(),
+            concurrency_safe: false,
+            idempotent: false,
+            category: None,
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            ui: None,
+            exposure: Exposure::Listed,
+            timeout: None,
+            overflow: None,
+            inline_tokens: None,
+            declaration: Declaration::Schema,
+            source: "host".into(),
+        }
+    }
+
+    /// Hash over what the model is told: name, description, schemas, hints. Hex SHA-256; changes when the text sent changes.
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        let parts = [
+            self.name.as_str().to_owned(),
+            self.description.clone(),
+            self.input_schema.to_string(),
+            self.output_schema
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            serde_json::to_string(&self.annotations).unwrap_or_default(),
+        ];
+        for part in parts {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hex(&hasher.finalize())
+    }
+
+    /// The description in this language: exact tag, then its primary language, then the base text.
+    pub fn description_in(&self, locale: &str) -> &str {
+        let primary = locale.split(['-', '_']).next().unwrap_or(locale);
+        self.i18n
+            .get(locale)
+            .or_else(|| self.i18n.get(primary))
+            .unwrap_or(&self.description)
+    }
+}
+
+/// Lower-case hex of bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
+    bytes
+        .iter()
+        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
+        .collect()
+}
