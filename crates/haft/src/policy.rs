@@ -1,5 +1,7 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
+mod ruling;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::permission::{Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
+
+pub use ruling::{Label, Ruling};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -30,6 +34,15 @@ impl Profile {
             Self::Trusted => "trusted",
         }
     }
+
+    /// How a ruling names the profile as what decided.
+    fn as_rule(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "profile read-only",
+            Self::Workspace => "profile workspace",
+            Self::Trusted => "profile trusted",
+        }
+    }
 }
 
 impl fmt::Display for Profile {
@@ -47,23 +60,6 @@ pub struct JudgedCall<'a> {
     pub arguments: &'a Arguments,
     /// What the call wants to do, without `Effect::Call`, which every call has.
     pub permissions: &'a [Permission],
-}
-
-/// The ruling on a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling {
-    /// The highest of all parts.
-    pub verdict: Verdict,
-    /// The risk: the highest of spec and permissions.
-    pub risk: Risk,
-    /// The rule that decided, as written; `profile NAME` or `guard NAME` otherwise.
-    pub rule: String,
-    /// Which layer it comes from: `profile`, `guard`, or the settings' layer.
-    pub layer: String,
-    /// Why, in one sentence; empty for an allow.
-    pub reason: String,
-    /// What would allow it, for a deny or an ask that nobody can answer.
-    pub advice: String,
 }
 
 /// Who rules on calls.
@@ -113,10 +109,10 @@ impl Policy {
         Ruling {
             verdict,
             risk,
-            rule: format!("profile {}", self.profile),
-            layer: "profile".into(),
-            reason: String::new(),
-            advice: String::new(),
+            rule: Label::Static(self.profile.as_rule()),
+            layer: Label::Static("profile"),
+            reason: Label::EMPTY,
+            advice: Label::EMPTY,
         }
     }
 }

@@ -1,0 +1,131 @@
+//! `Ruling`: what the policy said of a call, cheap to make and to copy.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::permission::Verdict;
+use crate::spec::Risk;
+
+/// A short text that costs nothing when it is known beforehand: static, or shared with the policy.
+#[derive(Clone)]
+pub enum Label {
+    /// Part of the program.
+    Static(&'static str),
+    /// Part of a policy, or made for this call.
+    Shared(Arc<str>),
+}
+
+impl Label {
+    /// No text.
+    pub const EMPTY: Self = Self::Static("");
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Static(text) => text,
+            Self::Shared(text) => text,
+        }
+    }
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Deref for Label {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Label {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for Label {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Label {}
+
+impl PartialEq<str> for Label {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Label {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl From<&'static str> for Label {
+    fn from(text: &'static str) -> Self {
+        Self::Static(text)
+    }
+}
+
+impl From<String> for Label {
+    fn from(text: String) -> Self {
+        Self::Shared(text.into())
+    }
+}
+
+impl From<Arc<str>> for Label {
+    fn from(text: Arc<str>) -> Self {
+        Self::Shared(text)
+    }
+}
+
+impl From<Label> for String {
+    fn from(label: Label) -> Self {
+        label.as_str().to_owned()
+    }
+}
+
+impl Serialize for Label {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The ruling on a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ruling {
+    /// The highest of all parts.
+    pub verdict: Verdict,
+    /// The risk: the highest of spec and permissions.
+    pub risk: Risk,
+    /// The rule that decided, as written; `profile NAME` or `guard NAME` otherwise.
+    pub rule: Label,
+    /// Which layer it comes from: `profile`, `guard`, or the settings' layer.
+    pub layer: Label,
+    /// Why, in one sentence; empty for an allow.
+    pub reason: Label,
+    /// What would allow it, for a deny or an ask that nobody can answer.
+    pub advice: Label,
+}
