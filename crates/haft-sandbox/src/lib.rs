@@ -1,1 +1,189 @@
 //! The only place that starts a process: jailed commands, bounded output, whole trees ended.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use haft_sandbox::{CommandSpec, Config, Guard, Mounts, Sandbox};
+//!
+//! let sandbox = Sandbox::new(Config::default());
+//! let workspace = std::env::current_dir()?;
+//! let mut mounts = Mounts::workspace(&workspace);
+//! mounts.guards.push(Guard::protect_dir(".git").at_any_depth());
+//! let spec = CommandSpec::line("cargo --version", &workspace).with_mounts(mounts);
+//! let running = sandbox.start(spec).await?;
+//! let exit = running.wait().await;
+//! assert!(exit.success(), "{}", running.stderr().text(0, 4096).text);
+//! # Ok(()) }
+//! ```
+//!
+//! A program that uses the jail calls [`enter`] first in `main`: the jail's supervisor is the program's
+//! own binary, executed again. There is no helper to install and nothing to look up on a path that
+//! somebody else could change. A host without a `main` of its own (a library inside an interpreter)
+//! names a binary that does call it in [`Config::supervisor`].
+//!
+//! The jail never weakens itself: a machine that cannot give [`Config::require`] gets a refusal that
+//! names what is missing and how to get it ([`Sandbox::probe`] has the same for a doctor command), and
+//! only [`Backend::Passthrough`], chosen by name, runs without a jail.
+
+mod command;
+mod jail;
+mod output;
+mod running;
+mod spawn;
+mod strength;
+mod tree;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::OnceCell;
+
+pub use crate::command::{CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, Stdin};
+pub use crate::jail::enter;
+pub use crate::output::{Chunk, DEFAULT_LOG_CAP, Log, TextChunk};
+pub use crate::running::{Exit, Running, Waited};
+pub use crate::strength::{Missing, Probe, Strength};
+pub use crate::words::parse_simple;
+
+/// How processes are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// Namespaces, Landlock and seccomp, set up by this crate.
+    #[default]
+    Jail,
+    /// No confinement at all; only ever by explicit choice. The tree is still ended as a whole.
+    Passthrough,
+}
+
+/// How a [`Sandbox`] is made.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The driver.
+    pub backend: Backend,
+    /// The weakest confinement that is acceptable; the jail refuses to run anything below it. Has no
+    /// meaning for [`Backend::Passthrough`].
+    pub require: Strength,
+    /// A binary that calls [`enter`] first in its `main`, for hosts that do not; none = this program.
+    pub supervisor: Option<PathBuf>,
+    /// Folders outside the system's (an interpreter, a toolchain) that every jail sees read-only. Each
+    /// one's `bin`, where it has one, is put on `PATH`.
+    pub extra_read_only: Vec<PathBuf>,
+    /// Find the folders of `python3` and `node` on this process's own `PATH` and show them read-only
+    /// too (never a home folder itself).
+    pub detect_interpreters: bool,
+}
+
+/// Why a command was not started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The machine cannot give what [`Config::require`] asks for.
+    #[error(
+        "start a jailed command: the jail's strength here is {have}, {need} is required ({why})"
+    )]
+    TooWeak {
+        /// What the machine gives.
+        have: Strength,
+        /// What was asked for.
+        need: Strength,
+        /// What is missing and how to get it, one sentence each.
+        why: String,
+    },
+    /// [`enter`] was not called and no [`Config::supervisor`] is named.
+    #[error("start a jailed command: call haft_sandbox::enter() first in main")]
+    NotEntered,
+    /// The program does not exist or cannot be executed.
+    #[error("start `{program}`: {source}")]
+    Program {
+        /// The program as given.
+        program: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The command or its mounts make no sense.
+    #[error("start a command: {0}")]
+    Spec(String),
+    /// The jail could not be set up although the probe succeeded; nothing ran.
+    #[error("set up the jail: {step}: {source}")]
+    Jail {
+        /// The step that failed.
+        step: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no tokio runtime with I/O and time enabled around the call.
+    #[error("start a command: no tokio runtime")]
+    NoRuntime,
+    /// A pipe, a descriptor or a process could not be had.
+    #[error("start a command: {step}: {source}")]
+    System {
+        /// What was tried.
+        step: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Starts commands under one configuration; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: Config,
+    probe: OnceCell<Probe>,
+    system: std::sync::OnceLock<jail::SystemList>,
+}
+
+impl Sandbox {
+    /// A sandbox of this configuration; nothing is tried yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let (probe, system) = (OnceCell::new(), std::sync::OnceLock::new());
+        Self {
+            inner: Arc::new(Inner {
+                config,
+                probe,
+                system,
+            }),
+        }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// What the machine gives, found out by running a child that does nothing in the jail; done once.
+    pub async fn probe(&self) -> &Probe {
+        self.inner
+            .probe
+            .get_or_init(|| jail::probe(&self.inner.config))
+            .await
+    }
+
+    /// Starts a command and returns when it has been executed.
+    ///
+    /// Must be called inside a tokio runtime with I/O and time enabled; the process is read and ended by
+    /// a task of that runtime, and dies with it.
+    pub async fn start(&self, spec: CommandSpec) -> Result<Running, StartError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(StartError::NoRuntime);
+        }
+        match self.inner.config.backend {
+            Backend::Passthrough => running::passthrough(spec),
+            Backend::Jail => {
+                let probe = self.probe().await;
+                probe.admit(self.inner.config.require)?;
+                let system = self
+                    .inner
+                    .system
+                    .get_or_init(|| jail::SystemList::find(&self.inner.config));
+                jail::start(&self.inner.config, probe, system, spec).await
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! A bounded log of one output stream, read by absolute byte offset.
+//!
+//! A log keeps the first quarter of its cap and the newest of the rest, so that a flood leaves both
+//! what a command said first and what it said last. An offset counts every byte that ever came, so a
+//! reader that goes on at [`Chunk::next`] sees each byte exactly once, or is told how many it missed.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+/// What a stream keeps in memory unless told otherwise: 8 MiB, some 100,000 lines.
+pub const DEFAULT_LOG_CAP: usize = 8 << 20;
+
+/// The tail is kept in pieces of this size, dropped from the front one at a time.
+const PIECE: usize = 64 << 10;
+
+/// Bytes of a log from one place on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where `bytes` starts; above the offset asked for when bytes were lost.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// How many bytes between the offset asked for and `offset` are no longer kept.
+    pub lost: u64,
+    /// Where to go on.
+    pub next: u64,
+    /// Whether nothing will ever follow `next`.
+    pub ended: bool,
+}
+
+/// Text of a log from one place on; no character is split over two of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextChunk {
+    /// Where `text` starts in bytes.
+    pub offset: u64,
+    /// The text; bytes that are no UTF-8 are U+FFFD.
+    pub text: String,
+    /// How many bytes between the offset asked for and `offset` are no longer kept.
+    pub lost: u64,
+    /// Where to go on.
+    pub next: u64,
+    /// Whether nothing will ever follow `next`.
+    pub ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct End {
+    total: u64,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<Vec<u8>>,
+    tail_len: usize,
+}
+
+/// One stream's output: bounded, readable by offset, waitable.
+#[derive(Debug)]
+pub struct Log {
+    head_cap: usize,
+    tail_cap: usize,
+    kept: Mutex<Kept>,
+    end: watch::Sender<End>,
+}
+
+impl Log {
+    /// An empty log that keeps at most `cap` bytes (at least 4 KiB).
+    pub fn new(cap: usize) -> Self {
+        let cap = cap.max(4096);
+        let head_cap = cap / 4;
+        Self {
+            head_cap,
+            tail_cap: cap - head_cap,
+            kept: Mutex::default(),
+            end: watch::Sender::new(End::default()),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many bytes came, kept or not.
+    pub fn total(&self) -> u64 {
+        self.end.borrow().total
+    }
+
+    /// Whether the stream has ended.
+    pub fn ended(&self) -> bool {
+        self.end.borrow().ended
+    }
+
+    /// How many bytes from the middle are no longer kept.
+    pub fn lost(&self) -> u64 {
+        let kept = self.kept();
+        self.total() - (kept.head.len() + kept.tail_len) as u64
+    }
+
+    /// Whether bytes from the middle are no longer kept.
+    pub fn truncated(&self) -> bool {
+        self.lost() > 0
+    }
+
+    /// Adds bytes; never waits for a reader.
+    pub(crate) fn append(&self, mut bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let added = bytes.len() as u64;
+        let mut kept = self.kept();
+        let room = self.head_cap - kept.head.len();
+        if room > 0 {
+            let (head, rest) = bytes.split_at(room.min(bytes.len()));
+            kept.head.extend_from_slice(head);
+            bytes = rest;
+        }
+        let piece_cap = PIECE.min(self.tail_cap / 4);
+        while !bytes.is_empty() {
+            let spare = kept.tail.back().map_or(0, |piece| piece_cap - piece.len());
+            if spare == 0 {
+                let full = kept.tail_len + piece_cap > self.tail_cap;
+                let mut piece = if full { kept.tail.pop_front() } else { None }.unwrap_or_default();
+                kept.tail_len -= piece.len();
+                piece.clear();
+                piece.reserve_exact(piece_cap.min(if full { piece_cap } else { bytes.len() }));
+                kept.tail.push_back(piece);
+                continue;
+            }
+            let (now, rest) = bytes.split_at(spare.min(bytes.len()));
+            if let Some(piece) = kept.tail.back_mut() {
+                piece.extend_from_slice(now);
+            }
+            kept.tail_len += now.len();
+            bytes = rest;
+        }
+        // Under the lock, so that no reader sees bytes that the total does not count.
+        self.end.send_modify(|end| end.total += added);
+    }
+
+    /// Marks the end; wakes everybody who waits.
+    pub(crate) fn finish(&self) {
+        self.end.send_modify(|end| end.ended = true);
+    }
+
+    /// At most `max` bytes from `offset` on, in one piece; empty where nothing is there yet.
+    pub fn read(&self, offset: u64, max: usize) -> Chunk {
+        let kept = self.kept();
+        let End { total, ended } = *self.end.borrow();
+        let head_end = kept.head.len() as u64;
+        let tail_start = total - kept.tail_len as u64;
+        let from = match offset {
+            offset if offset >= total => total.min(offset),
+            offset if offset >= head_end && offset < tail_start => tail_start,
+            offset => offset,
+        };
+        let mut bytes = Vec::new();
+        if from < head_end {
+            let head = &kept.head[place(from)..];
+            bytes.extend_from_slice(&head[..head.len().min(max)]);
+        }
+        if from + bytes.len() as u64 >= tail_start {
+            let mut at = tail_start;
+            for piece in &kept.tail {
+                let (here, end) = (from + bytes.len() as u64, at + piece.len() as u64);
+                if here < end && bytes.len() < max {
+                    let part = &piece[place(here.saturating_sub(at))..];
+                    bytes.extend_from_slice(&part[..part.len().min(max - bytes.len())]);
+                }
+                at = end;
+            }
+        }
+        let next = from + bytes.len() as u64;
+        Chunk {
+            offset: from,
+            bytes,
+            lost: from - offset,
+            next,
+            ended: ended && next >= total,
+        }
+    }
+
+    /// At most `max` bytes (at least 4) from `offset` on as text. A character that has only half come
+    /// is left for the next call; in the tail of a log that lost bytes, half characters are skipped.
+    pub fn text(&self, offset: u64, max: usize) -> TextChunk {
+        let Chunk {
+            mut offset,
+            mut bytes,
+            mut lost,
+            mut next,
+            ended,
+        } = self.read(offset, max.max(4));
+        if lost > 0 {
+            let half = bytes
+                .iter()
+                .take(3)
+                .take_while(|byte| **byte & 0xC0 == 0x80)
+                .count();
+            bytes.drain(..half);
+            offset += half as u64;
+            lost += half as u64;
+        }
+        // What follows a gap does not complete the character before it.
+        let before_gap = self.read(next, 1).lost > 0;
+        if !ended && !before_gap {
+            let half = half_character(&bytes);
+            bytes.truncate(bytes.len() - half);
+            next -= half as u64;
+        }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        TextChunk {
+            offset,
+            text,
+            lost,
+            next,
+            ended,
+        }
+    }
+
+    /// Waits until there is something after `seen`, or the stream has ended.
+    pub async fn changed(&self, seen: u64) {
+        let mut end = self.end.subscribe();
+        // The sender lives in `self`, so this cannot fail.
+        let _ = end.wait_for(|end| end.ended || end.total > seen).await;
+    }
+}
+
+/// An offset inside what is kept, which fits memory.
+fn place(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// How many bytes at the end are the start of a character whose rest is not there.
+fn half_character(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let byte = bytes[bytes.len() - back];
+        if byte & 0xC0 == 0x80 {
+            continue;
+        }
+        let long = match byte {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            _ => 1,
+        };
+        return if long > back { back } else { 0 };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Log, half_character};
+
+    fn all(log: &Log, step: usize) -> (Vec<u8>, u64) {
+        let (mut at, mut bytes, mut lost) = (0, Vec::new(), 0);
+        loop {
+            let chunk = log.read(at, step);
+            assert_eq!(chunk.offset, at + chunk.lost);
+            assert_eq!(chunk.next, chunk.offset + chunk.bytes.len() as u64);
+            lost += chunk.lost;
+            bytes.extend(chunk.bytes);
+            at = chunk.next;
+            if chunk.ended {
+                return (bytes, lost);
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_kept_up_to_the_cap_and_counted_beyond_it() {
+        for (cap, write, count) in [
+            (4096, 1, 4096),
+            (4096, 7, 3000),
+            (8192, 700, 1000),
+            (1 << 20, 4000, 2000),
+        ] {
+            let log = Log::new(cap);
+            let mut expect = Vec::new();
+            for round in 0..count {
+                let bytes: Vec<u8> = (0..write).map(|i| (round * 31 + i * 7) as u8).collect();
+                log.append(&bytes);
+                expect.extend(bytes);
+            }
+            log.finish();
+            for step in [1, 13, 5000, usize::MAX] {
+                if step == 1 && cap > 8192 {
+                    continue;
+                }
+                let (bytes, lost) = all(&log, step);
+                assert_eq!(bytes.len() as u64 + lost, expect.len() as u64);
+                assert_eq!(lost, log.lost());
+                assert!(bytes.len() <= cap, "{} kept of {cap}", bytes.len());
+                if expect.len() <= cap / 4 * 3 {
+                    assert_eq!(bytes, expect);
+                } else {
+                    assert!(bytes.len() >= cap / 2, "{} kept of {cap}", bytes.len());
+                    let head = cap / 4;
+                    assert_eq!(bytes[..head], expect[..head]);
+                    let tail = bytes.len() - head;
+                    assert_eq!(bytes[head..], expect[expect.len() - tail..]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_never_splits_a_character_and_replaces_what_is_none() {
+        let whole = "aé漢🦀é漢🦀z".repeat(5);
+        for cut in 1..whole.len() {
+            let log = Log::new(1 << 20);
+            log.append(&whole.as_bytes()[..cut]);
+            let first = log.text(0, usize::MAX);
+            log.append(&whole.as_bytes()[cut..]);
+            log.finish();
+            let second = log.text(first.next, usize::MAX);
+            assert_eq!(first.text.clone() + &second.text, whole, "cut at {cut}");
+            let (mut at, mut small) = (0, String::new());
+            loop {
+                let chunk = log.text(at, 5);
+                small += &chunk.text;
+                at = chunk.next;
+                if chunk.ended {
+                    break;
+                }
+            }
+            assert_eq!(small, whole);
+        }
+        let log = Log::new(4096);
+        log.append(b"a\xFFb\xE6\xBC");
+        assert_eq!(log.text(0, 100).text, "a\u{FFFD}b");
+        log.finish();
+        assert_eq!(log.text(0, 100).text, "a\u{FFFD}b\u{FFFD}");
+    }
+
+    #[test]
+    fn the_edges_of_a_gap_stay_characters() {
+        for shift in 0..4 {
+            let log = Log::new(4096);
+            log.append(&vec![b'x'; shift]);
+            for _ in 0..4000 {
+                log.append("🦀".as_bytes());
+            }
+            log.finish();
+            let (mut at, mut end) = (0, String::new());
+            loop {
+                let chunk = log.text(at, 1000);
+                at = chunk.next;
+                if chunk.lost > 0 {
+                    end.clear();
+                }
+                end += &chunk.text;
+                if chunk.ended {
+                    break;
+                }
+            }
+            assert!(
+                end.chars().all(|c| c == '🦀'),
+                "{shift}: {:?}",
+                end.chars().next()
+            );
+            assert!(end.len() > 2000);
+        }
+    }
+
+    #[test]
+    fn a_half_character_is_known_by_its_first_byte() {
+        for (bytes, expect) in [
+            (&b""[..], 0),
+            (b"a", 0),
+            (b"\xC3", 1),
+            (b"\xC3\xA9", 0),
+            (b"\xE6\xBC", 2),
+            (b"\xF0\x9F\xA6", 3),
+            (b"\xF0\x9F\xA6\x80", 0),
+            (b"\x80\x80\x80\x80", 0),
+            (b"\xFF", 0),
+        ] {
+            assert_eq!(half_character(bytes), expect, "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_waiter_wakes_for_output_and_for_the_end() {
+        let log = std::sync::Arc::new(Log::new(4096));
+        let waiter = tokio::spawn({
+            let log = log.clone();
+            async move {
+                log.changed(0).await;
+                let seen = log.total();
+                log.changed(seen).await;
+                (seen, log.ended())
+            }
+        });
+        tokio::task::yield_now().await;
+        log.append(b"abc");
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        log.finish();
+        assert_eq!(waiter.await.unwrap(), (3, true));
+    }
+}

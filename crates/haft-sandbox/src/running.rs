@@ -1,0 +1,457 @@
+//! A started command: its logs, its deadline, its end; and the task that serves it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::StartError;
+use crate::command::{CommandSpec, Stdin};
+use crate::output::Log;
+use crate::spawn::{self, Start};
+use crate::strength::Strength;
+use crate::tree::Tree;
+
+/// What a full read makes the pipe and the buffer grow to; a quarter of a large pipe is read at once.
+const BIG_PIPE: usize = 1 << 20;
+const BIG_READ: usize = 256 << 10;
+/// What most commands never fill.
+const SMALL_READ: usize = 16 << 10;
+/// How long output may still come after the tree was ended; only a process that left the tree of a
+/// passthrough command can make use of it.
+const DRAIN: Duration = Duration::from_millis(250);
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether its deadline ended it.
+    pub timed_out: bool,
+    /// Whether [`Running::kill`], or nobody holding a handle any more, ended it.
+    pub killed: bool,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+impl Exit {
+    /// Whether it ended by itself with code 0.
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+/// What ended a [`Running::wait_for`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waited {
+    /// The condition held.
+    Matched,
+    /// The command ended before the condition held.
+    Ended(Exit),
+    /// The deadline passed; the command goes on.
+    TimedOut,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Control {
+    kill: bool,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct State {
+    id: u64,
+    pid: u32,
+    started: Instant,
+    strength: Strength,
+    stdout: Log,
+    stderr: Log,
+    exit: watch::Sender<Option<Exit>>,
+    control: watch::Sender<Control>,
+}
+
+/// A handle to a started command; clone it to share it. The whole tree is ended when the last clone is
+/// dropped, so whoever wants a command to go on keeps one.
+#[derive(Debug, Clone)]
+pub struct Running {
+    held: Arc<Held>,
+}
+
+/// Ends the command when the last handle goes; the task has only the state.
+#[derive(Debug)]
+struct Held(Arc<State>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.control.send_modify(|control| control.kill = true);
+    }
+}
+
+impl Running {
+    fn state(&self) -> &State {
+        &self.held.0
+    }
+
+    /// A number of its own in this process.
+    pub fn id(&self) -> u64 {
+        self.state().id
+    }
+
+    /// The process outside the jail: the command's own for passthrough, else its supervisor's.
+    pub fn pid(&self) -> u32 {
+        self.state().pid
+    }
+
+    /// What it wrote to its standard output.
+    pub fn stdout(&self) -> &Log {
+        &self.state().stdout
+    }
+
+    /// What it wrote to its standard error.
+    pub fn stderr(&self) -> &Log {
+        &self.state().stderr
+    }
+
+    /// How it is confined.
+    pub fn strength(&self) -> Strength {
+        self.state().strength
+    }
+
+    /// How it ended, if it has.
+    pub fn exit(&self) -> Option<Exit> {
+        self.state().exit.borrow().clone()
+    }
+
+    /// Ends the whole tree; [`wait`](Self::wait) says when it is gone.
+    pub fn kill(&self) {
+        self.state()
+            .control
+            .send_modify(|control| control.kill = true);
+    }
+
+    /// Sets when the whole tree is ended, counted from now; `None` = never by time. A wait that may end
+    /// sooner without ending the command has a deadline of its own: [`wait_until`](Self::wait_until).
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.state()
+            .control
+            .send_modify(|control| control.deadline = deadline);
+    }
+
+    /// Waits until it has ended and all its output is in the logs.
+    pub async fn wait(&self) -> Exit {
+        let mut exit = self.state().exit.subscribe();
+        loop {
+            if let Some(exit) = exit.borrow_and_update().clone() {
+                return exit;
+            }
+            if exit.changed().await.is_err() {
+                // The sender is in our own state: it cannot be gone.
+                return pending().await;
+            }
+        }
+    }
+
+    /// Waits for the end, at most until `deadline`; the command goes on either way.
+    pub async fn wait_until(&self, deadline: std::time::Instant) -> Option<Exit> {
+        tokio::time::timeout_at(deadline.into(), self.wait())
+            .await
+            .ok()
+    }
+
+    /// Waits until `holds`, asked again whenever output came, says yes; at most until the command has
+    /// ended (the condition is asked a last time then) or `deadline` has passed.
+    pub async fn wait_for(
+        &self,
+        mut holds: impl FnMut(&Self) -> bool,
+        deadline: std::time::Instant,
+    ) -> Waited {
+        let wait = async {
+            loop {
+                let seen = (self.stdout().total(), self.stderr().total());
+                let exit = self.exit();
+                if holds(self) {
+                    return Waited::Matched;
+                }
+                if let Some(exit) = exit {
+                    return Waited::Ended(exit);
+                }
+                tokio::select! {
+                    () = self.stdout().changed(seen.0), if !self.stdout().ended() => {}
+                    () = self.stderr().changed(seen.1), if !self.stderr().ended() => {}
+                    _ = self.wait() => {}
+                }
+            }
+        };
+        tokio::time::timeout_at(deadline.into(), wait)
+            .await
+            .unwrap_or(Waited::TimedOut)
+    }
+}
+
+/// A process whose pipes nobody reads yet.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) tree: Tree,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) strength: Strength,
+}
+
+/// Starts a command without a jail.
+pub(crate) fn passthrough(spec: CommandSpec) -> Result<Running, StartError> {
+    let system = |step| move |source| StartError::System { step, source };
+    let argv = spec.words();
+    let name = argv
+        .first()
+        .ok_or_else(|| StartError::Spec("no program".into()))?;
+    let shown = || name.to_string_lossy().into_owned();
+    let refused = |source| StartError::Program {
+        program: shown(),
+        source,
+    };
+    let mut env = outer_env();
+    env.extend(spec.env.clone());
+    let id = NEXT_ID.load(Ordering::Relaxed);
+    let cookie = Tree::cookie(id);
+    env.insert(Tree::COOKIE.into(), cookie.clone());
+    let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let program = spawn::find(name, &path, &spec.cwd).map_err(refused)?;
+    let stdin = match &spec.stdin {
+        Stdin::Null => Stdio::null(),
+        Stdin::Bytes(bytes) => spawn::memory_file(bytes)
+            .map_err(system("keep its input"))?
+            .into(),
+    };
+    let start = Start {
+        program: &program,
+        argv: &argv,
+        env: &env,
+        cwd: &spec.cwd,
+    };
+    let mut child = start.spawn(stdin, Stdio::piped).map_err(refused)?;
+    let pipes = child.stdout.take().zip(child.stderr.take());
+    let tree = Tree::passthrough(child, cookie).map_err(system("watch it"))?;
+    let (stdout, stderr) =
+        pipes.ok_or_else(|| system("read it")(io::ErrorKind::BrokenPipe.into()))?;
+    let started = Started {
+        tree,
+        stdout: stdout.into(),
+        stderr: stderr.into(),
+        strength: Strength::None,
+    };
+    serve(started, &spec)
+}
+
+/// What a command without a jail has of this process's environment.
+fn outer_env() -> BTreeMap<OsString, OsString> {
+    [
+        "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
+    ]
+    .into_iter()
+    .filter_map(|name| Some((name.into(), std::env::var_os(name)?)))
+    .chain([("TERM".into(), "dumb".into())])
+    .collect()
+}
+
+/// Hands a started process to a task of its own.
+pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, StartError> {
+    let Started {
+        tree,
+        stdout,
+        stderr,
+        strength,
+    } = started;
+    let system = |source| StartError::System {
+        step: "read it",
+        source,
+    };
+    let stdout = Receiver::from_owned_fd(stdout).map_err(system)?;
+    let stderr = Receiver::from_owned_fd(stderr).map_err(system)?;
+    let started = Instant::now();
+    let deadline = spec
+        .timeout
+        .and_then(|timeout| started.checked_add(timeout));
+    let state = Arc::new(State {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        pid: tree.pid(),
+        started,
+        strength,
+        stdout: Log::new(spec.log_cap),
+        stderr: Log::new(spec.log_cap),
+        exit: watch::Sender::new(None),
+        control: watch::Sender::new(Control {
+            kill: false,
+            deadline,
+        }),
+    });
+    tokio::spawn(drive(tree, [stdout, stderr], Ending(state.clone())));
+    Ok(Running {
+        held: Arc::new(Held(state)),
+    })
+}
+
+/// Whatever becomes of the task, those who wait hear of an end.
+struct Ending(Arc<State>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.stdout.finish();
+        self.0.stderr.finish();
+        let took = self.0.started.elapsed();
+        self.0.exit.send_if_modified(|exit| {
+            let open = exit.is_none();
+            exit.get_or_insert(Exit {
+                code: None,
+                signal: Some(libc::SIGKILL),
+                timed_out: false,
+                killed: true,
+                took,
+            });
+            open
+        });
+    }
+}
+
+/// Reads both streams, watches the process and the clock, ends the tree, publishes the exit.
+async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
+    let state = &*ending.0;
+    let [stdout, stderr] = pipes;
+    let mut out = Reader::new(stdout, &state.stdout);
+    let mut err = Reader::new(stderr, &state.stderr);
+    let mut control = state.control.subscribe();
+    let (mut killed, mut timed_out) = (false, false);
+    loop {
+        let Control { kill, deadline } = *control.borrow_and_update();
+        if kill && !killed {
+            killed = true;
+            tree.kill();
+        }
+        tokio::select! {
+            () = out.step(), if out.open() => {}
+            () = err.step(), if err.open() => {}
+            () = tree.ended() => break,
+            _ = control.changed() => {}
+            () = at(deadline), if !killed && !timed_out => {
+                timed_out = true;
+                tree.kill();
+            }
+        }
+    }
+    let code = tree.finish();
+    let drain = Instant::now() + DRAIN;
+    out.take_ready();
+    err.take_ready();
+    if out.open() || err.open() {
+        tree.sweep();
+    }
+    while out.open() || err.open() {
+        tokio::select! {
+            () = out.step(), if out.open() => {}
+            () = err.step(), if err.open() => {}
+            () = sleep_until(drain) => break,
+        }
+    }
+    state.stdout.finish();
+    state.stderr.finish();
+    let (timed_out, killed) = (timed_out && code.0 != Some(0), killed && code.0.is_none());
+    let took = state.started.elapsed();
+    state.exit.send_replace(Some(Exit {
+        code: code.0,
+        signal: code.1,
+        timed_out,
+        killed,
+        took,
+    }));
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+/// One stream on its way into its log; pipe and buffer grow with the first full read.
+struct Reader<'a> {
+    pipe: Option<Receiver>,
+    log: &'a Log,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(pipe: Receiver, log: &'a Log) -> Self {
+        Self {
+            pipe: Some(pipe),
+            log,
+            buffer: Vec::new(),
+        }
+    }
+
+    fn open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// Reads what is there without waiting, up to what a pipe can hold: at the end of a command that
+    /// is all it wrote, and then the end of the stream.
+    fn take_ready(&mut self) {
+        for _ in 0..=BIG_PIPE / SMALL_READ {
+            if !self.take(true) {
+                return;
+            }
+        }
+    }
+
+    /// Reads once; nothing is lost when the future is dropped while it waits.
+    async fn step(&mut self) {
+        let Some(pipe) = &self.pipe else { return };
+        if pipe.readable().await.is_err() {
+            self.pipe = None;
+            return;
+        }
+        self.take(false);
+    }
+
+    /// Reads once without waiting; whether there may be more at once. The reactor may not have heard
+    /// yet of the last bytes of a process that is gone: `direct` asks the pipe itself.
+    fn take(&mut self, direct: bool) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; SMALL_READ];
+        }
+        let read = if direct {
+            rustix::io::read(pipe, &mut self.buffer).map_err(io::Error::from)
+        } else {
+            pipe.try_read(&mut self.buffer)
+        };
+        match read {
+            Ok(0) => self.pipe = None,
+            Ok(count) => {
+                self.log.append(&self.buffer[..count]);
+                if count == SMALL_READ && self.buffer.len() == SMALL_READ {
+                    self.buffer = vec![0; BIG_READ];
+                    // Refused to users who have many such pipes already; it is only speed.
+                    let _ = rustix::pipe::fcntl_setpipe_size(pipe, BIG_PIPE);
+                }
+                return true;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
+            Err(_) => self.pipe = None,
+        }
+        false
+    }
+}

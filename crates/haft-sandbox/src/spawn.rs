@@ -1,0 +1,82 @@
+//! The only place that starts a process.
+//!
+//! There is never a `pre_exec` hook, and the program is always a path: so the standard library uses
+//! `posix_spawn`, whose cost does not grow with this process's memory, and no code of ours runs between
+//! fork and exec. What a jailed command needs beyond that is done by the supervisor, after its exec.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+
+/// A command whose program has been found.
+#[derive(Debug)]
+pub(crate) struct Start<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) argv: &'a [OsString],
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    pub(crate) cwd: &'a Path,
+}
+
+impl Start<'_> {
+    /// Starts it in a process group of its own, with an environment of nothing but `env`.
+    pub(crate) fn spawn(&self, stdin: Stdio, output: fn() -> Stdio) -> io::Result<Child> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place that starts a process"
+        )]
+        let mut command = Command::new(self.program);
+        if let Some((name, rest)) = self.argv.split_first() {
+            command.arg0(name).args(rest);
+        }
+        command
+            .env_clear()
+            .envs(self.env)
+            .current_dir(self.cwd)
+            .process_group(0);
+        command
+            .stdin(stdin)
+            .stdout(output())
+            .stderr(output())
+            .spawn()
+    }
+}
+
+/// Where a program lies: itself if it has a slash (from `cwd`), else the first executable on `path`.
+pub(crate) fn find(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
+    let bytes = program.as_encoded_bytes();
+    if bytes.contains(&b'/') {
+        return Ok(cwd.join(program));
+    }
+    let mut denied = false;
+    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+        let file = folder.join(program);
+        match rustix::fs::access(&file, rustix::fs::Access::EXEC_OK) {
+            Ok(()) if file.is_file() && !bytes.is_empty() => return Ok(file),
+            Err(rustix::io::Errno::ACCESS) => denied = true,
+            _ => {}
+        }
+    }
+    let kind = if denied {
+        io::ErrorKind::PermissionDenied
+    } else {
+        io::ErrorKind::NotFound
+    };
+    Err(kind.into())
+}
+
+/// A descriptor to read `bytes` from: no pipe, so nobody has to feed it while the command runs.
+pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = std::fs::File::from(rustix::fs::memfd_create("stdin", flags)?);
+    io::Write::write_all(&mut &file, bytes)?;
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    rustix::fs::seek(&file, SeekFrom::Start(0))?;
+    Ok(file.into())
+}

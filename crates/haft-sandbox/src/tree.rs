@@ -1,0 +1,198 @@
+//! A process and everything it started: watched, ended as a whole, reaped.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// A tree of processes, by its first one.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    child: Child,
+    pidfd: AsyncFd<OwnedFd>,
+    kind: Kind,
+    reaped: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Members know each other by process group, by parents, and by a mark in their environment.
+    Passthrough { cookie: OsString },
+    /// The supervisor ends its jail when the link is shut, and says over it how the command ended.
+    Jail {
+        link: UnixStream,
+        _guards: crate::jail::Guards,
+    },
+}
+
+impl Tree {
+    /// The variable by which a process that left its group and its parent is still found.
+    pub(crate) const COOKIE: &str = "HAFT_TASK";
+
+    /// A mark that no other command has.
+    pub(crate) fn cookie(id: u64) -> OsString {
+        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), id);
+        format!("{}-{id}-{random:016x}", std::process::id()).into()
+    }
+
+    pub(crate) fn passthrough(child: Child, cookie: OsString) -> io::Result<Self> {
+        Self::new(child, Kind::Passthrough { cookie })
+    }
+
+    pub(crate) fn jail(
+        child: Child,
+        link: UnixStream,
+        guards: crate::jail::Guards,
+    ) -> io::Result<Self> {
+        Self::new(
+            child,
+            Kind::Jail {
+                link,
+                _guards: guards,
+            },
+        )
+    }
+
+    fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
+        let watch = |child: &Child| {
+            let pidfd = pidfd_open(pid(child), PidfdFlags::NONBLOCK)?;
+            Ok(AsyncFd::register_with_interest(pidfd, Interest::READABLE)?)
+        };
+        match watch(&child) {
+            Ok(pidfd) => Ok(Self {
+                child,
+                pidfd,
+                kind,
+                reaped: false,
+            }),
+            Err(error) => {
+                // Not yet reaped, so the number is still its own.
+                let _ = kill_process_group(pid(&child), Signal::KILL);
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends everything; [`ended`](Self::ended) says when.
+    pub(crate) fn kill(&mut self) {
+        if self.reaped {
+            return;
+        }
+        match &self.kind {
+            Kind::Passthrough { cookie } => {
+                let _ = kill_process_group(pid(&self.child), Signal::KILL);
+                sweep(cookie);
+            }
+            Kind::Jail { link, .. } => {
+                let _ = link.shutdown(std::net::Shutdown::Write);
+            }
+        }
+    }
+
+    /// Waits until the first process is gone; it is not reaped yet.
+    pub(crate) async fn ended(&self) {
+        // Without a reactor nothing can be awaited; the runtime is going down.
+        if self.pidfd.readable().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Ends what is left, reaps the first process, and says how the command ended.
+    pub(crate) fn finish(&mut self) -> (Option<i32>, Option<i32>) {
+        if matches!(self.kind, Kind::Passthrough { .. }) {
+            // Before it is reaped: until then the group's number can belong to nobody else.
+            let _ = kill_process_group(pid(&self.child), Signal::KILL);
+        }
+        let status = self.child.wait();
+        self.reaped = true;
+        match &mut self.kind {
+            Kind::Passthrough { .. } => {
+                let status = status.unwrap_or_default();
+                (status.code(), status.signal())
+            }
+            Kind::Jail { link, .. } => crate::jail::read_end(link),
+        }
+    }
+}
+
+impl Tree {
+    /// Ends processes that left a passthrough command's group; a jail has no such thing.
+    pub(crate) fn sweep(&self) {
+        if let Kind::Passthrough { cookie } = &self.kind {
+            sweep(cookie);
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if self.reaped {
+            return;
+        }
+        // Only when the runtime goes down under a running command: whatever happens, nobody stays.
+        self.kill();
+        let _ = kill_process_group(pid(&self.child), Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Ends every process that carries the mark, again until a look finds none (a fork can slip past one
+/// look), at most eight times.
+fn sweep(cookie: &OsString) {
+    let mut mark = Tree::COOKIE.as_bytes().to_vec();
+    mark.push(b'=');
+    mark.extend(cookie.as_encoded_bytes());
+    for _ in 0..8 {
+        if !sweep_once(&mark) {
+            return;
+        }
+    }
+}
+
+fn sweep_once(mark: &[u8]) -> bool {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    let mut found = false;
+    let mut environ = Vec::new();
+    for entry in entries.flatten() {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(process) = number.and_then(Pid::from_raw) else {
+            continue;
+        };
+        let Ok(watch) = pidfd_open(process, PidfdFlags::empty()) else {
+            continue;
+        };
+        environ.clear();
+        let file = std::fs::File::open(entry.path().join("environ"));
+        let Ok(_) = file.and_then(|file| file.take(1 << 20).read_to_end(&mut environ)) else {
+            continue;
+        };
+        if environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark)
+        {
+            let _ = rustix::process::pidfd_send_signal(&watch, Signal::KILL);
+            found = true;
+        }
+    }
+    found
+}
