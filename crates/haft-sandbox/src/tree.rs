@@ -62,7 +62,7 @@ impl Tree {
     fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
         let watch = |child: &Child| {
             let pidfd = pidfd_open(pid(child), PidfdFlags::NONBLOCK)?;
-            Ok(AsyncFd::register_with_interest(pidfd, Interest::READABLE)?)
+            AsyncFd::with_interest(pidfd, Interest::READABLE)
         };
         match watch(&child) {
             Ok(pidfd) => Ok(Self {
