@@ -6,6 +6,7 @@ pub mod permission;
 pub mod clock;
 pub mod call;
 pub mod artifact;
+pub mod workspace;
 pub mod result;
 pub mod arguments;
 pub mod policy;

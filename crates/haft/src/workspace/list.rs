@@ -1,0 +1,68 @@
+//! A folder's entries, read through its descriptor.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{Dir, OFlags};
+
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError};
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name; bytes that are no UTF-8 shown as replacement characters.
+    pub name: String,
+    /// What it is; a link is a link, wherever it leads.
+    pub kind: Kind,
+}
+
+impl Workspace {
+    /// The first `max` entries of the folder at a place, sorted by name, without what is haft's own or filtered out;
+    /// and whether there were more.
+    pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<Entry>, bool), WorkspaceError> {
+        if place.kind().is_none() {
+            return Err(self.not_found(place));
+        }
+        place.need(Kind::Directory)?;
+        let mut entries = Vec::new();
+        let mut more = false;
+        for entry in self.open_folder(place.real())? {
+            let entry = entry.map_err(|e| WorkspaceError::from_errno("list", place.real(), e))?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let path = place.real().join(name);
+            if name == "." || name == ".." || !self.shows(&path) {
+                continue;
+            }
+            if entries.len() == max {
+                more = true;
+                break;
+            }
+            let kind = match self.look(&path) {
+                Some((kind, _)) => kind,
+                None => Kind::of(entry.file_type()),
+            };
+            entries.push(Entry {
+                name: name.to_string_lossy().into_owned(),
+                kind,
+            });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((entries, more))
+    }
+
+    /// At most `max` UTF-8 names in a folder, in no order.
+    pub(super) fn names(&self, folder: &Path, max: usize) -> Result<Vec<String>, WorkspaceError> {
+        let entries = self.open_folder(folder)?;
+        let names = entries
+            .take(max)
+            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name != "." && name != "..");
+        Ok(names.collect())
+    }
+
+    fn open_folder(&self, real: &Path) -> Result<Dir, WorkspaceError> {
+        let fd = self.beneath(real, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Dir::new(fd).map_err(|e| WorkspaceError::from_errno("list", real, e))
+    }
+}

@@ -1,0 +1,466 @@
+//! `Place`: where a path really leads, found link by link from the root's descriptor.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::permission::PathClaim;
+use crate::workspace::{Workspace, WorkspaceError, is_git, shown};
+
+/// Most links followed on one path: the kernel's own limit.
+const MAX_LINKS: u32 = 40;
+/// Longest path: the kernel's `PATH_MAX` without the closing NUL.
+const MAX_PATH: usize = 4095;
+/// How alike a name must be to be offered: one letter of three may differ.
+const NEAR: f64 = 0.6;
+/// Most names compared to offer a near one.
+const MAX_NEAR: usize = 10_000;
+
+/// What lies at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+}
+
+impl Kind {
+    pub(super) fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Link,
+            FileType::Fifo => Self::Pipe,
+            FileType::Socket => Self::Socket,
+            _ => Self::Device,
+        }
+    }
+
+    /// One word, for `data`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Link => "link",
+            Self::Pipe => "pipe",
+            Self::Socket => "socket",
+            Self::Device => "device",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a regular file",
+            Self::Directory => "a folder",
+            Self::Link => "a link",
+            Self::Pipe => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+        })
+    }
+}
+
+/// Where a path leads: a path without links below the root, and what lay there when it was looked up.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Cleaned by its text alone; the real path where the text alone would leave the root.
+    written: PathBuf,
+    real: PathBuf,
+    /// How many components at the end of `real` do not exist.
+    missing: usize,
+    found: Option<(Kind, u64)>,
+}
+
+impl Place {
+    /// The real path below the root; empty for the root itself.
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The path as written and cleaned, for results and messages; `.` is the root.
+    pub fn shown(&self) -> String {
+        shown(&self.written)
+    }
+
+    /// What lies there.
+    pub fn kind(&self) -> Option<Kind> {
+        self.found.map(|(kind, _)| kind)
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(&self) -> Option<u64> {
+        self.found.map(|(_, bytes)| bytes)
+    }
+
+    /// How many parents must be made before a file can be written here.
+    pub(super) fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// The path as the policy must see it.
+    pub fn claim(&self) -> Result<PathClaim, WorkspaceError> {
+        let text = |path: &Path| match path.to_str() {
+            Some("") => Ok(".".to_owned()),
+            Some(text) => Ok(text.to_owned()),
+            // A lossy text could pass a rule that the bytes would not.
+            None => Err(WorkspaceError::Malformed(
+                shown(path),
+                "a link leads to a name that is not UTF-8",
+            )),
+        };
+        Ok(PathClaim {
+            path: text(&self.written)?,
+            target: if self.real == self.written {
+                None
+            } else {
+                Some(text(&self.real)?)
+            },
+        })
+    }
+
+    /// Fails when the path now leads elsewhere than where the policy cleared it.
+    pub fn still(self, cleared: &PathClaim) -> Result<Self, WorkspaceError> {
+        if self.claim()? == *cleared {
+            Ok(self)
+        } else {
+            Err(WorkspaceError::Changed(self.shown()))
+        }
+    }
+
+    pub(super) fn need(&self, wanted: Kind) -> Result<(), WorkspaceError> {
+        match (self.kind(), wanted) {
+            (Some(kind), _) if kind == wanted => Ok(()),
+            (Some(_), Kind::Directory) => Err(WorkspaceError::NotADirectory(self.shown())),
+            (Some(kind), _) => Err(WorkspaceError::NotAFile {
+                path: self.shown(),
+                kind,
+            }),
+            (None, _) => Err(WorkspaceError::NotFound {
+                path: self.shown(),
+                near: None,
+            }),
+        }
+    }
+}
+
+/// Whether a link at the very end of a path is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Follow,
+    Keep,
+}
+
+enum Part {
+    Name(OsString),
+    Up,
+}
+
+/// A walk in progress.
+struct Walk {
+    real: PathBuf,
+    /// Parts still to go, the next one last.
+    todo: Vec<Part>,
+    links: u32,
+    missing: usize,
+    found: Option<(Kind, u64)>,
+}
+
+impl Workspace {
+    /// Where a path leads, all links followed. A path whose end does not exist has a place, too: one can write there.
+    pub fn place(&self, path: &str) -> Result<Place, WorkspaceError> {
+        self.resolve(path, Last::Follow)
+    }
+
+    /// The same without following a link at the very end: for what deletes or moves the link itself.
+    pub fn entry(&self, path: &str) -> Result<Place, WorkspaceError> {
+        self.resolve(path, Last::Keep)
+    }
+
+    /// As [`place`](Self::place), for something that must exist; the error offers a near name.
+    pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
+        let place = self.place(path)?;
+        if place.found.is_none() {
+            return Err(self.not_found(&place));
+        }
+        Ok(place)
+    }
+
+    pub(super) fn not_found(&self, place: &Place) -> WorkspaceError {
+        WorkspaceError::NotFound {
+            path: place.shown(),
+            near: self.near(place),
+        }
+    }
+
+    fn resolve(&self, path: &str, last: Last) -> Result<Place, WorkspaceError> {
+        let relative = self.relative(path)?;
+        let written = clean(relative);
+        let text = relative.as_os_str().as_bytes();
+        let folder = text.ends_with(b"/") || text.ends_with(b"/.") || text == b".";
+        let last = if folder { Last::Follow } else { last };
+        let mut walk = Walk {
+            real: PathBuf::new(),
+            todo: Vec::new(),
+            links: 0,
+            missing: 0,
+            found: None,
+        };
+        if !self.straight(relative, last, &mut walk) {
+            push_parts(&mut walk.todo, relative);
+            self.follow(path, last, &mut walk)?;
+        }
+        if folder && walk.found.is_some_and(|(kind, _)| kind != Kind::Directory) {
+            return Err(WorkspaceError::NotADirectory(path.to_owned()));
+        }
+        if folder && walk.found.is_none() {
+            return Err(WorkspaceError::NotFound {
+                path: path.to_owned(),
+                near: None,
+            });
+        }
+        if self.is_own(&walk.real) {
+            return Err(WorkspaceError::Own(path.to_owned()));
+        }
+        Ok(Place {
+            written: written.unwrap_or_else(|| walk.real.clone()),
+            real: walk.real,
+            missing: walk.missing,
+            found: walk.found,
+        })
+    }
+
+    /// The path below the root. Texts are compared only to translate an absolute path; what holds the edge is
+    /// that the rest is then followed by descriptors.
+    fn relative<'a>(&self, path: &'a str) -> Result<&'a Path, WorkspaceError> {
+        let malformed = |why| {
+            Err(WorkspaceError::Malformed(
+                path.chars().take(200).collect(),
+                why,
+            ))
+        };
+        if path.is_empty() {
+            return malformed("it is empty; the root is \".\"");
+        }
+        if path.contains('\0') {
+            return malformed("it holds a NUL byte");
+        }
+        if path.len() > MAX_PATH {
+            return malformed("it is longer than 4,095 bytes");
+        }
+        if !path.starts_with('/') {
+            return Ok(Path::new(path));
+        }
+        self.below_root(Path::new(path))
+            .ok_or_else(|| WorkspaceError::Outside(path.to_owned()))
+    }
+
+    fn below_root<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
+        let below = absolute.strip_prefix(&self.inner.root);
+        let below = below.or_else(|_| absolute.strip_prefix(&self.inner.given));
+        match below {
+            Ok(rest) if rest.as_os_str().is_empty() => Some(Path::new(".")),
+            Ok(rest) => Some(rest),
+            Err(_) => None,
+        }
+    }
+
+    /// The common case in one system call: a path without `..` on which there is no link.
+    fn straight(&self, relative: &Path, last: Last, walk: &mut Walk) -> bool {
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !relative.components().all(plain) {
+            return false;
+        }
+        let real: PathBuf = relative
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect();
+        let Ok(stat) = self.stat(&real) else {
+            return false;
+        };
+        let (kind, bytes) = kind_and_bytes(&stat);
+        if kind == Kind::Link && last == Last::Follow {
+            return false;
+        }
+        walk.real = real;
+        walk.found = Some((kind, bytes));
+        true
+    }
+
+    fn follow(&self, path: &str, last: Last, walk: &mut Walk) -> Result<(), WorkspaceError> {
+        let root = self.stat(Path::new(""));
+        let root = root.map_err(|e| WorkspaceError::from_errno("look at", Path::new(""), e))?;
+        walk.found = Some(kind_and_bytes(&root));
+        while let Some(part) = walk.todo.pop() {
+            match part {
+                Part::Up => self.up(path, walk)?,
+                Part::Name(name) => self.step(path, last, walk, name)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn up(&self, path: &str, walk: &mut Walk) -> Result<(), WorkspaceError> {
+        match walk.found {
+            None => {
+                return Err(WorkspaceError::NotFound {
+                    path: path.to_owned(),
+                    near: None,
+                });
+            }
+            Some((Kind::Directory, _)) => {}
+            Some(_) => return Err(WorkspaceError::NotADirectory(path.to_owned())),
+        }
+        if !walk.real.pop() {
+            return Err(WorkspaceError::Outside(path.to_owned()));
+        }
+        let stat = self.stat(&walk.real);
+        let stat = stat.map_err(|e| WorkspaceError::from_errno("look at", &walk.real, e))?;
+        walk.found = Some(kind_and_bytes(&stat));
+        Ok(())
+    }
+
+    fn step(
+        &self,
+        path: &str,
+        last: Last,
+        walk: &mut Walk,
+        name: OsString,
+    ) -> Result<(), WorkspaceError> {
+        match walk.found {
+            None => {
+                walk.real.push(name);
+                walk.missing += 1;
+                return Ok(());
+            }
+            Some((Kind::Directory, _)) => {}
+            Some(_) => return Err(WorkspaceError::NotADirectory(path.to_owned())),
+        }
+        let next = walk.real.join(&name);
+        let stat = match self.stat(&next) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => {
+                walk.real = next;
+                walk.missing = 1;
+                walk.found = None;
+                return Ok(());
+            }
+            Err(e) => return Err(WorkspaceError::from_errno("look at", &next, e)),
+        };
+        let (kind, bytes) = kind_and_bytes(&stat);
+        if kind != Kind::Link || (last == Last::Keep && walk.todo.is_empty()) {
+            walk.real = next;
+            walk.found = Some((kind, bytes));
+            return Ok(());
+        }
+        self.expand(path, walk, &next)
+    }
+
+    /// Replaces a link by the parts of its target.
+    fn expand(&self, path: &str, walk: &mut Walk, link: &Path) -> Result<(), WorkspaceError> {
+        walk.links += 1;
+        if walk.links > MAX_LINKS {
+            return Err(WorkspaceError::Malformed(
+                path.to_owned(),
+                "more than 40 links to follow",
+            ));
+        }
+        let fd = self.beneath(link, OFlags::PATH)?;
+        let target = rustix::fs::readlinkat(&fd, "", Vec::new())
+            .map_err(|e| WorkspaceError::from_errno("read link", link, e))?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        if target.is_absolute() {
+            let inside = self.below_root(&target);
+            let inside = inside.ok_or_else(|| WorkspaceError::Outside(path.to_owned()))?;
+            walk.real = PathBuf::new();
+            push_parts(&mut walk.todo, inside);
+        } else {
+            push_parts(&mut walk.todo, &target);
+        }
+        walk.found = Some((Kind::Directory, 0));
+        Ok(())
+    }
+
+    pub(super) fn stat(&self, real: &Path) -> rustix::io::Result<Stat> {
+        let fd = self.open_beneath(real, OFlags::PATH)?;
+        rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)
+    }
+
+    /// A name in the deepest folder that exists which looks like the missing one.
+    fn near(&self, place: &Place) -> Option<String> {
+        let mut folder = place.real.clone();
+        let mut name = folder.file_name()?.to_owned();
+        for _ in 1..place.missing.max(1) {
+            folder.pop();
+            folder.file_name()?.clone_into(&mut name);
+        }
+        folder.pop();
+        let wanted = name.to_string_lossy().to_lowercase();
+        let names = self.names(&folder, MAX_NEAR).ok()?;
+        let score =
+            |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase());
+        let best = names
+            .iter()
+            .filter(|name| self.shows(&folder.join(name)))
+            .map(|name| (score(name), name))
+            .filter(|(score, _)| *score >= NEAR)
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(shown(&folder.join(best.1)))
+    }
+}
+
+/// Refuses what may be read but not changed.
+pub(super) fn may_change(place: &Place) -> Result<(), WorkspaceError> {
+    if place.real.as_os_str().is_empty() {
+        return Err(WorkspaceError::Root);
+    }
+    if is_git(&place.real) {
+        return Err(WorkspaceError::Git(place.shown()));
+    }
+    Ok(())
+}
+
+pub(super) fn kind_and_bytes(stat: &Stat) -> (Kind, u64) {
+    let kind = Kind::of(FileType::from_raw_mode(stat.st_mode));
+    (kind, u64::try_from(stat.st_size).unwrap_or(0))
+}
+
+fn push_parts(todo: &mut Vec<Part>, path: &Path) {
+    let parts = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(Part::Name(name.to_owned())),
+        Component::ParentDir => Some(Part::Up),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    todo.extend(parts);
+}
+
+/// `.` and `..` removed by the text alone; `None` where that would leave the root.
+fn clean(relative: &Path) -> Option<PathBuf> {
+    let mut clean = PathBuf::new();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => {
+                if !clean.pop() {
+                    return None;
+                }
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(clean)
+}

@@ -1,0 +1,101 @@
+//! Opening regular files for reading: never a pipe, a device or what a link was swapped for.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{OFlags, Stat};
+
+use crate::workspace::place::kind_and_bytes;
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
+
+/// Tells one state of a file from another: any write, replacement or rename changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    #[expect(
+        clippy::allow_attributes,
+        reason = "which conversions are needless differs by architecture"
+    )]
+    #[allow(
+        clippy::useless_conversion,
+        clippy::cast_possible_wrap,
+        clippy::unnecessary_cast,
+        reason = "the fields' widths differ by architecture"
+    )]
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+
+    /// The size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// A regular file opened for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file, at its beginning.
+    pub file: File,
+    /// Its state when it was opened.
+    pub stamp: FileStamp,
+}
+
+impl Workspace {
+    /// Opens the regular file at a place.
+    pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
+        if place.kind().is_none() {
+            return Err(self.not_found(place));
+        }
+        place.need(Kind::File)?;
+        self.open_file(place.real())
+    }
+
+    /// Opens the regular file at a real path, as a walk below the root found it; a link anywhere on the path is an
+    /// error, so a walk that was led astray never reads outside. One `openat2` and one `fstat`.
+    pub fn open_file(&self, real: &Path) -> Result<OpenFile, WorkspaceError> {
+        // NONBLOCK: opening a pipe that took the file's place must not wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = self.beneath(real, flags)?;
+        let stat =
+            rustix::fs::fstat(&fd).map_err(|e| WorkspaceError::from_errno("look at", real, e))?;
+        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => Ok(OpenFile {
+                file: File::from(fd),
+                stamp: FileStamp::of(&stat),
+            }),
+            kind => Err(WorkspaceError::NotAFile {
+                path: shown(real),
+                kind,
+            }),
+        }
+    }
+
+    /// The state of what is at a place now, without opening it; `None` when nothing is there.
+    pub fn stamp(&self, place: &Place) -> Result<Option<FileStamp>, WorkspaceError> {
+        match self.stat(place.real()) {
+            Ok(stat) => Ok(Some(FileStamp::of(&stat))),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(e) => Err(WorkspaceError::from_errno("look at", place.real(), e)),
+        }
+    }
+
+    /// Kind and size of what is at a real path; `None` for what is gone or reached through a link.
+    pub fn look(&self, real: &Path) -> Option<(Kind, u64)> {
+        let stat = self.stat(real).ok()?;
+        Some(kind_and_bytes(&stat))
+    }
+}

@@ -1,0 +1,146 @@
+//! Deleting and moving: files, links and whole trees, through the descriptors of their folders.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::workspace::place::may_change;
+use crate::workspace::{GIT, Kind, Place, Workspace, WorkspaceError};
+
+/// Deepest tree that is deleted: each level holds a descriptor open.
+const MAX_DEPTH: usize = 256;
+
+impl Workspace {
+    /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive` the
+    /// whole tree. A tree that holds a `.git` entry or something of haft's own is left alone.
+    pub fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
+        self.may_move(place)?;
+        let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.shown()), e);
+        let (folder, name) = self.holder(place)?;
+        if place.kind() != Some(Kind::Directory) {
+            return rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(told);
+        }
+        if recursive {
+            let tree = open_tree(folder.as_fd(), name).map_err(told)?;
+            each_below(place, tree, 0, &|_, _, _| Ok(()))?;
+            let tree = open_tree(folder.as_fd(), name).map_err(told)?;
+            each_below(place, tree, 0, &|folder, name, kind| {
+                let flags = match kind {
+                    Kind::Directory => AtFlags::REMOVEDIR,
+                    _ => AtFlags::empty(),
+                };
+                rustix::fs::unlinkat(folder, name, flags)
+            })?;
+        }
+        rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).map_err(told)
+    }
+
+    /// Moves what [`entry`](Self::entry) found at `from` to `to`, making the parents. A file or link may be
+    /// replaced with `overwrite`, a folder never.
+    pub fn rename(&self, from: &Place, to: &Place, overwrite: bool) -> Result<(), WorkspaceError> {
+        self.may_move(from)?;
+        may_change(to)?;
+        if to.real() != from.real() && to.real().starts_with(from.real()) {
+            return Err(WorkspaceError::IntoItself(from.shown()));
+        }
+        let replace = match to.kind() {
+            Some(Kind::File | Kind::Link) if overwrite => true,
+            Some(_) => return Err(WorkspaceError::Exists(to.shown())),
+            None => false,
+        };
+        let told = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.shown()), e);
+        let (source, old) = self.holder(from)?;
+        if from.kind() == Some(Kind::Directory) {
+            let tree = open_tree(source.as_fd(), old).map_err(told)?;
+            each_below(from, tree, 0, &|_, _, _| Ok(()))?;
+        }
+        let target = self.folder_for(to)?;
+        let new = to.real().file_name().ok_or(WorkspaceError::Root)?;
+        let flags = if replace {
+            RenameFlags::empty()
+        } else {
+            RenameFlags::NOREPLACE
+        };
+        rustix::fs::renameat_with(&source, old, &target, new, flags).map_err(|e| match e {
+            Errno::EXIST => WorkspaceError::Exists(to.shown()),
+            Errno::XDEV => WorkspaceError::Io {
+                verb: "move",
+                path: from.shown(),
+                source: e.into(),
+            },
+            other => told(other),
+        })
+    }
+
+    fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {
+        may_change(place)?;
+        if self.holds_own(place.real()) {
+            return Err(WorkspaceError::Own(place.shown()));
+        }
+        if place.kind().is_none() {
+            return Err(self.not_found(place));
+        }
+        Ok(())
+    }
+
+    fn holder<'a>(&self, place: &'a Place) -> Result<(OwnedFd, &'a OsStr), WorkspaceError> {
+        let real = place.real();
+        let name = real.file_name().ok_or(WorkspaceError::Root)?;
+        let parent = real.parent().unwrap_or(Path::new(""));
+        let folder = self.beneath(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok((folder, name))
+    }
+}
+
+/// Visits all below a folder, children first; ends at a `.git` entry.
+fn each_below(
+    place: &Place,
+    tree: Dir,
+    depth: usize,
+    visit: &dyn Fn(BorrowedFd<'_>, &OsStr, Kind) -> rustix::io::Result<()>,
+) -> Result<(), WorkspaceError> {
+    let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.shown()), e);
+    if depth == MAX_DEPTH {
+        return Err(WorkspaceError::Malformed(
+            place.shown(),
+            "its folders are nested more than 256 deep",
+        ));
+    }
+    let mut tree = tree;
+    while let Some(entry) = tree.read() {
+        let entry = entry.map_err(told)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if name.eq_ignore_ascii_case(GIT) {
+            return Err(WorkspaceError::Git(place.shown()));
+        }
+        let folder = tree.fd().map_err(told)?;
+        let kind = kind_in(folder, name, entry.file_type()).map_err(told)?;
+        if kind == Kind::Directory {
+            let below = open_tree(folder, name).map_err(told)?;
+            each_below(place, below, depth + 1, visit)?;
+        }
+        let folder = tree.fd().map_err(told)?;
+        visit(folder, name, kind).map_err(told)?;
+    }
+    Ok(())
+}
+
+fn kind_in(folder: BorrowedFd<'_>, name: &OsStr, known: FileType) -> rustix::io::Result<Kind> {
+    if known != FileType::Unknown {
+        return Ok(Kind::of(known));
+    }
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
+}
+
+fn open_tree(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Dir> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Dir::new(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}

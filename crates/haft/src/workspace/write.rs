@@ -1,0 +1,210 @@
+//! Writing a file whole or not at all: a new file beside it, then a rename.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+use crate::workspace::place::may_change;
+use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError};
+
+/// What to do with a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Replace its text.
+    Overwrite,
+    /// Keep its text and add to it.
+    Append,
+    /// Fail.
+    Create,
+}
+
+/// What a write came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// No file was there before.
+    pub created: bool,
+    /// The new file's state.
+    pub stamp: FileStamp,
+}
+
+/// A name for a file in the making; removed on drop unless it was renamed.
+struct Draft<'a> {
+    folder: BorrowedFd<'a>,
+    name: String,
+    done: bool,
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            // Nothing can be done about a draft that cannot be removed; its name says what it is.
+            let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+impl Workspace {
+    /// Writes a file at a place, making its parents. The old text is there until the new one is whole on the disk,
+    /// whatever goes wrong; mode and owner stay. A link's target is written, not the link; another name of the same
+    /// file (a hard link) keeps the old text. With `expected`, a file in any other state is left alone.
+    pub fn write(
+        &self,
+        place: &Place,
+        content: &[u8],
+        mode: WriteMode,
+        expected: Option<&FileStamp>,
+    ) -> Result<Written, WorkspaceError> {
+        may_change(place)?;
+        if place.kind().is_some() {
+            place.need(Kind::File)?;
+            if mode == WriteMode::Create {
+                return Err(WorkspaceError::Exists(place.shown()));
+            }
+        }
+        let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
+        let folder = self.folder_for(place)?;
+        let old = self.old_file(place)?;
+        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
+        let (mut draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
+        let mut file = File::from(fd);
+        let filled = fill(&mut file, old.as_ref().map(|old| &old.0), content, mode);
+        filled.map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
+        if let Some((_, stat)) = &old {
+            keep_owner_and_mode(&file, stat).map_err(told)?;
+        }
+        let stamp = self.stamp(place)?;
+        let same = |expected: &FileStamp| stamp.as_ref() == Some(expected);
+        if !expected.is_none_or(same) {
+            return Err(WorkspaceError::Changed(place.shown()));
+        }
+        put_in_place(&draft, name, old.is_some()).map_err(|e| match e {
+            Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.shown()),
+            other => told(other),
+        })?;
+        draft.done = true;
+        let stat = rustix::fs::fstat(&file).map_err(told)?;
+        Ok(Written {
+            created: old.is_none(),
+            stamp: FileStamp::of(&stat),
+        })
+    }
+
+    /// The folder that holds a place, its missing parents made.
+    pub(super) fn folder_for(&self, place: &Place) -> Result<OwnedFd, WorkspaceError> {
+        let parent = place.real().parent().ok_or(WorkspaceError::Root)?;
+        let absent = place.missing().saturating_sub(1);
+        let present = parent.ancestors().nth(absent).unwrap_or(Path::new(""));
+        let mut fd = self.beneath(present, OFlags::PATH | OFlags::DIRECTORY)?;
+        let to_make = parent.strip_prefix(present).unwrap_or(Path::new(""));
+        for name in to_make {
+            fd = make_folder(&fd, name)
+                .map_err(|e| WorkspaceError::from_errno("make the folders of", place.real(), e))?;
+        }
+        Ok(fd)
+    }
+
+    /// The file that is to be replaced, opened for reading, if the system would let this user write to it.
+    fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
+        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
+        let base = OFlags::NONBLOCK | OFlags::NOCTTY;
+        match self.open_beneath(place.real(), base | OFlags::WRONLY) {
+            // A program that runs cannot be written to, but it can be replaced.
+            Ok(_) | Err(Errno::TXTBSY) => {}
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(told(e)),
+        }
+        let fd = match self.open_beneath(place.real(), base | OFlags::RDONLY) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(told(e)),
+        };
+        let stat = rustix::fs::fstat(&fd).map_err(told)?;
+        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => Ok(Some((File::from(fd), stat))),
+            kind => Err(WorkspaceError::NotAFile {
+                path: place.shown(),
+                kind,
+            }),
+        }
+    }
+}
+
+fn new_draft(folder: BorrowedFd<'_>) -> rustix::io::Result<(Draft<'_>, OwnedFd)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".haft-{}-{number}.tmp", std::process::id());
+        match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
+            Ok(fd) => {
+                let draft = Draft {
+                    folder,
+                    name,
+                    done: false,
+                };
+                return Ok((draft, fd));
+            }
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn fill(file: &mut File, old: Option<&File>, content: &[u8], mode: WriteMode) -> io::Result<()> {
+    if let (WriteMode::Append, Some(old)) = (mode, old) {
+        io::copy(&mut &*old, file)?;
+    }
+    file.write_all(content)?;
+    // Before the rename: else a crash could leave an empty file in the place of the old text.
+    file.sync_data()
+}
+
+fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
+    let new = rustix::fs::fstat(file)?;
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        let (user, group) = (
+            rustix::fs::Uid::from_raw(old.st_uid),
+            rustix::fs::Gid::from_raw(old.st_gid),
+        );
+        // Only a privileged user may; for others the new file is theirs, as with any editor.
+        let _ = rustix::fs::fchown(file, Some(user), Some(group));
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o7777))
+}
+
+/// Gives the draft its name. A file that appeared where there was none is not replaced.
+fn put_in_place(draft: &Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
+    if replaces {
+        return rustix::fs::renameat(draft.folder, &draft.name, draft.folder, name);
+    }
+    let flags = RenameFlags::NOREPLACE;
+    match rustix::fs::renameat_with(draft.folder, &draft.name, draft.folder, name, flags) {
+        // Some network file systems know no flags.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(
+                draft.folder,
+                &draft.name,
+                draft.folder,
+                name,
+                AtFlags::empty(),
+            )?;
+            rustix::fs::unlinkat(draft.folder, &draft.name, AtFlags::empty())
+        }
+        other => other,
+    }
+}
+
+fn make_folder(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(e) => return Err(e),
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
+}
