@@ -8,6 +8,7 @@ pub mod call;
 pub mod artifact;
 pub mod workspace;
 pub mod result;
+pub mod json;
 pub mod arguments;
 pub mod policy;
 pub mod audit;

@@ -1,0 +1,12 @@
+//! JSON as callers send it: scanned strictly, checked against a compiled schema, never silently changed.
+
+pub mod bind;
+pub mod cache;
+mod coerce;
+mod keys;
+mod lexer;
+pub mod scan;
+pub mod schema;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Bound arguments: gone from the schema shown, filled into the text by the host.
+
+use serde_json::{Map, Value};
+
+use crate::json::keys::Keys;
+use crate::json::lexer::Lexer;
+use crate::json::scan;
+use crate::json::schema::Violation;
+
+/// Arguments of one tool that the host or its settings fix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Binding {
+    values: Map<String, Value>,
+    /// `"name":value,…` as it is put into a text.
+    members: String,
+}
+
+/// A name that cannot be bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the schema has no property {0:?} to bind")]
+pub struct BindError(pub String);
+
+impl Binding {
+    /// Binds values for a tool with this input schema. Each name must be a property of it.
+    pub fn new(schema: &Value, values: Map<String, Value>) -> Result<Self, BindError> {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let open = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)));
+        for name in values.keys() {
+            let known = properties.map_or(open, |properties| properties.contains_key(name));
+            if !known {
+                return Err(BindError(name.clone()));
+            }
+        }
+        let object = serde_json::to_string(&values).unwrap_or_default();
+        let members = object.get(1..object.len().saturating_sub(1));
+        Ok(Self {
+            members: members.unwrap_or_default().to_owned(),
+            values,
+        })
+    }
+
+    /// Whether nothing is bound.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The bound values by name.
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    /// The schema as callers see it: without the bound properties.
+    pub fn shown(&self, schema: &Value) -> Value {
+        let mut shown = schema.clone();
+        if let Some(Value::Object(properties)) = shown.get_mut("properties") {
+            properties.retain(|name, _| !self.values.contains_key(name));
+        }
+        let bound = |name: &Value| name.as_str().is_some_and(|n| self.values.contains_key(n));
+        if let Some(Value::Array(required)) = shown.get_mut("required") {
+            required.retain(|name| !bound(name));
+        }
+        shown
+    }
+
+    /// Puts the bound values into the text of an object; a text that names one of them is refused.
+    pub fn fill(&self, text: &str) -> Result<String, Vec<Violation>> {
+        scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
+        let mut lexer = Lexer::new(text);
+        let refused = |name: &str| Violation {
+            path: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+            message: format!("{name:?} is bound by the host"),
+        };
+        let (names, end) = top_level(&mut lexer).ok_or_else(|| {
+            let message = "the arguments are no JSON object".to_owned();
+            vec![Violation {
+                path: String::new(),
+                message,
+            }]
+        })?;
+        let sent = |name: &&String| names.contains(name);
+        let found: Vec<Violation> = self
+            .values
+            .keys()
+            .filter(sent)
+            .map(|n| refused(n))
+            .collect();
+        if !found.is_empty() {
+            return Err(found);
+        }
+        let mut filled = String::with_capacity(text.len() + self.members.len() + 1);
+        filled.push_str(text.get(..end).unwrap_or_default());
+        if !names.is_empty() && !self.members.is_empty() {
+            filled.push(',');
+        }
+        filled.push_str(&self.members);
+        filled.push_str(text.get(end..).unwrap_or_default());
+        Ok(filled)
+    }
+}
+
+/// The names of an object's members and where its closing brace is.
+fn top_level(lexer: &mut Lexer<'_>) -> Option<(Vec<String>, usize)> {
+    let mut names = Vec::new();
+    let mut keys = Keys::default();
+    if lexer.peek() != b'{' {
+        return None;
+    }
+    lexer.at += 1;
+    while lexer.peek() != b'}' {
+        let key = lexer.key().ok()?;
+        names.push(lexer.unescape(key));
+        scan::value(lexer, &mut keys, 1).ok()?;
+        match lexer.peek() {
+            b',' => lexer.at += 1,
+            b'}' => {}
+            _ => return None,
+        }
+    }
+    let end = lexer.at;
+    lexer.at += 1;
+    lexer.finish().ok()?;
+    Some((names, end))
+}

@@ -1,0 +1,37 @@
+//! `SchemaCache`: equal schemas share one compiled form.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::json::schema::{Schema, SchemaError};
+
+/// Compiled schemas by the hash of their text. A registry owns one; it keeps no schema alive.
+#[derive(Debug, Default)]
+pub struct SchemaCache {
+    known: Mutex<HashMap<[u8; 32], Weak<Schema>>>,
+}
+
+impl SchemaCache {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The compiled form of a schema, shared with every equal one that is still in use.
+    pub fn get(&self, schema: &Arc<Value>) -> Result<Arc<Schema>, SchemaError> {
+        let hash: [u8; 32] = Sha256::digest(schema.to_string()).into();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = known.get(&hash).and_then(Weak::upgrade) {
+            return Ok(shared);
+        }
+        if known.len() == known.capacity() {
+            known.retain(|_, schema| schema.strong_count() > 0);
+        }
+        let compiled = Arc::new(Schema::shared(Arc::clone(schema))?);
+        known.insert(hash, Arc::downgrade(&compiled));
+        Ok(compiled)
+    }
+}

@@ -1,0 +1,79 @@
+//! The keys of the objects that are open: the same key twice is found whatever its escapes.
+
+use super::lexer::{Fault, Lexer, Span, Stop};
+
+/// Up to this many keys of one object are compared as they come; more are sorted when the object ends.
+const LINEAR: usize = 16;
+
+/// Keys of every open object, innermost last.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    open: Vec<Span>,
+}
+
+impl Keys {
+    /// Where the keys of an object that opens now begin.
+    #[inline]
+    pub(super) fn base(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Adds a key to the object that began at `base`.
+    #[inline]
+    pub(super) fn add(&mut self, lexer: &Lexer<'_>, base: usize, key: Span) -> Result<(), Stop> {
+        let others = self.open.get(base..).unwrap_or_default();
+        if others.len() < LINEAR && others.iter().any(|&other| same(lexer, other, key)) {
+            return Err(duplicate(key));
+        }
+        self.open.push(key);
+        Ok(())
+    }
+
+    /// Ends the object that began at `base`.
+    #[inline]
+    pub(super) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
+        if self.open.len() - base > LINEAR {
+            self.sort(lexer, base)?;
+        }
+        self.open.truncate(base);
+        Ok(())
+    }
+
+    fn sort(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
+        let keys = self.open.get_mut(base..).unwrap_or_default();
+        let found = if keys.iter().any(|key| key.escaped) {
+            let mut named: Vec<(String, Span)> =
+                keys.iter().map(|&k| (lexer.unescape(k), k)).collect();
+            named.sort_unstable_by(|a, b| (&a.0, a.1.start).cmp(&(&b.0, b.1.start)));
+            let twins = named.windows(2).filter_map(|pair| match pair {
+                [a, b] if a.0 == b.0 => Some(b.1),
+                _ => None,
+            });
+            twins.min_by_key(|key| key.start)
+        } else {
+            keys.sort_unstable_by(|&a, &b| (lexer.raw(a), a.start).cmp(&(lexer.raw(b), b.start)));
+            let twins = keys.windows(2).filter_map(|pair| match pair {
+                &[a, b] if lexer.raw(a) == lexer.raw(b) => Some(b),
+                _ => None,
+            });
+            twins.min_by_key(|key| key.start)
+        };
+        found.map_or(Ok(()), |key| Err(duplicate(key)))
+    }
+}
+
+#[inline]
+fn same(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
+    if a.escaped || b.escaped {
+        return lexer.unescape(a) == lexer.unescape(b);
+    }
+    lexer.raw(a) == lexer.raw(b)
+}
+
+#[cold]
+pub(super) fn duplicate(key: Span) -> Stop {
+    Stop {
+        fault: Fault::DuplicateKey,
+        at: key.start - 1,
+    }
+}

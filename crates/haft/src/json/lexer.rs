@@ -1,0 +1,313 @@
+//! Tokens of RFC 8259 over the bytes of a text: strings, numbers, literals, each checked to the letter.
+
+/// Deepest nesting that any door lets through.
+pub const MAX_DEPTH: usize = 64;
+
+/// What is wrong with a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The text ends inside a value.
+    #[error("the text ends too early")]
+    Truncated,
+    /// Another token belongs here.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// No JSON number, or one with a leading zero or plus.
+    #[error("malformed number")]
+    Number,
+    /// A number that no double can hold.
+    #[error("number out of range")]
+    NumberRange,
+    /// A control character inside a string.
+    #[error("control character in a string; it must be escaped")]
+    Control,
+    /// A backslash with an unknown letter or bad hex digits.
+    #[error("malformed escape")]
+    Escape,
+    /// Half a surrogate pair.
+    #[error("lone surrogate in an escape")]
+    LoneSurrogate,
+    /// The same key twice in one object.
+    #[error("duplicate key")]
+    DuplicateKey,
+    /// More than [`MAX_DEPTH`] levels.
+    #[error("nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// Something after the value.
+    #[error("text after the end of the value")]
+    Trailing,
+    /// The top level is no object.
+    #[error("expected an object at the top level")]
+    NotAnObject,
+}
+
+/// A fault and the byte it was found at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub(super) fault: Fault,
+    pub(super) at: usize,
+}
+
+/// The inside of a string literal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) escaped: bool,
+}
+
+/// A number literal; `small` where it is an integer of at most 18 digits other than `-0`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) small: Option<i64>,
+    /// Without fraction and exponent.
+    pub(super) integer: bool,
+}
+
+/// A place in a text.
+#[derive(Debug)]
+pub(super) struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    pub(super) at: usize,
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Marks the bytes of a word that end or interrupt a plain run of a string; the lowest mark is exact.
+#[inline]
+const fn special(word: u64) -> u64 {
+    let quote = word ^ (ONES * 0x22);
+    let slash = word ^ (ONES * 0x5c);
+    let is_quote = quote.wrapping_sub(ONES) & !quote;
+    let is_slash = slash.wrapping_sub(ONES) & !slash;
+    let is_control = word.wrapping_sub(ONES * 0x20) & !word;
+    (is_quote | is_slash | is_control) & HIGHS
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+        }
+    }
+
+    pub(super) fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The raw inside of a string literal.
+    #[inline]
+    pub(super) fn raw(&self, span: Span) -> &'t [u8] {
+        self.bytes.get(span.start..span.end).unwrap_or_default()
+    }
+
+    #[cold]
+    pub(super) fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
+        let fault = match fault {
+            Fault::Expected(_) if self.at >= self.bytes.len() => Fault::Truncated,
+            other => other,
+        };
+        Err(Stop { fault, at: self.at })
+    }
+
+    /// The next byte that is no white space, not taken; 0 at the end (which no token starts with).
+    #[inline]
+    pub(super) fn peek(&mut self) -> u8 {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(&byte) => return byte,
+                None => return 0,
+            }
+        }
+    }
+
+    /// Takes a key and its colon.
+    #[inline]
+    pub(super) fn key(&mut self) -> Result<Span, Stop> {
+        if self.peek() != b'"' {
+            return self.stop(Fault::Expected("a key in quotes"));
+        }
+        let span = self.string()?;
+        if self.peek() != b':' {
+            return self.stop(Fault::Expected("a colon after the key"));
+        }
+        self.at += 1;
+        Ok(span)
+    }
+
+    /// Takes the string literal whose opening quote is next.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Span, Stop> {
+        let start = self.at + 1;
+        let mut escaped = false;
+        self.at = start;
+        loop {
+            while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
+                let marks = special(u64::from_le_bytes(*chunk));
+                if marks != 0 {
+                    self.at += (marks.trailing_zeros() / 8) as usize;
+                    break;
+                }
+                self.at += 8;
+            }
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    let end = self.at;
+                    self.at += 1;
+                    return Ok(Span {
+                        start,
+                        end,
+                        escaped,
+                    });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(0..=0x1f) => return self.stop(Fault::Control),
+                Some(_) => self.at += 1,
+                None => return self.stop(Fault::Truncated),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Stop> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => match self.hex4(self.at + 2) {
+                Some(0xd800..=0xdbff) => {
+                    let pair = self.bytes.get(self.at + 6..self.at + 8) == Some(b"\\u");
+                    let low = self.hex4(self.at + 8);
+                    if !pair || !matches!(low, Some(0xdc00..=0xdfff)) {
+                        return self.stop(Fault::LoneSurrogate);
+                    }
+                    self.at += 12;
+                }
+                Some(0xdc00..=0xdfff) => return self.stop(Fault::LoneSurrogate),
+                Some(_) => self.at += 6,
+                None => return self.stop(Fault::Escape),
+            },
+            Some(_) => return self.stop(Fault::Escape),
+            None => return self.stop(Fault::Truncated),
+        }
+        Ok(())
+    }
+
+    fn hex4(&self, from: usize) -> Option<u32> {
+        let digits = self.bytes.get(from..from + 4)?;
+        digits.iter().try_fold(0, |sum, &digit| {
+            Some(sum * 16 + char::from(digit).to_digit(16)?)
+        })
+    }
+
+    fn digits(&mut self) -> usize {
+        let from = self.at;
+        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+        self.at - from
+    }
+
+    /// Takes the number literal that starts here.
+    #[inline]
+    pub(super) fn number(&mut self) -> Result<Number, Stop> {
+        let start = self.at;
+        let negative = self.bytes.get(start) == Some(&b'-');
+        self.at += usize::from(negative);
+        let first = self.at;
+        let mut sum = 0_i64;
+        while let Some(&digit @ b'0'..=b'9') = self.bytes.get(self.at) {
+            sum = sum.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            self.at += 1;
+        }
+        let count = self.at - first;
+        if count == 0 || (count > 1 && self.bytes.get(first) == Some(&b'0')) {
+            self.at = start;
+            return self.stop(Fault::Number);
+        }
+        if !matches!(self.bytes.get(self.at), Some(b'.' | b'e' | b'E')) && count <= 18 {
+            let zero = negative && sum == 0;
+            return Ok(Number {
+                start,
+                end: self.at,
+                small: (!zero).then_some(if negative { -sum } else { sum }),
+                integer: true,
+            });
+        }
+        self.long_number(start, count)
+    }
+
+    /// The rest of a number with a fraction, an exponent or many digits; `digits` are taken already.
+    fn long_number(&mut self, start: usize, digits: usize) -> Result<Number, Stop> {
+        let mut integer = true;
+        let mut range_unsure = digits > 300;
+        if self.bytes.get(self.at) == Some(&b'.') {
+            integer = false;
+            self.at += 1;
+            if self.digits() == 0 {
+                return self.stop(Fault::Number);
+            }
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            integer = false;
+            range_unsure = true;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            if self.digits() == 0 {
+                return self.stop(Fault::Number);
+            }
+        }
+        let number = Number {
+            start,
+            end: self.at,
+            small: None,
+            integer,
+        };
+        if range_unsure && self.double(number).is_none() {
+            self.at = start;
+            return self.stop(Fault::NumberRange);
+        }
+        Ok(number)
+    }
+
+    /// The number as a double, rounded the way every reader of ours rounds; `None` when it is out of range.
+    pub(super) fn double(&self, number: Number) -> Option<f64> {
+        serde_json::from_str(self.text.get(number.start..number.end)?).ok()
+    }
+
+    /// Takes `true`, `false` or `null`.
+    #[inline]
+    pub(super) fn literal(&mut self, word: &'static str) -> Result<(), Stop> {
+        let end = self.at + word.len();
+        if self.bytes.get(self.at..end) != Some(word.as_bytes()) {
+            return self.stop(Fault::Expected("true, false or null"));
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// Checks that nothing but white space is left.
+    pub(super) fn finish(&mut self) -> Result<(), Stop> {
+        self.peek();
+        if self.at < self.bytes.len() {
+            return self.stop(Fault::Trailing);
+        }
+        Ok(())
+    }
+
+    /// The string that a literal's inside stands for.
+    pub(super) fn unescape(&self, span: Span) -> String {
+        let literal = self.text.get(span.start - 1..=span.end).unwrap_or_default();
+        serde_json::from_str(literal).unwrap_or_default()
+    }
+}

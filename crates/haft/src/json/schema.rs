@@ -1,0 +1,232 @@
+//! `Schema`: a JSON Schema compiled once, admitting texts in one pass where it can.
+//!
+//! Most tool schemas use a common subset of JSON Schema 2020-12; such a schema is checked on the bytes of the text
+//! together with the strict scan, and no value is built. Any other schema, and any text that the single pass does
+//! not accept, is judged by the `jsonschema` crate, whose verdict is final; it also names every violation.
+//!
+//! Numbers are judged as `jsonschema` reads them: an integer beyond 64 bits is the nearest double (and still an
+//! integer), `1.0` is an integer, and what no double can hold (`1e400`) is refused by the scan.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use crate::json::coerce;
+use crate::json::scan::{self, ScanError};
+
+mod compile;
+pub(super) mod node;
+mod pass;
+mod violation;
+
+pub(super) use compile::{definition, types};
+pub use violation::{MAX_VIOLATIONS, Violation};
+
+/// Largest schema, as compact JSON: four times the largest seen among published MCP servers' whole tool lists.
+pub const MAX_SCHEMA_BYTES: usize = 1 << 20;
+/// Largest compiled form of one `pattern`, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+/// Steps a `pattern` that needs look-around may take at one string.
+const PATTERN_STEPS: usize = 100_000;
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It refers to another document; nothing is ever fetched.
+    #[error("schema refers to {0:?}, which is outside the schema")]
+    Remote(String),
+    /// Too long.
+    #[error("schema of {0} bytes is over {MAX_SCHEMA_BYTES}")]
+    TooLarge(usize),
+    /// Too deep.
+    #[error("schema is nested deeper than {} levels", scan::MAX_DEPTH)]
+    TooDeep,
+    /// It is no JSON Schema.
+    #[error("schema is invalid: {0}")]
+    Invalid(String),
+}
+
+/// A text that passed, as it will be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted<'t> {
+    /// The text as it came, or with its coerced scalars replaced in place.
+    pub text: Cow<'t, str>,
+    /// JSON pointers of the values that were coerced.
+    pub coerced: Vec<String>,
+}
+
+/// A compiled schema. Shared: give equal schemas the same one with [`SchemaCache`](crate::json::cache::SchemaCache).
+pub struct Schema {
+    source: Arc<Value>,
+    program: Option<node::Program>,
+    validator: Validator,
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema")
+            .field("source", &self.source)
+            .field("single_pass", &self.program.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Schema {
+    /// Compiles a schema; 2020-12 unless its `$schema` names another known dialect.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        Self::shared(Arc::new(schema.clone()))
+    }
+
+    /// Compiles a schema that is shared already.
+    pub fn shared(source: Arc<Value>) -> Result<Self, SchemaError> {
+        check_bounds(&source)?;
+        let validator = build(&source).map_err(SchemaError::Invalid)?;
+        Ok(Self {
+            program: compile::compile(&source),
+            validator,
+            source,
+        })
+    }
+
+    /// The schema it was compiled from.
+    pub fn source(&self) -> &Arc<Value> {
+        &self.source
+    }
+
+    /// Whether texts are checked in the single pass.
+    pub fn is_single_pass(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Admits the text of a call's arguments: strict JSON, an object, as the schema wants it.
+    ///
+    /// With `coerce`, scalars that are obviously mistyped are first replaced in the text (`"5"` where only an
+    /// integer is allowed). On failure every violation is named, up to [`MAX_VIOLATIONS`].
+    pub fn admit<'t>(&self, text: &'t str, coerce: bool) -> Result<Admitted<'t>, Vec<Violation>> {
+        if self.passes(text) && text.trim_ascii_start().starts_with('{') {
+            return Ok(Admitted {
+                text: Cow::Borrowed(text),
+                coerced: Vec::new(),
+            });
+        }
+        scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
+        if coerce {
+            let edits = coerce::edits(&self.source, text);
+            if !edits.is_empty() {
+                let (text, coerced) = coerce::apply(text, edits);
+                scan::scan_object(&text).map_err(|error| vec![Violation::from(error)])?;
+                self.judge(&text)?;
+                return Ok(Admitted {
+                    text: Cow::Owned(text),
+                    coerced,
+                });
+            }
+        }
+        self.judge(text)?;
+        Ok(Admitted {
+            text: Cow::Borrowed(text),
+            coerced: Vec::new(),
+        })
+    }
+
+    /// Checks the text of a value of any type: a tool's structured result.
+    pub fn check_value(&self, text: &str) -> Result<(), Vec<Violation>> {
+        if self.passes(text) {
+            return Ok(());
+        }
+        scan::scan(text).map_err(|error| vec![Violation::from(error)])?;
+        self.judge(text)
+    }
+
+    /// The single pass; `false` may also mean that it cannot tell.
+    #[inline]
+    fn passes(&self, text: &str) -> bool {
+        let program = self.program.as_ref();
+        program.is_some_and(|program| pass::run(program, text).is_ok())
+    }
+
+    /// The verdict of the slow road over a text that the strict scan has passed.
+    fn judge(&self, text: &str) -> Result<(), Vec<Violation>> {
+        let value: Value = serde_json::from_str(text).map_err(|e| vec![Violation::root(e)])?;
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        Err(violation::list(&self.validator, &self.source, &value))
+    }
+
+    /// Both roads' verdicts: the single pass (where it can tell) and the slow one.
+    #[cfg(test)]
+    pub(super) fn verdicts(&self, text: &str) -> (Option<bool>, bool) {
+        let single = self
+            .program
+            .as_ref()
+            .map(|program| pass::run(program, text));
+        let single = match single {
+            None | Some(Err(pass::Halt::Unsure)) => None,
+            Some(verdict) => Some(verdict.is_ok()),
+        };
+        (single, scan::scan(text).is_ok() && self.judge(text).is_ok())
+    }
+}
+
+impl From<ScanError> for Violation {
+    fn from(error: ScanError) -> Self {
+        Self {
+            message: format!("malformed JSON: {} at byte {}", error.fault, error.offset),
+            path: error.path,
+        }
+    }
+}
+
+/// Refuses what is too long, too deep, or reaches outside.
+fn check_bounds(schema: &Value) -> Result<(), SchemaError> {
+    let mut open = vec![(schema, 0)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > scan::MAX_DEPTH {
+            return Err(SchemaError::TooDeep);
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => {
+                for key in ["$ref", "$dynamicRef"] {
+                    if let Some(Value::String(target)) = map.get(key)
+                        && !target.starts_with('#')
+                    {
+                        return Err(SchemaError::Remote(target.clone()));
+                    }
+                }
+                open.extend(map.values().map(|value| (value, depth + 1)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let bytes = schema.to_string().len();
+    if bytes > MAX_SCHEMA_BYTES {
+        return Err(SchemaError::TooLarge(bytes));
+    }
+    Ok(())
+}
+
+/// Patterns take linear time where they can; those with look-around get a bounded number of steps.
+fn build(schema: &Value) -> Result<Validator, String> {
+    let options = || {
+        let options = jsonschema::options().should_validate_formats(false);
+        match schema.get("$schema") {
+            None => options.with_draft(Draft::Draft202012),
+            Some(_) => options,
+        }
+    };
+    let linear = PatternOptions::regex().size_limit(PATTERN_BYTES);
+    let bounded = PatternOptions::fancy_regex()
+        .backtrack_limit(PATTERN_STEPS)
+        .size_limit(PATTERN_BYTES);
+    options()
+        .with_pattern_options(linear)
+        .build(schema)
+        .or_else(|_| options().with_pattern_options(bounded).build(schema))
+        .map_err(|error| violation::clip(&error.to_string(), 300))
+}
