@@ -1,0 +1,53 @@
+//! `Exit`: the exit codes of contract §1, one word each.
+
+use std::process::ExitCode;
+
+use haft::error::ErrorKind;
+use haft::result::{Outcome, Status};
+
+/// How the command ended, for whoever started it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// The tool failed or timed out, or `runs verify` found a break.
+    Failed = 1,
+    /// Wrong usage, an unknown tool, invalid arguments.
+    Usage = 2,
+    /// A rule, a guard or a person said no.
+    Denied = 3,
+    /// It waits for a person.
+    Suspended = 4,
+    /// The settings or the policy are wrong.
+    Settings = 5,
+    /// Interrupted or cancelled: 128 and the number of SIGINT.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The code for how a call ended. `known` is whether a tool bears the name: a tool that did not find its file
+    /// failed, a name that no tool bears is wrong usage.
+    pub(crate) fn of(outcome: &Outcome, known: bool) -> Self {
+        match outcome.status {
+            Status::Ok => Self::Done,
+            Status::Denied => Self::Denied,
+            Status::Suspended => Self::Suspended,
+            Status::Cancelled => Self::Interrupted,
+            Status::Timeout => Self::Failed,
+            Status::Error => match outcome.error.as_ref().map(|failure| failure.kind) {
+                Some(ErrorKind::InvalidArguments) => Self::Usage,
+                Some(ErrorKind::NotFound) if !known => Self::Usage,
+                Some(ErrorKind::Denied) => Self::Denied,
+                Some(ErrorKind::Cancelled) => Self::Interrupted,
+                Some(_) | None => Self::Failed,
+            },
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,273 @@
+//! The table of settings: each key's type, default, meaning, and what an untrusted folder may do with it, in one place.
+
+use Kind::{Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
+use Untrusted::{Adds, Ignored, Only, Stricter};
+
+/// One known key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Dotted; `*` stands for a name of the user's, `**` at the end for any depth.
+    pub(crate) path: &'static str,
+    /// What values it takes.
+    pub(crate) kind: Kind,
+    /// The built-in value as TOML; empty when there is none.
+    pub(crate) default: &'static str,
+    /// One line for people.
+    pub(crate) doc: &'static str,
+    /// What a folder that is not trusted may do with it.
+    pub(crate) untrusted: Untrusted,
+}
+
+/// What values a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number of at least this.
+    Whole(i64),
+    /// A time in seconds above zero; a fraction is fine.
+    Seconds,
+    /// Any text.
+    Text,
+    /// One of these, mildest first where the order means something.
+    Choice(&'static [&'static str]),
+    /// A list of texts; the lists of all layers add up.
+    Items,
+    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`; the lists of all layers add up.
+    Rules,
+    /// A table of texts.
+    Map,
+    /// Whatever the part that it belongs to understands.
+    Anything,
+}
+
+/// What an untrusted folder may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Untrusted {
+    /// Nothing.
+    Ignored,
+    /// Add to the list.
+    Adds,
+    /// Give this one value, as TOML.
+    Only(&'static str),
+    /// Lower a number, or choose a later one of the choices.
+    Stricter,
+}
+
+const fn key(
+    path: &'static str,
+    kind: Kind,
+    default: &'static str,
+    untrusted: Untrusted,
+    doc: &'static str,
+) -> Key {
+    Key {
+        path,
+        kind,
+        default,
+        doc,
+        untrusted,
+    }
+}
+
+/// The profiles, the loosest first.
+pub(crate) const PROFILES: &[&str] = &["trusted", "workspace", "read-only"];
+
+/// How strong a sandbox must be, the weakest first (sandbox.md §1.3).
+const STRENGTHS: &[&str] = &["none", "landlock+seccomp", "no-proc", "full"];
+
+/// All keys, in the order in which `config show` prints them.
+#[rustfmt::skip]
+pub(crate) const KEYS: &[Key] = &[
+    key("policy.profile", Choice(PROFILES), "\"workspace\"", Stricter, "the verdict where no rule matches"),
+    key("policy.allow", Rules, "", Ignored, "rules for calls that may run"),
+    key("policy.ask", Rules, "", Adds, "rules for calls that a person decides"),
+    key("policy.deny", Rules, "", Adds, "rules for calls that never run; final in any layer"),
+    key("policy.on_approval_timeout", Choice(&["suspend", "deny"]), "", Ignored, "what becomes of a call nobody decided about in time"),
+    key("approval.mode", Choice(&["ask", "deny", "auto:safe", "auto:high"]), "\"ask\"", Ignored, "who answers when a rule asks"),
+    key("tools.enable", Items, "", Ignored, "tools, classes and bundles added to the default set"),
+    key("tools.disable", Items, "", Adds, "tools, classes and bundles taken away; wins over enable"),
+    key("tools.*.enabled", Flag, "", Only("false"), "turns one tool on or off; wins over both lists"),
+    key("tools.*.description", Text, "", Ignored, "the description the model reads"),
+    key("tools.*.i18n", Map, "", Ignored, "descriptions by language tag, chosen by `locale`"),
+    key("tools.*.bind", Anything, "", Ignored, "arguments filled in by haft and hidden from callers"),
+    key("tools.*.timeout_s", Seconds, "", Ignored, "a deadline of this tool's own"),
+    key("tools.*.overflow", Choice(&["store", "clip", "fail"]), "", Ignored, "what becomes of a result over the inline limit"),
+    key("tools.*.inline_tokens", Whole(1), "", Ignored, "this tool's inline limit in tokens"),
+    key("limits.max_calls", Whole(1), "10000", Stricter, "calls in one run"),
+    key("limits.call_timeout_s", Seconds, "600", Stricter, "the longest a call may take"),
+    key("limits.approval_timeout_s", Seconds, "300", Stricter, "the longest a call waits for a person"),
+    key("limits.total_timeout_s", Seconds, "3600", Stricter, "the longest all calls of a run may take together"),
+    key("limits.inline_tokens", Whole(1), "12000", Stricter, "the largest result a call returns inline, in tokens"),
+    key("limits.inline_media_bytes", Whole(1), "5242880", Stricter, "pictures and sound a call returns inline, in bytes"),
+    key("chain.engine", Text, "\"auto\"", Ignored, "what runs scripts (release 0.3)"),
+    key("chain.max_tool_calls", Whole(1), "50", Stricter, "calls in one script (release 0.3)"),
+    key("chain.call_timeout_s", Seconds, "60", Stricter, "the longest a script's call may take (release 0.3)"),
+    key("chain.approval_timeout_s", Seconds, "55", Stricter, "the longest a script's call waits for a person (release 0.3)"),
+    key("chain.total_timeout_s", Seconds, "300", Stricter, "the longest a script may take (release 0.3)"),
+    key("chain.max_inline_result_bytes", Whole(1), "4096", Stricter, "the largest result a script's call returns inline (release 0.3)"),
+    key("chain.max_risk_unapproved", Choice(&["critical", "high", "safe"]), "\"critical\"", Stricter, "a script's calls above this risk are asked about (release 0.3)"),
+    key("sandbox.backend", Choice(&["auto", "jail", "microvm", "kubernetes", "passthrough"]), "\"auto\"", Ignored, "what confines commands; this release has the jail"),
+    key("sandbox.require", Choice(STRENGTHS), "\"no-proc\"", Stricter, "the weakest confinement commands may run in"),
+    key("sandbox.network", Choice(&["none", "allow-list", "install", "full"]), "\"none\"", Only("\"none\""), "what commands reach; this release has none alone"),
+    key("sandbox.memory_mb", Whole(1), "", Ignored, "memory of a command and all it starts"),
+    key("files.read_before_write", Flag, "", Ignored, "a file must have been read before it is changed; on for models and MCP, off for `haft call`"),
+    key("files.check", Anything, "", Ignored, "checkers run in the jail after a write, by file pattern"),
+    key("memory.enabled", Flag, "", Ignored, "memory across runs (release 0.2)"),
+    key("memory.provider", Text, "", Ignored, "where memory is kept (release 0.2)"),
+    key("memory.write_mode", Choice(&["candidate", "external"]), "\"candidate\"", Ignored, "whether a person accepts what is remembered (release 0.2)"),
+    key("skills.dirs", Items, "", Ignored, "folders with skills (release 0.2)"),
+    key("skills.allow", Items, "", Ignored, "skills that may be loaded (release 0.2)"),
+    key("skills.deny", Items, "", Ignored, "skills that may not (release 0.2)"),
+    key("skills.as_tools", Flag, "", Ignored, "each skill as a tool (release 0.2)"),
+    key("mcp.servers.*.**", Anything, "", Ignored, "an upstream MCP server (a later release)"),
+    key("models.**", Anything, "", Ignored, "models and their providers (a later release)"),
+    key("store.url", Text, "", Ignored, "the database, where it is not the SQLite file under home"),
+    key("artifacts.url", Text, "", Ignored, "the artifacts' store, where it is not the folder under home"),
+    key("progress.enabled", Flag, "true", Ignored, "live output of running tools"),
+    key("progress.flush_ms", Whole(1), "50", Ignored, "live output is sent after this many milliseconds"),
+    key("progress.flush_bytes", Whole(1), "16384", Ignored, "or after this many bytes"),
+    key("serve.http", Text, "\"127.0.0.1:7420\"", Ignored, "where `haft serve` listens"),
+    key("locale", Text, "", Ignored, "the language of descriptions and messages: `de`, `zh-CN`"),
+];
+
+/// What a path of segments is in the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    /// A key.
+    Key(&'static Key),
+    /// A table with keys below it.
+    Section,
+    /// Neither.
+    Unknown,
+}
+
+/// Looks a path up.
+pub(crate) fn find(path: &[String]) -> Found {
+    let mut section = false;
+    for key in KEYS {
+        match fits(key.path, path) {
+            Fit::Whole => return Found::Key(key),
+            Fit::Begins => section = true,
+            Fit::Not => {}
+        }
+    }
+    if section {
+        Found::Section
+    } else {
+        Found::Unknown
+    }
+}
+
+enum Fit {
+    Whole,
+    Begins,
+    Not,
+}
+
+fn fits(pattern: &str, path: &[String]) -> Fit {
+    let mut parts = pattern.split('.');
+    for segment in path {
+        match parts.next() {
+            Some("**") => return Fit::Whole,
+            Some("*") => {}
+            Some(part) if part == segment => {}
+            Some(_) | None => return Fit::Not,
+        }
+    }
+    if parts.next().is_none() {
+        Fit::Whole
+    } else {
+        Fit::Begins
+    }
+}
+
+/// The known key nearest to an unknown one, with the user's own names put in.
+pub(crate) fn nearest(path: &[String]) -> Option<String> {
+    let wrong = path.join(".");
+    let candidate = |key: &Key| {
+        let named: Vec<&str> = key
+            .path
+            .split('.')
+            .enumerate()
+            .filter(|(_, part)| *part != "**")
+            .map(|(i, part)| match (part, path.get(i)) {
+                ("*", Some(name)) => name,
+                ("*", None) => "NAME",
+                _ => part,
+            })
+            .collect();
+        named.join(".")
+    };
+    let mut best = (0.0, None);
+    for key in KEYS {
+        let known = candidate(key);
+        // A right last word without its section is near: `profile` for `policy.profile`.
+        let section_left_out = path.len() == 1
+            && !key.path.contains('*')
+            && known.rsplit('.').next() == path.last().map(String::as_str);
+        let likeness =
+            strsim::jaro_winkler(&wrong, &known) + if section_left_out { 0.3 } else { 0.0 };
+        if likeness > best.0 {
+            best = (likeness, Some(known));
+        }
+    }
+    best.1.filter(|_| best.0 > 0.75)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, KEYS, find, nearest};
+
+    fn path(dotted: &str) -> Vec<String> {
+        dotted.split('.').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_finds_itself() {
+        for key in KEYS {
+            let concrete = key.path.replace("**", "x").replace('*', "name");
+            assert!(matches!(find(&path(&concrete)), Found::Key(found) if found.path == key.path));
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_a_section_or_unknown() {
+        for section in [
+            "policy",
+            "tools.read_file",
+            "mcp",
+            "mcp.servers.x",
+            "limits",
+            "models",
+        ] {
+            assert!(matches!(find(&path(section)), Found::Section), "{section}");
+        }
+        for unknown in [
+            "polcy",
+            "policy.profil",
+            "tools.x.y",
+            "limits.max_calls.more",
+            "locale.x",
+        ] {
+            assert!(matches!(find(&path(unknown)), Found::Unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_key_is_what_was_meant() {
+        let rows = [
+            ("policy.profil", "policy.profile"),
+            ("polcy.profile", "policy.profile"),
+            ("profile", "policy.profile"),
+            ("tools.read_file.enable", "tools.read_file.enabled"),
+            ("limit.max_calls", "limits.max_calls"),
+            ("limits.timeout_s", "limits.total_timeout_s"),
+            ("sandbox.netwrok", "sandbox.network"),
+        ];
+        for (wrong, meant) in rows {
+            assert_eq!(nearest(&path(wrong)).as_deref(), Some(meant), "{wrong}");
+        }
+        assert_eq!(nearest(&path("zzz")), None);
+    }
+}
