@@ -1,0 +1,297 @@
+//! The command line as typed: commands and options, with nothing resolved yet.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) mod later;
+
+const AFTER: &str = "\
+Exit codes: 0 done, 1 the tool failed, 2 wrong usage or unknown tool, 3 denied, 4 waits for a person, 5 wrong settings or policy, 130 interrupted.";
+
+/// The tool runtime for agents: one governed path between a language model and the world.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version, after_help = AFTER, arg_required_else_help = true)]
+#[command(
+    infer_long_args = false,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command, before or after it.
+#[derive(Debug, Args, Clone)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Options {
+    /// The folder that tools work in [default: the current one]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Read this settings file, too
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Keep state here [default: $HAFT_HOME, or haft in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+    /// The verdict where no rule matches: read-only, workspace or trusted
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Set one setting, for example -c limits.max_calls=50
+    #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Let the workspace's haft.toml count in full, for this run
+    #[arg(long, global = true)]
+    pub(crate) trust: bool,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Say only errors on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// When to colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    // At a terminal, unless `NO_COLOR` or `TERM=dumb` says no. (A doc comment here would make every --help long.)
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the governed tools over MCP, with the HTTP API
+    Serve(Serve),
+    /// List tools, or show one whole
+    Tools(Tools),
+    /// Call a tool
+    Call(Call),
+    /// Show the policy, explain a verdict, test the rules' examples
+    Policy(Policy),
+    /// List, show and verify what ran
+    Runs(Runs),
+    /// List and read large results kept aside
+    Artifacts(Artifacts),
+    /// Show settings and where each comes from
+    Config(Config),
+    /// Let a folder's own settings count
+    Trust(Trust),
+    /// Say what works here, and what to do where not
+    Doctor,
+    /// Settings for MCP clients
+    Mcp(Mcp),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    Man,
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
+}
+
+/// `haft serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Listen here; port 0 takes a free one [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<String>,
+    /// Speak MCP on stdin and stdout; opens no port unless --http is given, too
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// Ask no token of callers; on loopback only
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+}
+
+/// `haft tools`.
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// Show this tool whole
+    pub(crate) name: Option<String>,
+    /// Print the exact declarations for a dialect: mcp
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<String>,
+    /// Ranked search (release 0.2)
+    #[arg(long, value_name = "QUERY", hide = true)]
+    pub(crate) search: Option<String>,
+}
+
+/// `haft call`.
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// The arguments: JSON, @FILE, or - for stdin
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) args: String,
+    /// Wait for a person's decision (release 0.4)
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, hide = true)]
+    pub(crate) wait: Option<Option<u64>>,
+}
+
+/// `haft policy`.
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) action: Option<PolicyAction>,
+}
+
+/// What to do with the policy.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Print the effective policy (the default)
+    Show,
+    /// Say why a call would be allowed, asked about or denied
+    Explain {
+        /// The tool's name
+        tool: String,
+        /// The arguments: JSON, @FILE, or - for stdin
+        #[arg(
+            long,
+            value_name = "JSON|@FILE|-",
+            default_value = "{}",
+            hide_default_value = true
+        )]
+        args: String,
+    },
+    /// Test the rules' own examples
+    Check,
+}
+
+/// `haft runs`.
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+}
+
+/// What to do with runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List runs, newest first (the default)
+    List,
+    /// Show what a run did
+    Show {
+        /// The run's id
+        run: String,
+    },
+    /// Check the run's hash chain
+    Verify {
+        /// The run's id
+        run: String,
+    },
+    /// Continue a run (release 0.3)
+    #[command(hide = true)]
+    Resume {
+        /// The run's id
+        run: String,
+    },
+}
+
+/// `haft artifacts`.
+#[derive(Debug, Args)]
+pub(crate) struct Artifacts {
+    #[command(subcommand)]
+    pub(crate) action: Option<ArtifactsAction>,
+}
+
+/// What to do with artifacts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArtifactsAction {
+    /// List artifacts, newest first (the default)
+    List,
+    /// Print an artifact's bytes
+    Get {
+        /// The ref: sha256-…
+        #[arg(value_name = "REF")]
+        reference: String,
+        /// Only the bytes from A up to, not with, B; either may be left out
+        #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
+        range: Option<String>,
+    },
+}
+
+/// `haft config`.
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) action: Option<ConfigAction>,
+}
+
+/// What to do with settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Print all settings and where each comes from (the default)
+    Show,
+    /// Explain one setting: meaning, value, source, what it beat
+    Explain {
+        /// The key, as in haft.toml: limits.max_calls
+        key: String,
+    },
+    /// Print the JSON Schema of haft.toml
+    Schema,
+    /// Write a commented haft.toml to the workspace
+    Init,
+}
+
+/// `haft trust`.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The folder [default: the workspace]
+    pub(crate) dir: Option<PathBuf>,
+    /// Take the trust back
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+/// `haft mcp`.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) action: McpAction,
+}
+
+/// What to do about MCP.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpAction {
+    /// Print the settings that connect a client to haft
+    Snippet {
+        /// The client: claude-code, claude-desktop, cursor, vscode, codex, zed, goose
+        client: String,
+    },
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,100 @@
+//! What later releases bring: named when somebody asks for it today.
+
+use std::ffi::OsString;
+
+use crate::problem::Problem;
+
+/// Words and the release that brings them.
+const LATER: [(&str, &str); 12] = [
+    ("skills", "0.2 (skills, memory, search)"),
+    ("memory", "0.2 (skills, memory, search)"),
+    ("tools --search", "0.2 (skills, memory, search)"),
+    ("chain", "0.3 (code mode)"),
+    ("runs resume", "0.3 (code mode)"),
+    ("approvals", "0.4 (approvals and the console)"),
+    ("call --wait", "0.4 (approvals and the console)"),
+    ("run", "0.5 (models and the agent loop)"),
+    (
+        "tools --dialect openai-chat",
+        "0.5 (models and the agent loop)",
+    ),
+    (
+        "tools --dialect openai-responses",
+        "0.5 (models and the agent loop)",
+    ),
+    (
+        "tools --dialect anthropic",
+        "0.5 (models and the agent loop)",
+    ),
+    ("tools --dialect gemini", "0.5 (models and the agent loop)"),
+];
+
+/// What `haft mcp` will also do, with upstream servers.
+const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
+
+/// The commands of this release.
+const NOW: [&str; 12] = [
+    "serve",
+    "tools",
+    "call",
+    "policy",
+    "runs",
+    "artifacts",
+    "config",
+    "trust",
+    "doctor",
+    "mcp",
+    "completions",
+    "man",
+];
+
+/// The clear refusal of something that a later release brings; `None` for what no release has.
+pub(crate) fn refuse(words: &str) -> Option<Problem> {
+    let (_, release) = LATER.iter().find(|(word, _)| *word == words)?;
+    Some(
+        Problem::usage(format!("`haft {words}` is not in this release")).advise(format!(
+            "release {release} brings it; `haft --help` lists what there is"
+        )),
+    )
+}
+
+/// A word that is no command.
+pub(crate) fn unknown_command(words: &[OsString]) -> Problem {
+    let word = words
+        .first()
+        .map(|w| w.to_string_lossy())
+        .unwrap_or_default();
+    refuse(&word).unwrap_or_else(|| {
+        let problem = Problem::usage(format!("unknown command `{word}`"));
+        match nearest(&word, &NOW) {
+            Some(near) => problem.advise(format!("did you mean `haft {near}`?")),
+            None => problem.advise("`haft --help` lists the commands"),
+        }
+    })
+}
+
+/// A word that is no `haft mcp` command.
+pub(crate) fn unknown_mcp(words: &[OsString]) -> Problem {
+    let word = words
+        .first()
+        .map(|w| w.to_string_lossy())
+        .unwrap_or_default();
+    if LATER_MCP.contains(&word.as_ref()) {
+        return Problem::usage(format!("`haft mcp {word}` is not in this release")).advise(
+            "release 0.6 (upstream MCP servers) brings it; `haft mcp snippet CLIENT` is there",
+        );
+    }
+    Problem::usage(format!("unknown command `mcp {word}`"))
+        .advise("there is `haft mcp snippet CLIENT`")
+}
+
+/// The likeliest of the words, if one is like enough.
+pub(crate) fn nearest<'a>(wrong: &str, words: &[&'a str]) -> Option<&'a str> {
+    const LIKE_ENOUGH: f64 = 0.7;
+    words
+        .iter()
+        .map(|word| (strsim::jaro_winkler(wrong, word), *word))
+        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+}

@@ -1,0 +1,188 @@
+//! `Screen`: stdout for what was asked for, stderr for one line of why; colours where they mean something.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::args::{Color, Options};
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+pub(crate) mod list;
+pub(crate) mod visible;
+pub(crate) mod when;
+
+/// Denied or failed.
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+/// Waits.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// Done.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// Detail.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// The deciding fact.
+pub(crate) const BOLD: Style = Style::new().bold();
+
+/// Width where nobody says how wide the screen is.
+const WIDTH: usize = 100;
+
+/// Where a command prints.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen {
+    /// One JSON document on stdout.
+    pub(crate) json: bool,
+    quiet: bool,
+    verbose: u8,
+    color: Color,
+}
+
+/// Text in a style, and back to plain.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+impl Screen {
+    /// As the options want it.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            json: options.json,
+            quiet: options.quiet,
+            verbose: options.verbose,
+            color: options.color,
+        }
+    }
+
+    fn choice(self, stream: &impl anstream::stream::RawStream) -> ColorChoice {
+        match self.color {
+            Color::Auto => AutoStream::choice(stream),
+            Color::Always => ColorChoice::AlwaysAnsi,
+            Color::Never => ColorChoice::Never,
+        }
+    }
+
+    /// Writes text to stdout. A reader that hung up has what it wanted: no error.
+    pub(crate) fn out(self, text: &str) -> Result<(), Problem> {
+        let stdout = io::stdout().lock();
+        let choice = self.choice(&io::stdout());
+        let mut stream = AutoStream::new(stdout, choice);
+        written(
+            stream
+                .write_all(text.as_bytes())
+                .and_then(|()| stream.flush()),
+        )
+    }
+
+    /// Writes bytes to stdout as they are.
+    pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut stdout = io::stdout().lock();
+        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes one JSON document, on one line when nobody looks.
+    pub(crate) fn document<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Problem> {
+        let text = if io::stdout().is_terminal() {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
+        let text = text.map_err(|e| Problem::failed(format!("print JSON: {e}")))?;
+        self.raw(format!("{text}\n").as_bytes())
+    }
+
+    /// One line on stderr for people, unless they want it quiet.
+    pub(crate) fn say(self, line: &str) {
+        if !self.quiet {
+            self.err(line);
+        }
+    }
+
+    /// One line on stderr for people who want to know more.
+    pub(crate) fn detail(self, line: &str) {
+        if self.verbose > 0 {
+            self.err(&styled(DIM, line));
+        }
+    }
+
+    /// A warning, unless they want it quiet.
+    pub(crate) fn warn(self, line: &str) {
+        self.say(&format!("{}: {line}", styled(YELLOW, "warning")));
+    }
+
+    /// A line on stderr that is never left out.
+    pub(crate) fn err(self, line: &str) {
+        let choice = self.choice(&io::stderr());
+        let mut stream = AutoStream::new(io::stderr().lock(), choice);
+        // When stderr is gone there is nobody left to tell.
+        let _ = writeln!(stream, "{line}");
+    }
+
+    /// Prints a problem in its three parts and gives its exit code.
+    pub(crate) fn problem(self, problem: &Problem) -> Exit {
+        let what = visible::line(problem.what());
+        self.err(&format!("{}: {what}", styled(RED.bold(), "error")));
+        if let Some(place) = problem.place() {
+            self.err(&format!("  at {}", visible::line(&place.to_string())));
+            if let Some(spot) = &place.spot {
+                let (line, marks) = marked(&spot.text, spot.column, spot.width);
+                self.err(&format!("    {line}"));
+                self.err(&format!("    {}", styled(RED, &marks)));
+            }
+        }
+        if let Some(advice) = problem.advice() {
+            self.err(&format!("  {}", visible::line(advice)));
+        }
+        problem.exit()
+    }
+
+    /// How many columns stdout has; a plain width where it is no terminal.
+    pub(crate) fn width(self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+        let columns = size.map(|size| usize::from(size.ws_col));
+        columns.filter(|columns| *columns >= 20).unwrap_or(WIDTH)
+    }
+
+    /// Whether stdout is a terminal: lists are clipped to it, pipes get all.
+    pub(crate) fn is_terminal(self) -> bool {
+        io::stdout().is_terminal()
+    }
+}
+
+fn written(result: io::Result<()>) -> Result<(), Problem> {
+    match result {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Problem::failed(format!("write to stdout: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A line, cut around the spot when it is long, and the marks to put under it.
+fn marked(text: &str, column: usize, width: usize) -> (String, String) {
+    const SHOWN: usize = 90;
+    const BEFORE: usize = 40;
+    let from = if column > SHOWN - 10 {
+        column - BEFORE
+    } else {
+        0
+    };
+    let shown: String = text
+        .chars()
+        .skip(from)
+        .take(SHOWN)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let before: String = shown
+        .chars()
+        .take(column.saturating_sub(from + 1))
+        .collect();
+    let here: String = shown
+        .chars()
+        .skip(before.chars().count())
+        .take(width)
+        .collect();
+    let blank = " ".repeat(visible::columns(&before));
+    let marks = "^".repeat(visible::columns(&here).max(1));
+    (shown.trim_end().to_owned(), format!("{blank}{marks}"))
+}

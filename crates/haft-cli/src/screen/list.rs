@@ -1,0 +1,109 @@
+//! `List`: rows in aligned columns, fitted to the screen, the last column clipped where it is too long.
+
+use crate::screen::{DIM, Screen, styled, visible};
+
+/// How a cell gives way when the row is too wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It does not.
+    Never,
+    /// It loses its middle: paths, ids.
+    Middle,
+    /// It loses its end: sentences.
+    End,
+}
+
+/// A table of texts.
+#[derive(Debug)]
+pub(crate) struct List {
+    columns: Vec<(&'static str, Cut)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl List {
+    /// No rows yet, these columns.
+    pub(crate) fn new(columns: &[(&'static str, Cut)]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row; texts from elsewhere are made visible.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
+        self.rows
+            .push(cells.iter().map(|cell| visible::line(cell)).collect());
+    }
+
+    /// The whole text, with how many rows more there are than `most` when somebody looks at a screen.
+    pub(crate) fn render(&self, screen: Screen) -> String {
+        const SCREENFUL: usize = 200;
+        let shown = if screen.is_terminal() {
+            SCREENFUL
+        } else {
+            usize::MAX
+        };
+        let width = if screen.is_terminal() {
+            screen.width()
+        } else {
+            usize::MAX
+        };
+        let widths = self.widths(width);
+        let mut out = String::new();
+        let heads: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(head, _)| (*head).to_owned())
+            .collect();
+        out.push_str(&styled(DIM, &self.line(&heads, &widths)));
+        out.push('\n');
+        for row in self.rows.iter().take(shown) {
+            out.push_str(&self.line(row, &widths));
+            out.push('\n');
+        }
+        if self.rows.len() > shown {
+            let more = format!("… {} more; --json lists all", self.rows.len() - shown);
+            out.push_str(&styled(DIM, &more));
+            out.push('\n');
+        }
+        out
+    }
+
+    fn widths(&self, total: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|i| {
+                let cells = self.rows.iter().filter_map(|row| row.get(i));
+                let widest = cells.map(|cell| visible::columns(cell)).max().unwrap_or(0);
+                widest.max(self.columns[i].0.len())
+            })
+            .collect();
+        let gaps = 2 * widths.len().saturating_sub(1);
+        let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(total);
+        // Sentences give way first, then paths.
+        for cut in [Cut::End, Cut::Middle] {
+            for (width, (_, how)) in widths.iter_mut().zip(&self.columns) {
+                if *how == cut && over > 0 {
+                    let give = over.min(width.saturating_sub(12));
+                    *width -= give;
+                    over -= give;
+                }
+            }
+        }
+        widths
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let mut out = String::new();
+        for ((cell, width), (_, cut)) in cells.iter().zip(widths).zip(&self.columns) {
+            let cell = match cut {
+                Cut::Never => cell.clone(),
+                Cut::Middle => visible::middle(cell, *width),
+                Cut::End => visible::clipped(cell, *width),
+            };
+            let pad = width.saturating_sub(visible::columns(&cell));
+            out.push_str(&cell);
+            out.push_str(&" ".repeat(pad + 2));
+        }
+        out.trim_end().to_owned()
+    }
+}

@@ -1,0 +1,105 @@
+//! Text from elsewhere made safe to show: control, direction and invisible characters become visible marks.
+
+use unicode_width::UnicodeWidthStr;
+
+/// Whether a character could make a person see something else than what is there.
+fn deceives(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+            | '\u{FFA0}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// One line: newlines and tabs are marks, too.
+pub(crate) fn line(text: &str) -> String {
+    marked(text, |_| false)
+}
+
+/// Lines and tabs stay; every other control character is a mark.
+pub(crate) fn block(text: &str) -> String {
+    marked(text, |c| matches!(c, '\n' | '\t'))
+}
+
+fn marked(text: &str, keep: fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if keep(c) || !deceives(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if u32::from(c) < 0x100 => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+        }
+    }
+    out
+}
+
+/// How many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// A text clipped in its middle to so many columns: paths tell by their ends.
+pub(crate) fn middle(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let tail_room = room / 2;
+    let head = fitting(text.chars(), room - tail_room);
+    let tail = fitting(text.chars().rev(), tail_room);
+    let tail: String = tail.chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// A text clipped at its end to so many columns.
+pub(crate) fn clipped(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    format!("{}…", fitting(text.chars(), columns.saturating_sub(1)))
+}
+
+fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for c in chars {
+        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+        if used + wide > columns {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{block, line, middle};
+
+    #[test]
+    fn what_could_deceive_is_a_mark() {
+        let rows = [
+            ("plain ü 字 🙂", "plain ü 字 🙂"),
+            ("a\x1b[2Kb", "a\\x1b[2Kb"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("x\u{202e}y\u{200b}z", "x\\u{202e}y\\u{200b}z"),
+            ("\u{9b}31m", "\\x9b31m"),
+        ];
+        for (text, shown) in rows {
+            assert_eq!(line(text), shown);
+        }
+        assert_eq!(block("a\n\tb\x07"), "a\n\tb\\x07");
+    }
+
+    #[test]
+    fn a_long_path_loses_its_middle() {
+        assert_eq!(middle("/a/b", 10), "/a/b");
+        assert_eq!(middle("/home/me/projects/haft", 11), "/home…/haft");
+        assert_eq!(middle("字字字字字", 5), "字…字");
+    }
+}
