@@ -1,0 +1,219 @@
+//! `haft config`: all settings, one explained, the schema, a first file.
+
+use std::io::ErrorKind;
+
+use serde_json::{Value, json};
+
+use crate::args::ConfigAction;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::{Place, Problem};
+use crate::screen::list::{Cut, List};
+use crate::screen::{BOLD, DIM, styled, visible};
+use crate::settings::keys::{Found, Key, find, nearest};
+use crate::settings::{Entry, FILE_NAME, Settings, Source, document, first_file, schema, value};
+
+/// Runs one of the four; `show` when none is named.
+pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
+    match action {
+        None | Some(ConfigAction::Show) => show(at),
+        Some(ConfigAction::Explain { key }) => explain(at, key),
+        Some(ConfigAction::Schema) => {
+            let text = serde_json::to_string_pretty(&schema::schema())
+                .map_err(|e| Problem::failed(format!("print the schema: {e}")))?;
+            at.screen.raw(format!("{text}\n").as_bytes())?;
+            Ok(Exit::Done)
+        }
+        Some(ConfigAction::Init) => init(at),
+    }
+}
+
+fn show(at: &Invocation) -> Done {
+    let settings = at.settings()?;
+    if at.screen.json {
+        let all: Vec<Value> = settings
+            .iter()
+            .map(|(path, entry)| described(path, entry))
+            .collect();
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    let mut list = List::new(&[
+        ("KEY", Cut::Never),
+        ("VALUE", Cut::End),
+        ("FROM", Cut::Middle),
+    ]);
+    for (path, entry) in settings.iter() {
+        list.row([&dotted(path), &entry.written.to_string(), &from(entry)]);
+    }
+    at.screen.out(&list.render(at.screen))?;
+    Ok(Exit::Done)
+}
+
+fn explain(at: &Invocation, text: &str) -> Done {
+    let settings = at.settings()?;
+    let path = document::dotted(text).unwrap_or_default();
+    let key = match find(&path) {
+        Found::Key(key) => key,
+        Found::Section => return section(at, &settings, &path),
+        Found::Unknown => {
+            let problem = Problem::usage(format!("unknown setting `{text}`"));
+            return Err(match nearest(&path) {
+                Some(near) => problem.advise(format!("did you mean `{near}`?")),
+                None => problem.advise("`haft config show` lists all settings"),
+            });
+        }
+    };
+    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+    let entry = settings.entry(&parts);
+    if at.screen.json {
+        at.screen.document(&explained(&path, key, entry))?;
+    } else {
+        at.screen.out(&told(&path, key, entry))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn section(at: &Invocation, settings: &Settings, path: &[String]) -> Done {
+    let inside = settings.iter().filter(|(key, _)| key.starts_with(path));
+    if at.screen.json {
+        let all: Vec<Value> = inside.map(|(path, entry)| described(path, entry)).collect();
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    for (path, entry) in inside {
+        at.screen.out(&told(path, entry.key, Some(entry)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn init(at: &Invocation) -> Done {
+    let path = at.workspace.join(FILE_NAME);
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path);
+    let written = made
+        .and_then(|mut file| std::io::Write::write_all(&mut file, first_file::text().as_bytes()));
+    match written {
+        Ok(()) => {
+            at.screen.say(&format!(
+                "wrote {}; `haft trust` lets it count",
+                path.display()
+            ));
+            Ok(Exit::Done)
+        }
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            Err(Problem::usage(format!("{FILE_NAME} is there already"))
+                .at(Place::file(&path))
+                .advise("edit it, or move it away first"))
+        }
+        Err(e) => Err(Problem::failed(format!("write {FILE_NAME}: {e}")).at(Place::file(&path))),
+    }
+}
+
+/// A path as it is written in haft.toml.
+fn dotted(path: &[String]) -> String {
+    let bare = |part: &String| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    };
+    let parts = path.iter().map(|part| {
+        if bare(part) {
+            part.clone()
+        } else {
+            format!("{part:?}")
+        }
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn origin(source: &Source) -> String {
+    match &source.place {
+        Some(place) if source.layer.as_str() == place.source => place.to_string(),
+        Some(place) if place.spot.is_none() => place.to_string(),
+        Some(place) => format!("{} {place}", source.layer),
+        None => source.layer.to_string(),
+    }
+}
+
+fn from(entry: &Entry) -> String {
+    let mut origins: Vec<String> = entry.sources.iter().map(origin).collect();
+    origins.dedup();
+    origins.join(", ")
+}
+
+fn sourced(source: &Source) -> Value {
+    match &source.place {
+        Some(place) => json!({"layer": source.layer.as_str(), "place": place.to_string()}),
+        None => json!({"layer": source.layer.as_str()}),
+    }
+}
+
+fn described(path: &[String], entry: &Entry) -> Value {
+    json!({
+        "key": dotted(path),
+        "value": entry.written,
+        "layer": entry.layer().as_str(),
+        "sources": entry.sources.iter().map(sourced).collect::<Vec<_>>(),
+    })
+}
+
+fn explained(path: &[String], key: &Key, entry: Option<&Entry>) -> Value {
+    let mut shown = match entry {
+        Some(entry) => described(path, entry),
+        None => json!({"key": dotted(path)}),
+    };
+    let beaten: Vec<Value> = entry.map_or_else(Vec::new, |entry| {
+        let beaten = entry.beaten.iter();
+        beaten
+            .map(|(source, value)| json!({"value": value, "source": sourced(source)}))
+            .collect()
+    });
+    if let Value::Object(map) = &mut shown {
+        map.insert("doc".into(), json!(key.doc));
+        map.insert("takes".into(), json!(value::expected(key.kind)));
+        map.insert("beaten".into(), json!(beaten));
+    }
+    shown
+}
+
+fn told(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
+    let written = entry.map_or("(not set)".to_owned(), |entry| entry.written.to_string());
+    let mut out = format!(
+        "{} = {}\n",
+        styled(BOLD, &dotted(path)),
+        visible::line(&written)
+    );
+    out.push_str(&format!(
+        "  {}; takes {}\n",
+        key.doc,
+        value::expected(key.kind)
+    ));
+    let Some(entry) = entry else {
+        return out;
+    };
+    if let (Some(items), true) = (entry.written.as_array(), entry.sources.len() > 1) {
+        for (item, source) in items.iter().zip(&entry.sources) {
+            out.push_str(&format!(
+                "  {}  {}\n",
+                visible::line(&item.to_string()),
+                styled(DIM, &origin(source))
+            ));
+        }
+    } else {
+        out.push_str(&format!("  from {}\n", visible::line(&from(entry))));
+    }
+    for (source, value) in &entry.beaten {
+        let line = format!(
+            "  over {} from {}",
+            visible::line(&value.to_string()),
+            origin(source)
+        );
+        out.push_str(&format!("{}\n", styled(DIM, &line)));
+    }
+    out
+}

@@ -1,0 +1,37 @@
+//! `haft trust`: lets a folder's own settings count, or takes that back.
+
+use serde_json::json;
+
+use crate::args;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::trust::Trust;
+
+/// Changes the trust store and says so.
+pub(crate) fn run(at: &Invocation, args: &args::Trust) -> Done {
+    let folder = args.dir.as_deref().unwrap_or(&at.workspace);
+    let mut trust = Trust::load(&at.home)?;
+    let was = trust.trusts(folder);
+    if args.remove {
+        trust.forget(folder);
+    } else {
+        trust.set(folder, true)?;
+    }
+    trust.save(&at.home)?;
+    let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if at.screen.json {
+        at.screen.document(
+            &json!({"dir": shown, "trusted": !args.remove, "changed": was == args.remove}),
+        )?;
+        return Ok(Exit::Done);
+    }
+    let shown = shown.display();
+    at.screen.say(&match (args.remove, was) {
+        (false, false) => format!("{shown} is trusted: its haft.toml counts in full"),
+        (false, true) => format!("{shown} was trusted already"),
+        (true, true) => format!("{shown} is no longer trusted"),
+        (true, false) => format!("{shown} was not trusted"),
+    });
+    Ok(Exit::Done)
+}

@@ -1,0 +1,108 @@
+//! Runs the built `haft` in folders of its own, with nothing of this machine's settings.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A workspace, a home and a user's settings folder that no other test sees.
+pub(crate) struct Lab {
+    root: TempDir,
+}
+
+/// What one run of the binary left.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["work", "home", "config"] {
+            std::fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self { root }
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().join("work").canonicalize().unwrap()
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home").canonicalize().unwrap()
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        write(&self.work().join(name), text)
+    }
+
+    /// Writes the user's settings.
+    pub(crate) fn user_settings(&self, text: &str) -> PathBuf {
+        write(&self.root.path().join("config/haft/config.toml"), text)
+    }
+
+    /// The command, ready to be changed or started.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test starts the binary under test"
+    )]
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+        command
+            .args(args)
+            .current_dir(self.work())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.root.path())
+            .env("HAFT_HOME", self.home())
+            .env("XDG_CONFIG_HOME", self.root.path().join("config"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs to the end with nothing on stdin.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        ended(self.command(args).spawn().unwrap())
+    }
+
+    /// Runs to the end with this on stdin.
+    pub(crate) fn run_with(&self, args: &[&str], stdin: &str) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // A command that fails early does not read its stdin.
+        let _ = pipe.write_all(stdin.as_bytes());
+        drop(pipe);
+        ended(child)
+    }
+}
+
+/// Waits for a child and takes what it left.
+pub(crate) fn ended(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Ran {
+    /// The JSON document on stdout; nothing else may be there.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}\nstdout: {}\nstderr: {}", self.stdout, self.stderr))
+    }
+}
+
+fn write(path: &Path, text: &str) -> PathBuf {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    path.to_owned()
+}

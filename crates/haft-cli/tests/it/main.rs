@@ -1,0 +1,6 @@
+//! The real binary, from outside: what a person or a script sees of each command.
+
+mod help;
+mod harness;
+mod settings;
+mod usage;

@@ -1,0 +1,36 @@
+//! Wrong usage: exit 2, what happened, what to do.
+
+use crate::harness::Lab;
+
+#[test]
+fn wrong_usage_ends_with_two_and_says_what_to_do() {
+    let lab = Lab::new();
+    let rows: [(&[&str], &str); 14] = [
+        (&["chain", "x.py"], "release 0.3"),
+        (&["run", "hello", "--model", "x:y"], "release 0.5"),
+        (&["approvals", "list", "--json"], "release 0.4"),
+        (&["skills"], "release 0.2"),
+        (&["memory", "list"], "release 0.2"),
+        (&["mcp", "list"], "release 0.6"),
+        (&["mcp", "add", "x"], "release 0.6"),
+        (&["mcp", "snipet", "cursor"], "haft mcp snippet CLIENT"),
+        (&["mcp", "snippet", "curser"], "did you mean `cursor`?"),
+        (&["cal", "read_file"], "did you mean `haft call`?"),
+        (&["zzz"], "haft --help"),
+        (&["call"], "Usage: haft call"),
+        (
+            &["--workspace", "/nowhere/at/all", "config"],
+            "--workspace takes an existing folder",
+        ),
+        (
+            &["config", "explain", "policy.profil"],
+            "did you mean `policy.profile`?",
+        ),
+    ];
+    for (args, advice) in rows {
+        let ran = lab.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(advice), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{args:?}");
+    }
+}
