@@ -1,6 +1,8 @@
 //! `Arguments`: the effective JSON text of a call, parsed at most once.
 
-use std::sync::{Arc, OnceLock};
+use std::any::Any;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,19 +10,17 @@ use serde_json::Value;
 use crate::error::ToolError;
 
 /// A call's arguments after admission: strict JSON, an object, as the schema wants it.
-#[derive(Debug, Clone)]
 pub struct Arguments {
-    text: Arc<str>,
+    text: String,
     value: OnceLock<Value>,
+    /// The typed input, parsed for `permissions` and kept for `call`.
+    typed: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl Arguments {
     /// Arguments that admission has checked.
-    pub(crate) fn new(text: Arc<str>) -> Self {
-        Self {
-            text,
-            value: OnceLock::new(),
-        }
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, value: OnceLock::new(), typed: Mutex::new(None) }
     }
 
     /// The exact text.
@@ -28,19 +28,30 @@ impl Arguments {
         &self.text
     }
 
-    /// The text, shared.
-    pub(crate) fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.text)
-    }
-
     /// The parsed value; parsed once, at the first use.
     pub fn value(&self) -> &Value {
-        self.value
-            .get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     /// The arguments as a type of the tool's own, straight from the text.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         serde_json::from_str(&self.text).map_err(|e| ToolError::invalid_arguments(e.to_string()))
+    }
+
+    /// Keeps a parsed input for the call that follows.
+    pub(crate) fn keep_typed<T: Any + Send>(&self, input: T) {
+        *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(input));
+    }
+
+    /// Takes what `keep_typed` kept.
+    pub(crate) fn take_typed<T: Any + Send>(&self) -> Option<T> {
+        let kept = self.typed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        kept.downcast().ok().map(|input| *input)
+    }
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Arguments").field(&self.text).finish()
     }
 }

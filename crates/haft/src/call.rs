@@ -2,8 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Serialize;
+
+use crate::clock;
+use crate::spec::hex;
 
 /// Names one call within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -39,6 +43,30 @@ macro_rules! id {
 
 id!(CallId);
 id!(RunId);
+
+impl CallId {
+    /// The id of a run's nth call.
+    pub(crate) fn numbered(number: u64) -> Self {
+        Self(format!("call-{number}").into())
+    }
+}
+
+impl RunId {
+    /// A fresh id that sorts by time: `20261121-221530-` and eight random hex digits.
+    pub fn generate() -> Self {
+        let now = clock::rfc3339(clock::now());
+        let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
+        let (day, time) = digits.split_at_checked(8).unwrap_or((&digits, ""));
+        let mut random = [0; 4];
+        if getrandom::fill(&mut random).is_err() {
+            // Without a random source the process's own counter still keeps ids of one process apart.
+            random = FALLBACK.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        }
+        Self(format!("{day}-{time}-{}", hex(&random)).into())
+    }
+}
+
+static FALLBACK: AtomicU32 = AtomicU32::new(0);
 
 /// Where a call came from; the only difference between the ways in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -1,1 +1,6 @@
-//! Integration tests.
+//! Integration tests of the library, through its public face.
+
+mod lifecycle;
+mod macros;
+mod pipeline;
+mod views;

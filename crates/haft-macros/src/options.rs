@@ -1,0 +1,56 @@
+//! What stands in the brackets of `#[tool(…)]`.
+
+use syn::parse::{Parse, ParseStream};
+use syn::{Ident, LitStr, Token};
+
+/// The options of one tool; each at most once.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) category: Option<LitStr>,
+    pub(crate) risk: Option<LitStr>,
+    pub(crate) idempotent: bool,
+    pub(crate) concurrency_safe: bool,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut options = Self::default();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            let text = match key.to_string().as_str() {
+                "name" => &mut options.name,
+                "title" => &mut options.title,
+                "category" => &mut options.category,
+                "risk" => &mut options.risk,
+                flag @ ("idempotent" | "concurrency_safe") => {
+                    options.idempotent |= flag == "idempotent";
+                    options.concurrency_safe |= flag == "concurrency_safe";
+                    comma(input)?;
+                    continue;
+                }
+                _ => {
+                    let known = "name, title, category, risk, idempotent, concurrency_safe";
+                    return Err(syn::Error::new(
+                        key.span(),
+                        format!("unknown option; known: {known}"),
+                    ));
+                }
+            };
+            input.parse::<Token![=]>()?;
+            if text.replace(input.parse()?).is_some() {
+                return Err(syn::Error::new(key.span(), "given twice"));
+            }
+            comma(input)?;
+        }
+        Ok(options)
+    }
+}
+
+fn comma(input: ParseStream<'_>) -> syn::Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
+}

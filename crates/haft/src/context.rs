@@ -1,0 +1,161 @@
+//! `CallContext`: all that a running tool may touch; made only by the executor.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::audit::BoxFuture;
+use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
+use crate::error::ToolError;
+use crate::progress::Progress;
+use crate::result::Outcome;
+use crate::session::{Limits, Session};
+use crate::spec::ToolName;
+use crate::toolset::Toolset;
+
+/// Runs nested calls through the executor, which this file must not name.
+pub(crate) trait Host: Send + Sync {
+    /// One nested call, all checks included.
+    fn execute_nested<'a>(
+        self: Arc<Self>,
+        session: &'a Session,
+        call: ToolCall,
+    ) -> BoxFuture<'a, Outcome>;
+
+    /// Where artifacts are kept, if anywhere.
+    fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
+}
+
+/// All that a running tool may touch. Nobody outside the executor can make one:
+///
+/// ```compile_fail
+/// let context = haft::context::CallContext { };
+/// ```
+#[derive(Clone)]
+pub struct CallContext {
+    pub(crate) call: CallId,
+    pub(crate) origin: Origin,
+    pub(crate) session: Session,
+    pub(crate) host: Arc<dyn Host>,
+}
+
+impl CallContext {
+    /// The call's id.
+    pub fn call_id(&self) -> &CallId {
+        &self.call
+    }
+
+    /// The run it belongs to.
+    pub fn run(&self) -> &RunId {
+        self.session.run()
+    }
+
+    /// Who made the call.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// For whom the session runs.
+    pub fn principal(&self) -> &Principal {
+        self.session.principal()
+    }
+
+    /// The live channel to screens.
+    pub fn progress(&self) -> Progress {
+        let sink = self.session.progress_sink().cloned();
+        Progress { run: self.run().clone(), call: self.call.clone(), sink }
+    }
+
+    /// The run's artifacts; an error where the host keeps none.
+    pub fn artifacts(&self) -> Result<RunArtifacts<'_>, ToolError> {
+        let store = self.host.artifacts();
+        let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
+        Ok(RunArtifacts { store: store.as_ref(), owner: self.session.owner() })
+    }
+
+    /// Whether the session has been cancelled. A call that is cancelled alone is dropped.
+    pub fn is_cancelled(&self) -> bool {
+        self.session.cancellation().is_cancelled()
+    }
+
+    /// Completes when the session is cancelled.
+    pub async fn cancelled(&self) {
+        self.session.cancellation().cancelled().await;
+    }
+
+    /// A nested call, through the same door as every other.
+    pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
+        let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
+        let nested = self.session.nested(None, None);
+        Arc::clone(&self.host).execute_nested(&nested, call).await
+    }
+
+    /// Makes deferred tools callable for this run; tells which were expanded now.
+    pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
+        self.session.expand(names)
+    }
+
+    /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.
+    pub fn scope(&self, limits: Limits, view: Option<Arc<dyn Toolset>>) -> Scope {
+        let session = self.session.nested(Some(limits), view);
+        Scope { session, host: Arc::clone(&self.host) }
+    }
+}
+
+impl std::fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallContext").field("call", &self.call).field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// A child session: own budget, own deadline; its view is never wider than the parent's.
+#[derive(Clone)]
+pub struct Scope {
+    session: Session,
+    host: Arc<dyn Host>,
+}
+
+impl Scope {
+    /// A call within the scope, origin `chain`.
+    pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
+        let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
+        Arc::clone(&self.host).execute_nested(&self.session, call).await
+    }
+
+    /// The child session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// The artifacts of one run.
+#[derive(Debug)]
+pub struct RunArtifacts<'a> {
+    store: &'a dyn ArtifactStore,
+    owner: &'a Owner,
+}
+
+impl RunArtifacts<'_> {
+    /// Keeps bytes for this run.
+    pub fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
+        self.store.put(self.owner, media_type, bytes)
+    }
+
+    /// What is known of one of the run's artifacts.
+    pub fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
+        self.store.info(self.owner, reference)
+    }
+
+    /// Bytes of one of the run's artifacts.
+    pub fn read(&self, reference: &ArtifactRef, range: Range<u64>) -> Result<Bytes, ArtifactError> {
+        self.store.read(self.owner, reference, range)
+    }
+}

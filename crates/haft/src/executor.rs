@@ -1,0 +1,194 @@
+//! `Executor`: runs calls. Admit, clear, invoke, shape, and one exit that records and answers.
+
+use std::sync::Arc;
+
+use crate::approval::Approver;
+use crate::artifact::ArtifactStore;
+use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
+use crate::call::ToolCall;
+use crate::clock;
+use crate::context::Host;
+use crate::policy::Policy;
+use crate::result::Outcome;
+use crate::session::Session;
+
+mod admit;
+mod batch;
+mod clear;
+mod exit;
+mod invoke;
+mod shape;
+mod stop;
+
+use exit::OpenCall;
+use shape::Shaped;
+use stop::Stop;
+
+/// Runs calls: the only thing that calls a tool. Holds no state of any run; clones share its parts.
+///
+/// Missing parts are safe: no approver turns an Ask into a denial, no store cuts what is too large, no rule runs only what is safe.
+#[derive(Debug, Clone)]
+pub struct Executor {
+    parts: Arc<Parts>,
+}
+
+/// What an executor is made of.
+#[derive(Debug, Clone)]
+struct Parts {
+    policy: Arc<Policy>,
+    approver: Option<Arc<dyn Approver>>,
+    artifacts: Option<Arc<dyn ArtifactStore>>,
+    sinks: Vec<Arc<dyn AuditSink>>,
+    #[cfg(feature = "testing")]
+    skip_clear: bool,
+}
+
+impl Executor {
+    /// An executor under this policy, with nobody to ask and nothing recorded.
+    pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
+        let parts = Parts {
+            policy: policy.into(),
+            approver: None,
+            artifacts: None,
+            sinks: Vec::new(),
+            #[cfg(feature = "testing")]
+            skip_clear: false,
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    fn with(self, change: impl FnOnce(&mut Parts)) -> Self {
+        let mut parts = Arc::unwrap_or_clone(self.parts);
+        change(&mut parts);
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Asks here what the policy wants asked.
+    pub fn with_approver(self, approver: impl Approver + 'static) -> Self {
+        self.with(|parts| parts.approver = Some(Arc::new(approver)))
+    }
+
+    /// Keeps large results here.
+    pub fn with_artifacts(self, store: Arc<dyn ArtifactStore>) -> Self {
+        self.with(|parts| parts.artifacts = Some(store))
+    }
+
+    /// Records here, after the sinks added before. A sink that fails refuses the call.
+    pub fn with_audit(self, sink: Arc<dyn AuditSink>) -> Self {
+        self.with(|parts| parts.sinks.push(sink))
+    }
+
+    /// An executor that skips the second stage: proof that the tests of every door would notice.
+    #[cfg(feature = "testing")]
+    pub fn broken_without_clear(self) -> Self {
+        self.with(|parts| parts.skip_clear = true)
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.parts.policy
+    }
+
+    /// Where artifacts are kept, if anywhere.
+    pub fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
+        self.parts.artifacts.as_ref()
+    }
+
+    /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
+    pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
+        execute(&self.parts, session, call).await
+    }
+
+    /// Runs the calls of one reply: those safe beside others side by side, the rest in their order. Outcomes come in the order of the calls.
+    pub async fn execute_all(&self, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
+        batch::execute_all(&self.parts, session, calls).await
+    }
+
+    /// Records the run's beginning, once; the first call does it where the host did not.
+    pub fn open(&self, session: &Session) -> Result<(), AuditError> {
+        self.parts.open(session)
+    }
+
+    /// Ends a run, once: cancels what runs, records the end, lets its artifacts age.
+    pub fn close(&self, session: &Session) -> Result<(), AuditError> {
+        session.cancel();
+        if !session.close_once() {
+            return Ok(());
+        }
+        if let Some(store) = &self.parts.artifacts {
+            store.unpin(session.owner());
+        }
+        self.parts.open(session)?;
+        self.parts.record(session, What::RunClosed)
+    }
+}
+
+impl Parts {
+    fn open(&self, session: &Session) -> Result<(), AuditError> {
+        if !session.open_once() {
+            return Ok(());
+        }
+        if let Some(store) = &self.artifacts {
+            store.pin(session.owner());
+        }
+        let start = RunStart {
+            principal: session.principal().clone(),
+            door: session.door().to_owned(),
+            workspace: session.workspace().map(str::to_owned),
+            profile: self.policy.profile().as_str().to_owned(),
+        };
+        self.record(session, What::RunStarted(Arc::new(start)))
+    }
+
+    /// Tells every sink, in order; the first that fails is the answer.
+    fn record(&self, session: &Session, what: What) -> Result<(), AuditError> {
+        if self.sinks.is_empty() {
+            return Ok(());
+        }
+        let event = Event { run: session.run().clone(), at: clock::now(), what };
+        self.sinks.iter().try_for_each(|sink| sink.record(event.clone()))
+    }
+
+    /// Tells every sink and waits until each has it safe.
+    async fn record_durably(&self, session: &Session, what: What) -> Result<(), AuditError> {
+        let event = Event { run: session.run().clone(), at: clock::now(), what };
+        for sink in &self.sinks {
+            sink.record_durably(event.clone()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Every call takes this path: direct, nested, from a batch, from any door.
+async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall) -> Outcome {
+    let mut open = OpenCall::new(parts, session, call);
+    let end = stages(parts, session, &mut open).await;
+    open.close(end)
+}
+
+/// The four stages. Each takes what only the stage before can make.
+async fn stages(
+    parts: &Arc<Parts>,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+) -> Result<Shaped, Stop> {
+    parts.open(session)?;
+    let admitted = admit::admit(session, open)?;
+    let cleared = clear::clear(parts, session, open, admitted).await?;
+    let invoked = invoke::invoke(parts, session, open, cleared).await?;
+    shape::shape(parts, session, invoked)
+}
+
+impl Host for Parts {
+    fn execute_nested<'a>(
+        self: Arc<Self>,
+        session: &'a Session,
+        call: ToolCall,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move { execute(&self, session, call).await })
+    }
+
+    fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
+        self.artifacts.as_ref()
+    }
+}

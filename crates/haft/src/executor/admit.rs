@@ -1,0 +1,133 @@
+//! Admit: budget, find, exposure, bound arguments, strict JSON, schema.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::arguments::Arguments;
+use crate::error::ErrorKind;
+use crate::executor::exit::OpenCall;
+use crate::executor::stop::Stop;
+use crate::json::schema::Violation;
+use crate::session::{MAX_DEPTH, Session};
+use crate::spec::Exposure;
+use crate::tool::Tool;
+use crate::toolset::{Entry, Run};
+
+/// A call to a tool that exists, with arguments that fit. Made here alone.
+pub(super) struct Admitted {
+    entry: Arc<Entry>,
+    tool: Arc<dyn Tool>,
+    arguments: Arguments,
+}
+
+impl Admitted {
+    /// The tool's entry.
+    pub(super) fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// The tool, to be asked what the call would do.
+    pub(super) fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
+    }
+
+    /// The effective arguments.
+    pub(super) fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// The same call with arguments that a person changed; checked like the first.
+    pub(super) fn edited(self, text: String, open: &mut OpenCall<'_>) -> Result<Self, Stop> {
+        let arguments = check(&self.entry, text, open)?;
+        Ok(Self { arguments, ..self })
+    }
+
+    /// Its parts.
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments) {
+        (self.entry, self.tool, self.arguments)
+    }
+}
+
+/// Admits a call, or says what is wrong with it.
+pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitted, Stop> {
+    if session.cancellation().is_cancelled() || session.is_closed() {
+        return Err(Stop::new(ErrorKind::Cancelled, "the session has ended"));
+    }
+    if session.depth() > MAX_DEPTH {
+        return Err(Stop::new(ErrorKind::Budget, format!("calls nest deeper than {MAX_DEPTH}")));
+    }
+    if !session.spend_call() {
+        let max = session.limits().max_calls;
+        let message = format!("the run's budget of {max} calls is used up");
+        return Err(Stop::new(ErrorKind::Budget, message)
+            .advise("start a new run, or raise limits.max_calls"));
+    }
+    if session.time_left().is_zero() {
+        return Err(Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
+            .advise("start a new run, or raise limits.total_timeout_s"));
+    }
+    let (entry, tool) = find(session, open.name())?;
+    let text = open.take_arguments();
+    let text = if text.is_empty() { "{}".to_owned() } else { text };
+    let arguments = check(&entry, text, open)?;
+    Ok(Admitted { entry, tool, arguments })
+}
+
+/// The entry of a name, if this session may call it.
+fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), Stop> {
+    let tools = session.tools();
+    let entry = tools.entry(name).filter(|entry| entry.spec().exposure != Exposure::Hidden);
+    let Some(entry) = entry else {
+        let near = tools.nearest(name).join(", ");
+        let advice = if near.is_empty() { String::new() } else { format!("did you mean {near}?") };
+        let shown: String = name.chars().take(128).collect();
+        return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}")).advise(advice));
+    };
+    if entry.spec().exposure == Exposure::Deferred && !session.is_expanded(&entry.spec().name) {
+        return Err(Stop::new(ErrorKind::Unavailable, format!("tool {name:?} is not expanded"))
+            .advise(format!("call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first")));
+    }
+    match &entry.run {
+        Run::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
+        Run::Hosted => {
+            let message = format!("tool {name:?} is run by the provider, not here");
+            Err(Stop::new(ErrorKind::Unavailable, message))
+        }
+    }
+}
+
+/// Bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
+fn check(entry: &Entry, text: String, open: &mut OpenCall<'_>) -> Result<Arguments, Stop> {
+    let checked = match &entry.bound {
+        None => entry.input.admit(&text, true).map(|admitted| {
+            let owned = match admitted.text {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(changed) => Some(changed),
+            };
+            (owned, admitted.coerced)
+        }),
+        Some(bound) => bound.fill(&text).and_then(|filled| {
+            let admitted = entry.input.admit(&filled, true)?;
+            let (text, coerced) = (admitted.text.into_owned(), admitted.coerced);
+            Ok((Some(text), coerced))
+        }),
+    };
+    match checked {
+        Ok((changed, coerced)) => {
+            open.coerced = coerced;
+            Ok(Arguments::new(changed.unwrap_or(text)))
+        }
+        Err(violations) => {
+            let stop = invalid(entry, &violations);
+            open.keep_arguments(text);
+            Err(stop)
+        }
+    }
+}
+
+/// All violations, each with its path.
+fn invalid(entry: &Entry, violations: &[Violation]) -> Stop {
+    let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let message = format!("invalid arguments for {}: {}", entry.spec().name, lines.join("; "));
+    Stop::new(ErrorKind::InvalidArguments, message)
+}

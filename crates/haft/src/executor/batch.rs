@@ -1,0 +1,62 @@
+//! A batch: the calls of one reply, those safe beside others side by side, the rest in their order.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use crate::call::ToolCall;
+use crate::executor::{Parts, execute};
+use crate::result::Outcome;
+use crate::session::Session;
+
+/// Most calls at work at once.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Runs the calls; outcomes come in the order of the calls.
+pub(super) async fn execute_all(
+    parts: &Arc<Parts>,
+    session: &Session,
+    calls: Vec<ToolCall>,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::with_capacity(calls.len());
+    let mut group = Vec::new();
+    for call in calls {
+        let safe = beside_others(session, &call.name);
+        if !safe || group.len() == SIDE_BY_SIDE {
+            outcomes.append(&mut together(parts, session, std::mem::take(&mut group)).await);
+        }
+        if safe {
+            group.push(call);
+        } else {
+            outcomes.push(execute(parts, session, call).await);
+        }
+    }
+    outcomes.append(&mut together(parts, session, group).await);
+    outcomes
+}
+
+fn beside_others(session: &Session, name: &str) -> bool {
+    session.tools().entry(name).is_some_and(|entry| entry.spec().concurrency_safe)
+}
+
+async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
+    type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+    let mut running: Vec<Running<'_>> = Vec::new();
+    for call in calls {
+        running.push(Box::pin(execute(parts, session, call)));
+    }
+    let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (slot, future) in done.iter_mut().zip(&mut running) {
+            if slot.is_none()
+                && let Poll::Ready(outcome) = future.as_mut().poll(cx)
+            {
+                *slot = Some(outcome);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}

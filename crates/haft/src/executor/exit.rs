@@ -1,0 +1,192 @@
+//! The one exit: every call that was begun is closed here, answered and recorded; a dropped one, too.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::audit::{CallEnd, CallRecord, What};
+use crate::call::{CallId, Origin, ToolCall};
+use crate::error::ErrorKind;
+use crate::executor::Parts;
+use crate::executor::shape::Shaped;
+use crate::executor::stop::Stop;
+use crate::permission::Verdict;
+use crate::result::{Content, Outcome, Status};
+use crate::session::Session;
+
+/// Longest summary, in bytes.
+const SUMMARY: usize = 160;
+
+/// A call between its door and its exit. Dropping it unclosed records the call as cancelled.
+pub(super) struct OpenCall<'a> {
+    parts: &'a Parts,
+    session: &'a Session,
+    id: CallId,
+    name: String,
+    origin: Origin,
+    arguments: String,
+    begun: Instant,
+    closed: bool,
+    record: Option<Arc<CallRecord>>,
+    /// Paths of arguments that admission coerced.
+    pub(super) coerced: Vec<String>,
+    /// The arguments as they were judged.
+    pub(super) judged: Option<Arc<str>>,
+    /// Verdict and rule, when it came to that.
+    pub(super) ruling: Option<(Verdict, String)>,
+    /// Who decided an Ask.
+    pub(super) decided_by: Option<String>,
+}
+
+impl<'a> OpenCall<'a> {
+    /// Takes a call in.
+    pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall) -> Self {
+        Self {
+            parts,
+            session,
+            id: call.id.unwrap_or_else(|| session.next_call()),
+            name: call.name,
+            origin: call.origin,
+            arguments: call.arguments,
+            begun: Instant::now(),
+            closed: false,
+            record: None,
+            coerced: Vec::new(),
+            judged: None,
+            ruling: None,
+            decided_by: None,
+        }
+    }
+
+    /// The call's id.
+    pub(super) fn id(&self) -> &CallId {
+        &self.id
+    }
+
+    /// The tool's name as asked for.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Who asked.
+    pub(super) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Takes the arguments as asked for.
+    pub(super) fn take_arguments(&mut self) -> String {
+        std::mem::take(&mut self.arguments)
+    }
+
+    /// Gives them back, for the record of a refused call.
+    pub(super) fn keep_arguments(&mut self, text: String) {
+        self.arguments = text;
+    }
+
+    /// Whether anybody records.
+    pub(super) fn is_recorded(&self) -> bool {
+        !self.parts.sinks.is_empty()
+    }
+
+    /// What is known of the call, for its lines; made once, when it starts or ends.
+    pub(super) fn record(&mut self) -> Arc<CallRecord> {
+        if let Some(record) = &self.record {
+            return Arc::clone(record);
+        }
+        let asked = || Arc::from(std::mem::take(&mut self.arguments));
+        let arguments = self.judged.take().unwrap_or_else(asked);
+        let (verdict, rule) = self.ruling.take().unzip();
+        let record = Arc::new(CallRecord {
+            call: self.id.clone(),
+            tool: self.name.clone(),
+            origin: self.origin,
+            principal: self.session.principal().clone(),
+            arguments,
+            coerced: std::mem::take(&mut self.coerced),
+            verdict,
+            rule,
+            decided_by: self.decided_by.clone(),
+        });
+        self.record = Some(Arc::clone(&record));
+        record
+    }
+
+    /// Closes the call: normalises, records, answers.
+    pub(super) fn close(mut self, end: Result<Shaped, Stop>) -> Outcome {
+        let shaped = end.unwrap_or_else(Shaped::from);
+        let duration = self.begun.elapsed();
+        let summary = summary(&shaped);
+        self.closed = true;
+        if self.is_recorded() {
+            self.record_end(CallEnd {
+                status: shaped.status,
+                error: shaped.error.as_ref().map(|e| (e.kind, e.message.clone())),
+                duration,
+                artifacts: shaped.artifacts.iter().map(|a| a.reference.clone()).collect(),
+                summary: summary.clone(),
+                strength: shaped.strength.clone(),
+            });
+        }
+        Outcome {
+            run: self.session.run().clone(),
+            call: self.id.clone(),
+            tool: std::mem::take(&mut self.name),
+            origin: self.origin,
+            status: shaped.status,
+            summary,
+            content: shaped.content,
+            data: shaped.data,
+            artifacts: shaped.artifacts,
+            error: shaped.error,
+            calls: Vec::new(),
+            strength: shaped.strength,
+            approval: None,
+            duration,
+        }
+    }
+
+    fn record_end(&mut self, end: CallEnd) {
+        let what = What::CallEnded(self.record(), end);
+        if let Err(error) = self.parts.record(self.session, what) {
+            // The call has run and its answer is owed; the failed sink refuses the next one.
+            tracing::error!(call = %self.id, %error, "the end of a call was not recorded");
+        }
+    }
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        if self.closed || !self.is_recorded() {
+            return;
+        }
+        self.record_end(CallEnd {
+            status: Status::Cancelled,
+            error: Some((ErrorKind::Cancelled, "the caller went away".into())),
+            duration: self.begun.elapsed(),
+            artifacts: Vec::new(),
+            summary: "the caller went away".into(),
+            strength: None,
+        });
+    }
+}
+
+/// One bounded line for a person: the tool's own, else the failure, else how the content begins.
+fn summary(shaped: &Shaped) -> String {
+    let own = shaped.summary.as_deref();
+    let failed = || shaped.error.as_ref().map(|e| e.message.as_str());
+    let text = || shaped.content.iter().find_map(first_text);
+    let data = || shaped.data.as_ref().map(|raw| raw.get());
+    let line = own.or_else(failed).or_else(text).or_else(data).unwrap_or("done");
+    let line = line.trim_start().lines().next().unwrap_or_default();
+    if line.len() <= SUMMARY {
+        return line.to_owned();
+    }
+    let end = line.floor_char_boundary(SUMMARY);
+    format!("{}…", line.get(..end).unwrap_or_default())
+}
+
+fn first_text(content: &Content) -> Option<&str> {
+    match content {
+        Content::Text { text } | Content::Resource { text, .. } => Some(text),
+        Content::Image { .. } | Content::Audio { .. } | Content::ResourceLink { .. } => None,
+    }
+}

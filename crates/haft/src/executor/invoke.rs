@@ -1,0 +1,156 @@
+//! Invoke: recorded before it runs, then the one `Tool::call`, under deadline and cancellation, panics caught.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::audit::What;
+use crate::context::{CallContext, Host};
+use crate::error::ToolError;
+use crate::executor::Parts;
+use crate::executor::clear::Cleared;
+use crate::executor::exit::OpenCall;
+use crate::executor::stop::{Given, Stop};
+use crate::error::ErrorKind;
+use crate::session::Session;
+use crate::spec::Risk;
+use crate::toolset::Entry;
+
+/// What a tool gave. Made here alone.
+pub(super) struct Invoked {
+    entry: Arc<Entry>,
+    given: Given,
+}
+
+impl Invoked {
+    /// The entry and what its tool gave.
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Given) {
+        (self.entry, self.given)
+    }
+}
+
+/// Runs a cleared call.
+pub(super) async fn invoke(
+    parts: &Arc<Parts>,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+    cleared: Cleared,
+) -> Result<Invoked, Stop> {
+    started(parts, session, open, cleared.risk()).await?;
+    let (entry, tool, arguments) = cleared.into_parts();
+    let host: Arc<dyn Host> = Arc::clone(parts) as _;
+    let (call, origin) = (open.id().clone(), open.origin());
+    let context = CallContext { call, origin, session: session.clone(), host };
+    let limit = entry.spec().timeout.unwrap_or(session.limits().call_timeout);
+    let limit = limit.min(session.time_left());
+    let _lane = lane(session, entry.spec().concurrency_safe, limit).await?;
+    let begun = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
+    let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
+    let given = match running {
+        Ok(running) => bounded(session, limit, running).await,
+        Err(_) => Err(panicked()),
+    };
+    session.spend_time(begun.elapsed());
+    Ok(Invoked { entry, given })
+}
+
+/// Writes that the call is about to run; an effect of risk high or more waits until that is safe on disk.
+async fn started(
+    parts: &Parts,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+    risk: Risk,
+) -> Result<(), Stop> {
+    if !open.is_recorded() {
+        return Ok(());
+    }
+    let what = What::CallStarted(open.record());
+    if risk >= Risk::High {
+        parts.record_durably(session, what).await?;
+    } else {
+        parts.record(session, what)?;
+    }
+    Ok(())
+}
+
+/// Held while a tool runs; never read.
+enum Lane<'a> {
+    Shared { _guard: tokio::sync::RwLockReadGuard<'a, ()> },
+    Alone { _guard: tokio::sync::RwLockWriteGuard<'a, ()> },
+}
+
+/// Waits until the call may run beside what else runs in this session.
+async fn lane(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, Stop> {
+    let lane = session.lane();
+    // The common case waits for nobody and needs no timer.
+    let free = if shared {
+        lane.try_read().ok().map(|guard| Lane::Shared { _guard: guard })
+    } else {
+        lane.try_write().ok().map(|guard| Lane::Alone { _guard: guard })
+    };
+    if let Some(free) = free {
+        return Ok(free);
+    }
+    let turn = async {
+        if shared {
+            Lane::Shared { _guard: lane.read().await }
+        } else {
+            Lane::Alone { _guard: lane.write().await }
+        }
+    };
+    tokio::select! {
+        turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
+            Stop::new(ErrorKind::Timeout, "other calls of this session did not end in time")
+                .advise("the call did not run; call again when they have ended")
+        }),
+        () = session.cancellation().cancelled() => Err(cancelled().into()),
+    }
+}
+
+/// The tool's future under the host's deadline and the session's cancellation. A tool that is ready at once needs no timer.
+async fn bounded(
+    session: &Session,
+    limit: Duration,
+    running: Pin<Box<dyn Future<Output = Given> + Send + '_>>,
+) -> Given {
+    let mut running = pin!(CatchPanic(running));
+    let at_once = poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await;
+    if let Poll::Ready(given) = at_once {
+        return given;
+    }
+    tokio::select! {
+        biased;
+        given = running => given,
+        () = session.cancellation().cancelled() => Err(cancelled()),
+        () = tokio::time::sleep(limit) => Err(timed_out(limit)),
+    }
+}
+
+/// Turns a panic while polling into a failure.
+struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Given> + Send + 'a>>);
+
+impl Future for CatchPanic<'_> {
+    type Output = Given;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Given> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+    }
+}
+
+fn panicked() -> ToolError {
+    ToolError::failed("the tool panicked").with_advice("this is a fault of the tool; the run goes on")
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, "the session was cancelled")
+}
+
+fn timed_out(limit: Duration) -> ToolError {
+    ToolError::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs_f64()))
+        .with_advice("ask for less, or raise the tool's timeout_s")
+}

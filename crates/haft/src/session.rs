@@ -1,0 +1,355 @@
+//! `Session`: one run's state: view, limits, budget, grants, cancellation.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::Grant;
+use crate::artifact::Owner;
+use crate::call::{CallId, Principal, RunId};
+use crate::progress::ProgressSink;
+use crate::spec::{Exposure, ToolName};
+use crate::toolset::{Snapshot, Toolset};
+
+/// The bounds of a run; all above zero, checked when built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls in all, counted before anything else is looked at.
+    pub max_calls: u64,
+    /// One call, without the wait for a person.
+    pub call_timeout: Duration,
+    /// The wait for a person.
+    pub approval_timeout: Duration,
+    /// All calls together: time spent running tools, without waits and idle time.
+    pub total_timeout: Duration,
+    /// Tokens of content and data together that a call returns inline.
+    pub inline_tokens: usize,
+    /// Bytes of pictures and sound that a call returns inline.
+    pub inline_media_bytes: usize,
+    /// Bytes instead of tokens: inside a chain.
+    pub inline_bytes: Option<usize>,
+}
+
+impl Default for Limits {
+    /// The limits of a direct call (contract §2).
+    fn default() -> Self {
+        Self {
+            max_calls: 10_000,
+            call_timeout: Duration::from_secs(600),
+            approval_timeout: Duration::from_secs(300),
+            total_timeout: Duration::from_secs(3600),
+            inline_tokens: 12_000,
+            inline_media_bytes: 5 << 20,
+            inline_bytes: None,
+        }
+    }
+}
+
+/// Why limits make no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitsError {
+    /// A limit of zero would refuse everything.
+    #[error("limit {0} must be above zero")]
+    Zero(&'static str),
+    /// One call could outlast the whole.
+    #[error("limit call_timeout must not exceed total_timeout")]
+    CallOverTotal,
+}
+
+impl Limits {
+    /// Checks that all are above zero and a call fits into the whole.
+    pub fn check(&self) -> Result<(), LimitsError> {
+        let zero = [
+            ("max_calls", self.max_calls == 0),
+            ("call_timeout", self.call_timeout.is_zero()),
+            ("approval_timeout", self.approval_timeout.is_zero()),
+            ("total_timeout", self.total_timeout.is_zero()),
+            ("inline_tokens", self.inline_tokens == 0),
+            ("inline_media_bytes", self.inline_media_bytes == 0),
+            ("inline_bytes", self.inline_bytes == Some(0)),
+        ];
+        if let Some((name, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
+            return Err(LimitsError::Zero(name));
+        }
+        if self.call_timeout > self.total_timeout {
+            return Err(LimitsError::CallOverTotal);
+        }
+        Ok(())
+    }
+}
+
+/// One run's state; clones share it.
+#[derive(Debug, Clone)]
+pub struct Session(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    owner: Owner,
+    door: String,
+    workspace: Option<String>,
+    view: Arc<dyn Toolset>,
+    limits: Limits,
+    calls: Arc<AtomicU64>,
+    spent_nanoseconds: Arc<AtomicU64>,
+    ids: Arc<AtomicU64>,
+    cancel: CancellationToken,
+    grants: Arc<Mutex<Vec<Grant>>>,
+    expanded: Arc<Mutex<BTreeSet<ToolName>>>,
+    /// Calls that are safe beside others share it, all others hold it alone.
+    lane: Arc<RwLock<()>>,
+    opened: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
+    progress: Option<Arc<dyn ProgressSink>>,
+    depth: u32,
+}
+
+/// Most nested scopes within one another.
+pub const MAX_DEPTH: u32 = 8;
+
+/// Builds a session.
+#[derive(Debug)]
+pub struct SessionBuilder {
+    inner: Inner,
+}
+
+impl Session {
+    /// A session of the local user over these tools, with the limits of direct calls.
+    pub fn new(view: impl Toolset + 'static) -> Self {
+        Self::builder(Arc::new(view)).inner.into()
+    }
+
+    /// A session with options.
+    pub fn builder(view: Arc<dyn Toolset>) -> SessionBuilder {
+        let owner = Owner { principal: Principal::local("user"), run: RunId::generate() };
+        SessionBuilder {
+            inner: Inner {
+                owner,
+                door: "library".into(),
+                workspace: None,
+                view,
+                limits: Limits::default(),
+                calls: Arc::default(),
+                spent_nanoseconds: Arc::default(),
+                ids: Arc::default(),
+                cancel: CancellationToken::new(),
+                grants: Arc::default(),
+                expanded: Arc::default(),
+                lane: Arc::default(),
+                opened: Arc::default(),
+                closed: Arc::default(),
+                progress: None,
+                depth: 0,
+            },
+        }
+    }
+
+    /// The run's id.
+    pub fn run(&self) -> &RunId {
+        &self.0.owner.run
+    }
+
+    /// For whom it runs.
+    pub fn principal(&self) -> &Principal {
+        &self.0.owner.principal
+    }
+
+    /// Principal and run: the owner of its artifacts.
+    pub fn owner(&self) -> &Owner {
+        &self.0.owner
+    }
+
+    /// By which door it was opened.
+    pub fn door(&self) -> &str {
+        &self.0.door
+    }
+
+    /// The workspace's root, for the record and for fingerprints.
+    pub fn workspace(&self) -> Option<&str> {
+        self.0.workspace.as_deref()
+    }
+
+    /// Its bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// The tools it sees now.
+    pub fn tools(&self) -> Arc<Snapshot> {
+        self.0.view.snapshot()
+    }
+
+    /// The view itself, to wait for changes.
+    pub fn view(&self) -> &Arc<dyn Toolset> {
+        &self.0.view
+    }
+
+    /// Calls made so far.
+    pub fn calls(&self) -> u64 {
+        self.0.calls.load(Ordering::Relaxed)
+    }
+
+    /// Ends it: running calls are cancelled, further ones refused.
+    pub fn cancel(&self) {
+        self.0.cancel.cancel();
+    }
+
+    /// Its cancellation token.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
+    pub(crate) fn nested(&self, limits: Option<Limits>, view: Option<Arc<dyn Toolset>>) -> Self {
+        let own = limits.is_some();
+        let parent = &self.0;
+        Inner {
+            owner: parent.owner.clone(),
+            door: parent.door.clone(),
+            workspace: parent.workspace.clone(),
+            view: crate::toolset::view::within(&parent.view, view),
+            limits: limits.unwrap_or_else(|| parent.limits.clone()),
+            calls: if own { Arc::default() } else { Arc::clone(&parent.calls) },
+            // Without bounds of its own it runs inside its parent's time, which is counted there.
+            spent_nanoseconds: Arc::default(),
+            ids: Arc::clone(&parent.ids),
+            cancel: parent.cancel.child_token(),
+            grants: Arc::clone(&parent.grants),
+            expanded: Arc::clone(&parent.expanded),
+            lane: Arc::default(),
+            opened: Arc::clone(&parent.opened),
+            closed: Arc::clone(&parent.closed),
+            progress: parent.progress.clone(),
+            depth: parent.depth + 1,
+        }
+        .into()
+    }
+
+    /// How deep this scope lies.
+    pub(crate) fn depth(&self) -> u32 {
+        self.0.depth
+    }
+
+    /// Makes deferred tools callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
+    pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
+        let tools = self.tools();
+        let mut expanded = self.0.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+        let deferred = names.into_iter().filter_map(|name| {
+            let spec = tools.entry(name)?.spec();
+            (spec.exposure == Exposure::Deferred).then(|| spec.name.clone())
+        });
+        deferred.filter(|name| expanded.insert(name.clone())).collect()
+    }
+
+    /// Whether a deferred tool has been expanded.
+    pub(crate) fn is_expanded(&self, name: &ToolName) -> bool {
+        self.0.expanded.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// Takes one call off the budget; false when it is used up.
+    pub(crate) fn spend_call(&self) -> bool {
+        let max = self.0.limits.max_calls;
+        let more = |used: u64| (used < max).then(|| used + 1);
+        self.0.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// What is left of the time for all calls.
+    pub(crate) fn time_left(&self) -> Duration {
+        let spent = Duration::from_nanos(self.0.spent_nanoseconds.load(Ordering::Relaxed));
+        self.0.limits.total_timeout.saturating_sub(spent)
+    }
+
+    /// Counts time that a tool ran.
+    pub(crate) fn spend_time(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.spent_nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// An id that no other call of the run has.
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId::numbered(self.0.ids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// What the person allowed for the session.
+    pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.0.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who may run beside whom.
+    pub(crate) fn lane(&self) -> &RwLock<()> {
+        &self.0.lane
+    }
+
+    /// True the first time: the run's opening must be recorded.
+    pub(crate) fn open_once(&self) -> bool {
+        !self.0.opened.load(Ordering::Acquire) && !self.0.opened.swap(true, Ordering::AcqRel)
+    }
+
+    /// True the first time: the run's end must be recorded.
+    pub(crate) fn close_once(&self) -> bool {
+        !self.0.closed.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.closed.load(Ordering::Acquire)
+    }
+
+    /// Who shows progress.
+    pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
+        self.0.progress.as_ref()
+    }
+}
+
+impl From<Inner> for Session {
+    fn from(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+}
+
+impl SessionBuilder {
+    /// For whom.
+    pub fn with_principal(mut self, principal: Principal) -> Self {
+        self.inner.owner.principal = principal;
+        self
+    }
+
+    /// Under this run id instead of a fresh one.
+    pub fn with_run(mut self, run: RunId) -> Self {
+        self.inner.owner.run = run;
+        self
+    }
+
+    /// By which door, for the record.
+    pub fn with_door(mut self, door: impl Into<String>) -> Self {
+        self.inner.door = door.into();
+        self
+    }
+
+    /// The workspace's root, for the record and for fingerprints.
+    pub fn with_workspace(mut self, root: impl Into<String>) -> Self {
+        self.inner.workspace = Some(root.into());
+        self
+    }
+
+    /// Within these bounds.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.inner.limits = limits;
+        self
+    }
+
+    /// Who shows progress.
+    pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
+        self.inner.progress = Some(sink);
+        self
+    }
+
+    /// Checks the limits and builds.
+    pub fn build(self) -> Result<Session, LimitsError> {
+        self.inner.limits.check()?;
+        Ok(self.inner.into())
+    }
+}

@@ -1,0 +1,159 @@
+//! For tests of hosts: an approver that answers from a script, a sink that remembers, a tool of any risk.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::approval::{Answer, ApprovalRequest, Approver};
+use crate::arguments::Arguments;
+use crate::audit::{AuditError, AuditSink, BoxFuture, Event, What};
+use crate::context::CallContext;
+use crate::error::ToolError;
+use crate::permission::Permission;
+use crate::result::ToolResult;
+use crate::spec::{Risk, ToolName, ToolSpec};
+use crate::tool::Tool;
+
+/// Answers in order; nobody when the script is at its end.
+#[derive(Debug, Default)]
+pub struct ScriptedApprover {
+    answers: Mutex<VecDeque<Answer>>,
+    /// What was asked.
+    pub asked: Arc<Mutex<Vec<ApprovalRequest>>>,
+}
+
+impl ScriptedApprover {
+    /// An approver with these answers.
+    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Arc::default() }
+    }
+}
+
+impl Approver for ScriptedApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let next = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        Box::pin(async move { next.unwrap_or(Answer::Nobody) })
+    }
+}
+
+/// Remembers every event; fails from a given event on when told to.
+#[derive(Debug, Default)]
+pub struct MemoryAudit {
+    events: Mutex<Vec<Event>>,
+    fail_from: Option<usize>,
+}
+
+impl MemoryAudit {
+    /// A sink that never fails.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A sink whose disk is full after so many events.
+    pub fn failing_after(events: usize) -> Self {
+        Self { fail_from: Some(events), ..Self::default() }
+    }
+
+    /// One word an event: `run`, `started`, `ended:STATUS`, `closed`.
+    pub fn words(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let word = |event: &Event| match &event.what {
+            What::RunStarted(_) => "run".to_owned(),
+            What::CallStarted(_) => "started".to_owned(),
+            What::CallEnded(_, end) => format!("ended:{}", end.status.as_str()),
+            What::RunClosed => "closed".to_owned(),
+        };
+        events.iter().map(word).collect()
+    }
+
+    /// Everything, in order.
+    pub fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl AuditSink for MemoryAudit {
+    fn record(&self, event: Event) -> Result<(), AuditError> {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.fail_from.is_some_and(|from| events.len() >= from) {
+            return Err(AuditError("no space left on device".into()));
+        }
+        events.push(event);
+        Ok(())
+    }
+}
+
+type Body = dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+
+/// A tool of any spec whose body is a closure over the parsed arguments.
+pub struct TestTool {
+    spec: Arc<ToolSpec>,
+    permissions: Vec<Permission>,
+    body: Box<Body>,
+}
+
+impl TestTool {
+    /// A safe tool that takes any object and gives its arguments back.
+    pub fn echo(name: &str) -> ToolSpec {
+        let name = ToolName::new(name).unwrap_or_else(|_| unreachable!("test tools have plain names"));
+        ToolSpec::new(name, "gives its arguments back", json!({"type": "object"}))
+    }
+
+    /// A tool of this spec that gives its arguments back.
+    pub fn of(spec: ToolSpec) -> Self {
+        Self::with_body(spec, |value, _| Box::pin(async move { ToolResult::data(&value) }))
+    }
+
+    /// A tool of this risk that gives its arguments back.
+    pub fn risky(name: &str, risk: Risk) -> Self {
+        Self::of(ToolSpec { risk, ..Self::echo(name) })
+    }
+
+    /// A tool of this spec and body.
+    pub fn with_body(
+        spec: ToolSpec,
+        body: impl Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { spec: Arc::new(spec), permissions: Vec::new(), body: Box::new(body) }
+    }
+
+    /// The same tool, wanting these.
+    pub fn wanting(mut self, permissions: Vec<Permission>) -> Self {
+        self.permissions = permissions;
+        self
+    }
+
+    /// As a registry takes it.
+    pub fn arc(self) -> Arc<dyn Tool> {
+        Arc::new(self)
+    }
+}
+
+impl std::fmt::Debug for TestTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestTool").field("spec", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl Tool for TestTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        Ok(self.permissions.clone())
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        (self.body)(arguments.value().clone(), context.clone())
+    }
+}

@@ -1,0 +1,216 @@
+//! `Tool`: a callable thing; `TypedTool`: the way to write one; `tool_fn`: one from a closure.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::arguments::Arguments;
+use crate::audit::BoxFuture;
+use crate::context::CallContext;
+use crate::error::ToolError;
+use crate::permission::Permission;
+use crate::result::{Content, ToolResult};
+use crate::spec::{NameError, ToolName, ToolSpec};
+
+/// A callable thing. Only the executor calls it.
+///
+/// What a tool needs (roots, clients, stores) enters through its constructor.
+pub trait Tool: Send + Sync + 'static {
+    /// What it says of itself. The same answer for its whole life.
+    fn spec(&self) -> &Arc<ToolSpec>;
+
+    /// What a call with these arguments would do. Pure: no effects, no waiting.
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let _ = arguments;
+        Ok(Vec::new())
+    }
+
+    /// Runs it. Dropping the future ends the call; the tool must then leave nothing half-done.
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
+}
+
+/// The way to write a tool: its input is a type, the schema comes from it.
+pub trait TypedTool: Send + Sync + 'static {
+    /// The name callers use.
+    const NAME: &'static str;
+    /// What it does, for the model.
+    const DESCRIPTION: &'static str;
+    /// Its arguments.
+    type Input: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// Fills in the rest of the spec: risk, category, output schema, hints.
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        spec
+    }
+
+    /// What a call with this input would do. Pure: no effects, no waiting.
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let _ = input;
+        Ok(Vec::new())
+    }
+
+    /// Runs it.
+    fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
+
+    /// Makes the object-safe tool of it.
+    fn into_tool(self) -> Result<Arc<dyn Tool>, NameError>
+    where
+        Self: Sized,
+    {
+        let schema = input_schema::<Self::Input>();
+        let spec = ToolSpec::new(ToolName::new(Self::NAME)?, Self::DESCRIPTION, schema);
+        Ok(Arc::new(Erased { spec: Arc::new(Self::describe(spec)), tool: self }))
+    }
+}
+
+/// The JSON Schema (2020-12, self-contained) of a type, as a tool's input schema.
+pub fn input_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|s| {
+        s.meta_schema = None;
+        s.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    if schema.get("type").is_none() {
+        schema.insert("type".into(), "object".into());
+    }
+    if schema.get("properties").is_none() {
+        schema.insert("properties".into(), Value::Object(serde_json::Map::new()));
+    }
+    schema.to_value()
+}
+
+/// A typed tool behind the object-safe trait.
+struct Erased<T> {
+    spec: Arc<ToolSpec>,
+    tool: T,
+}
+
+impl<T: TypedTool> Tool for Erased<T> {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let input = arguments.parse::<T::Input>()?;
+        let wanted = self.tool.permissions(&input);
+        arguments.keep_typed(input);
+        wanted
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let input = match arguments.take_typed::<T::Input>() {
+                Some(input) => input,
+                None => arguments.parse()?,
+            };
+            self.tool.run(input, context).await
+        })
+    }
+}
+
+/// What an async function may return to become a `ToolResult`.
+///
+/// Everything that serialises does: a string becomes text, any other value structured content.
+pub trait IntoToolResult {
+    /// Makes the result.
+    fn into_tool_result(self) -> Result<ToolResult, ToolError>;
+}
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl<T: Serialize> IntoToolResult for T {
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        let result = ToolResult::data(&self)?;
+        let json = result.data.as_ref().map_or("null", |raw| raw.get());
+        if json == "null" {
+            return Ok(ToolResult::default());
+        }
+        if json.starts_with('"')
+            && let Ok(text) = serde_json::from_str::<String>(json)
+        {
+            return Ok(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() });
+        }
+        Ok(result)
+    }
+}
+
+/// A tool from a closure over a typed input.
+///
+/// `spec` carries name, description, risk; its input schema is replaced by that of `I`.
+pub fn tool_fn<I, F, R, O>(mut spec: ToolSpec, function: F) -> Arc<dyn Tool>
+where
+    I: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(I, CallContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    O: IntoToolResult + Send + 'static,
+{
+    spec.input_schema = Arc::new(input_schema::<I>());
+    Arc::new(Function { spec: Arc::new(spec), function, input: PhantomData::<fn(I)> })
+}
+
+/// A closure behind the object-safe trait.
+struct Function<I, F> {
+    spec: Arc<ToolSpec>,
+    function: F,
+    input: PhantomData<fn(I)>,
+}
+
+impl<I, F, R, O> Tool for Function<I, F>
+where
+    I: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(I, CallContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    O: IntoToolResult + Send + 'static,
+{
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let input = arguments.parse::<I>()?;
+            (self.function)(input, context.clone()).await?.into_tool_result()
+        })
+    }
+}
+
+/// A `#[tool]` function that a host can collect at start.
+#[derive(Debug)]
+pub struct Collected {
+    /// Makes the tool.
+    pub make: fn() -> Result<Arc<dyn Tool>, NameError>,
+}
+
+inventory::collect!(Collected);
+
+/// All `#[tool]` functions linked into this program; nothing is collected unless a host calls this.
+pub fn collected() -> Result<Vec<Arc<dyn Tool>>, NameError> {
+    inventory::iter::<Collected>.into_iter().map(|found| (found.make)()).collect()
+}

@@ -1,0 +1,210 @@
+//! `Toolset`: where tools are found; `Entry`: a spec and who runs it. Toolsets find, the executor runs.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tokio::sync::watch;
+
+use crate::json::bind::Binding;
+use crate::json::schema::Schema;
+use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
+use crate::tool::Tool;
+
+pub mod list;
+pub mod registry;
+pub mod view;
+
+/// Who runs a tool.
+#[derive(Clone)]
+pub enum Run {
+    /// This process.
+    Local(Arc<dyn Tool>),
+    /// The provider; never called here.
+    Hosted,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Local(_) => "Local",
+            Self::Hosted => "Hosted",
+        })
+    }
+}
+
+/// A spec and who runs it, with what is compiled once from the spec. Views rename by changing the entry, never by wrapping the tool.
+#[derive(Debug)]
+pub struct Entry {
+    pub(crate) spec: Arc<ToolSpec>,
+    pub(crate) run: Run,
+    /// Checks whole arguments, bound values included.
+    pub(crate) input: Arc<Schema>,
+    pub(crate) output: Option<Arc<Schema>>,
+    /// Arguments that the host fills in.
+    pub(crate) bound: Option<Arc<Binding>>,
+    pub(crate) hash: OnceLock<String>,
+    pub(crate) fragment: OnceLock<bytes::Bytes>,
+}
+
+impl Entry {
+    /// What the tool says of itself.
+    pub fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    /// The hash of what is told about it; made at the first use.
+    pub fn spec_hash(&self) -> &str {
+        self.hash.get_or_init(|| self.spec.hash())
+    }
+
+    /// Whether the provider runs it.
+    pub fn is_hosted(&self) -> bool {
+        matches!(self.run, Run::Hosted)
+    }
+
+    /// The same tool under another spec; its schemas must be those compiled already.
+    pub(crate) fn with_spec(&self, spec: ToolSpec) -> Self {
+        Self {
+            spec: Arc::new(spec),
+            run: self.run.clone(),
+            input: Arc::clone(&self.input),
+            output: self.output.clone(),
+            bound: self.bound.clone(),
+            hash: OnceLock::new(),
+            fragment: OnceLock::new(),
+        }
+    }
+}
+
+/// All entries of a toolset at one moment, in the order of their names.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    version: u64,
+    entries: Vec<Arc<Entry>>,
+    index: HashMap<ToolName, Arc<Entry>, RandomState>,
+    pub(crate) list: OnceLock<bytes::Bytes>,
+}
+
+impl Snapshot {
+    /// A snapshot of these entries; of two with one name the first stays.
+    pub(crate) fn new(version: u64, entries: impl IntoIterator<Item = Arc<Entry>>) -> Self {
+        let mut index: HashMap<ToolName, Arc<Entry>, RandomState> = HashMap::default();
+        let mut kept = Vec::new();
+        for entry in entries {
+            if index.try_insert(entry.spec.name.clone(), Arc::clone(&entry)).is_ok() {
+                kept.push(entry);
+            }
+        }
+        kept.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
+        Self { version, entries: kept, index, list: OnceLock::new() }
+    }
+
+    /// Which change this is; rises with each.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// All entries, also those not shown, in the order of their names.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The entry of a name.
+    pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.index.get(name)
+    }
+
+    /// The entries shown to callers.
+    pub fn listed(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
+        self.entries.iter().filter(|entry| entry.spec.exposure == Exposure::Listed)
+    }
+
+    /// The entries that a provider's model can be told of, and the names of those dropped because they have no declaration for it.
+    pub fn for_provider(&self, provider: &str) -> (Vec<&Arc<Entry>>, Vec<ToolName>) {
+        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+        for entry in self.listed() {
+            match &entry.spec.declaration {
+                Declaration::Provider { specs, .. } if !specs.contains_key(provider) => {
+                    tracing::warn!(tool = %entry.spec.name, provider, "tool has no declaration for this provider and is left out");
+                    dropped.push(entry.spec.name.clone());
+                }
+                Declaration::Provider { .. } | Declaration::Schema => kept.push(entry),
+            }
+        }
+        (kept, dropped)
+    }
+
+    /// The names nearest to one that does not exist, best first; at most three, of listed tools alone.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let mut scored: Vec<(f64, &str)> = self
+            .listed()
+            .map(|entry| entry.spec.name.as_str())
+            .map(|known| (strsim::jaro_winkler(name, known), known))
+            .filter(|(score, _)| *score > 0.75)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        scored.into_iter().take(3).map(|(_, known)| known).collect()
+    }
+}
+
+/// Where tools are found.
+pub trait Toolset: Send + Sync + fmt::Debug {
+    /// All entries now; cheap.
+    fn snapshot(&self) -> Arc<Snapshot>;
+
+    /// Tells when the snapshot changes; never misses a change.
+    fn changes(&self) -> Changes;
+}
+
+impl<T: Toolset + ?Sized> Toolset for Arc<T> {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        (**self).snapshot()
+    }
+
+    fn changes(&self) -> Changes {
+        (**self).changes()
+    }
+}
+
+/// Waits for changes of one or several toolsets. A change between two waits is seen by the second.
+#[derive(Debug, Default)]
+pub struct Changes {
+    receivers: Vec<watch::Receiver<u64>>,
+}
+
+impl Changes {
+    /// Changes of one source.
+    pub(crate) fn of(receiver: watch::Receiver<u64>) -> Self {
+        Self { receivers: vec![receiver] }
+    }
+
+    /// Changes of this and that.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.receivers.extend(other.receivers);
+        self
+    }
+
+    /// Completes at the next change; never where all sources are gone.
+    pub async fn changed(&mut self) {
+        let mut waits: Vec<Pin<Box<_>>> =
+            self.receivers.iter_mut().map(|receiver| Box::pin(receiver.changed())).collect();
+        poll_fn(|cx| {
+            let mut changed = false;
+            waits.retain_mut(|wait| match wait.as_mut().poll(cx) {
+                Poll::Ready(Ok(())) => {
+                    changed = true;
+                    true
+                }
+                Poll::Ready(Err(_)) => false,
+                Poll::Pending => true,
+            });
+            if changed { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}

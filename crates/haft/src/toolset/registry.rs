@@ -1,0 +1,277 @@
+//! `ToolRegistry`: tools by name, live; clashes are refused, built-ins are never shadowed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use crate::json::cache::SchemaCache;
+use crate::json::schema::SchemaError;
+use crate::spec::{Declaration, ToolName, ToolSpec};
+use crate::tool::Tool;
+use crate::toolset::{Changes, Entry, Run, Snapshot, Toolset};
+
+/// The source word of the tools that come with haft.
+pub const BUILTIN: &str = "builtin";
+
+/// Why a tool was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// The name is taken.
+    #[error("tool {name:?} of {new} clashes with the one of {existing}; rename or prefix one of them")]
+    Clash {
+        /// The name.
+        name: ToolName,
+        /// Whose tool has it.
+        existing: String,
+        /// Whose tool wants it.
+        new: String,
+    },
+    /// A schema cannot be compiled.
+    #[error("{which} schema of tool {name:?}: {source}")]
+    Schema {
+        /// The tool.
+        name: ToolName,
+        /// `input` or `output`.
+        which: &'static str,
+        /// Why.
+        source: SchemaError,
+    },
+    /// A name is no tool name.
+    #[error(transparent)]
+    Name(#[from] crate::spec::NameError),
+    /// A hosted tool without any provider's declaration can never be told to a model.
+    #[error("hosted tool {0:?} has no provider declaration")]
+    Undeclared(ToolName),
+}
+
+/// What a change of the registry did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// New names.
+    pub added: Vec<ToolName>,
+    /// Names whose spec or runner was replaced.
+    pub changed: Vec<ToolName>,
+    /// Names that are gone.
+    pub removed: Vec<ToolName>,
+}
+
+impl Difference {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// Tools by name. Live: it may change while sessions run; each change is a new snapshot.
+#[derive(Debug)]
+pub struct ToolRegistry {
+    current: ArcSwap<Snapshot>,
+    version: watch::Sender<u64>,
+    /// The owned map; held only while changing.
+    tools: Mutex<Owned>,
+}
+
+#[derive(Debug, Default)]
+struct Owned {
+    entries: BTreeMap<ToolName, Arc<Entry>>,
+    schemas: SchemaCache,
+}
+
+impl Default for ToolRegistry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ToolRegistry {
+    /// No tools.
+    pub fn new() -> Self {
+        Self {
+            current: ArcSwap::from_pointee(Snapshot::default()),
+            version: watch::Sender::new(0),
+            tools: Mutex::default(),
+        }
+    }
+
+    /// Adds a tool while building.
+    pub fn with(self, tool: impl IntoTool) -> Result<Self, RegistryError> {
+        self.add_all([tool.into_dyn_tool()?])?;
+        Ok(self)
+    }
+
+    /// Adds tools; none of them when one clashes.
+    pub fn add_all(
+        &self,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Result<Difference, RegistryError> {
+        self.change(|owned| {
+            for tool in tools {
+                let entry = owned.local(tool)?;
+                owned.refuse_clash(&entry)?;
+                owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds a tool that the provider runs.
+    pub fn add_hosted(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
+        self.change(|owned| {
+            if spec.declaration == Declaration::Schema {
+                return Err(RegistryError::Undeclared(spec.name.clone()));
+            }
+            let entry = owned.entry(Arc::new(spec), Run::Hosted)?;
+            owned.refuse_clash(&entry)?;
+            owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            Ok(())
+        })
+    }
+
+    /// Adds a tool or replaces the one of the same name and source; a tool of another source is never replaced.
+    pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<Difference, RegistryError> {
+        self.change(|owned| {
+            let entry = owned.local(tool)?;
+            let same = |old: &Arc<Entry>| old.spec.source == entry.spec.source;
+            if !owned.entries.get(&entry.spec.name).is_none_or(same) {
+                owned.refuse_clash(&entry)?;
+            }
+            owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            Ok(())
+        })
+    }
+
+    /// Removes a tool.
+    pub fn remove(&self, name: &str) -> Difference {
+        let removed = self.change(|owned| {
+            owned.entries.remove(name);
+            Ok(())
+        });
+        removed.unwrap_or_default()
+    }
+
+    /// Replaces all tools of one source at once; nothing changes when one of them clashes with another source's.
+    pub fn replace_all(
+        &self,
+        source: &str,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Result<Difference, RegistryError> {
+        self.change(|owned| {
+            owned.entries.retain(|_, entry| entry.spec.source != source);
+            for tool in tools {
+                let entry = owned.local(tool)?;
+                owned.refuse_clash(&entry)?;
+                owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            }
+            Ok(())
+        })
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Owned) -> Result<(), RegistryError>,
+    ) -> Result<Difference, RegistryError> {
+        let mut owned = self.owned();
+        let before = owned.entries.clone();
+        if let Err(refused) = change(&mut owned) {
+            owned.entries = before;
+            return Err(refused);
+        }
+        let difference = difference(&before, &owned.entries);
+        if !difference.is_empty() {
+            let version = self.current.load().version() + 1;
+            let snapshot = Snapshot::new(version, owned.entries.values().cloned());
+            self.current.store(Arc::new(snapshot));
+            self.version.send_replace(version);
+        }
+        Ok(difference)
+    }
+
+    fn owned(&self) -> MutexGuard<'_, Owned> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Owned {
+    fn local(&self, tool: Arc<dyn Tool>) -> Result<Entry, RegistryError> {
+        self.entry(Arc::clone(tool.spec()), Run::Local(tool))
+    }
+
+    fn entry(&self, spec: Arc<ToolSpec>, run: Run) -> Result<Entry, RegistryError> {
+        let compile = |which, schema| {
+            let failed = |source| RegistryError::Schema { name: spec.name.clone(), which, source };
+            self.schemas.get(schema).map_err(failed)
+        };
+        let input = compile("input", &spec.input_schema)?;
+        let output = spec.output_schema.as_ref();
+        let output = output.map(|schema| compile("output", schema)).transpose()?;
+        let (hash, fragment) = (OnceLock::new(), OnceLock::new());
+        Ok(Entry { spec, run, input, output, bound: None, hash, fragment })
+    }
+
+    fn refuse_clash(&self, entry: &Entry) -> Result<(), RegistryError> {
+        match self.entries.get(&entry.spec.name) {
+            None => Ok(()),
+            Some(existing) => Err(RegistryError::Clash {
+                name: entry.spec.name.clone(),
+                existing: existing.spec.source.clone(),
+                new: entry.spec.source.clone(),
+            }),
+        }
+    }
+}
+
+/// What separates two maps. An entry replaced by an equal spec and runner is no change.
+fn difference(
+    before: &BTreeMap<ToolName, Arc<Entry>>,
+    after: &BTreeMap<ToolName, Arc<Entry>>,
+) -> Difference {
+    let mut found = Difference::default();
+    for (name, entry) in after {
+        match before.get(name) {
+            None => found.added.push(name.clone()),
+            Some(old) if Arc::ptr_eq(old, entry) => {}
+            Some(old) if old.spec == entry.spec && same_runner(&old.run, &entry.run) => {}
+            Some(_) => found.changed.push(name.clone()),
+        }
+    }
+    found.removed = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
+    found
+}
+
+fn same_runner(a: &Run, b: &Run) -> bool {
+    match (a, b) {
+        (Run::Local(a), Run::Local(b)) => Arc::ptr_eq(a, b),
+        (Run::Hosted, Run::Hosted) => true,
+        (Run::Local(_), Run::Hosted) | (Run::Hosted, Run::Local(_)) => false,
+    }
+}
+
+impl Toolset for ToolRegistry {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::of(self.version.subscribe())
+    }
+}
+
+/// What a registry takes: a made tool, a typed tool, or a `#[tool]` function's marker.
+pub trait IntoTool {
+    /// The made tool.
+    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError>;
+}
+
+impl IntoTool for Arc<dyn Tool> {
+    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError> {
+        Ok(self)
+    }
+}
+
+impl<T: crate::tool::TypedTool> IntoTool for T {
+    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError> {
+        self.into_tool()
+    }
+}

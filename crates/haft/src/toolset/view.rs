@@ -1,0 +1,241 @@
+//! Views: narrower or renamed looks at a toolset. A view changes entries, it never wraps a tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use serde_json::{Map, Value};
+
+use crate::json::bind::{BindError, Binding};
+use crate::spec::{Exposure, NameError, Overflow, ToolName, ToolSpec};
+
+use crate::toolset::registry::BUILTIN;
+use crate::toolset::{Changes, Entry, Snapshot, Toolset};
+
+/// Short ways to make views of anything that is a toolset.
+pub trait View: Toolset + Sized + 'static {
+    /// Only these tools. Unknown names are warned about.
+    fn only<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
+        let names = known(&self, names);
+        Derived::new([Arc::new(self) as _], move |all| pick(all, |name| names.contains(name)))
+    }
+
+    /// All but these tools. Unknown names are warned about.
+    fn except<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
+        let names = known(&self, names);
+        Derived::new([Arc::new(self) as _], move |all| pick(all, |name| !names.contains(name)))
+    }
+
+    /// Every name with `prefix.` before it.
+    fn prefixed(self, prefix: &str) -> Result<Derived, NameError> {
+        ToolName::new(prefix)?;
+        let prefix = prefix.to_owned();
+        let named = move |all: &[Arc<Snapshot>]| {
+            let entries = all.iter().flat_map(|s| s.entries());
+            entries.filter_map(|e| renamed(e, &format!("{prefix}.{}", e.spec.name))).collect()
+        };
+        Ok(Derived::new([Arc::new(self) as _], named))
+    }
+
+    /// Some tools under other names. Unknown names are warned about.
+    fn renamed<A: AsRef<str>, B: AsRef<str>>(
+        self,
+        names: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<Derived, NameError> {
+        let mut map = BTreeMap::new();
+        for (old, new) in names {
+            ToolName::new(new.as_ref())?;
+            map.insert(old.as_ref().to_owned(), new.as_ref().to_owned());
+        }
+        known(&self, map.keys());
+        let rename = move |all: &[Arc<Snapshot>]| {
+            let entries = all.iter().flat_map(|s| s.entries());
+            let other = |e: &Arc<Entry>| match map.get(e.spec.name.as_str()) {
+                Some(new) => renamed(e, new),
+                None => Some(Arc::clone(e)),
+            };
+            entries.filter_map(other).collect()
+        };
+        Ok(Derived::new([Arc::new(self) as _], rename))
+    }
+
+    /// The same tools as the host's settings want them.
+    fn configured(
+        self,
+        settings: BTreeMap<String, ToolSettings>,
+        locale: Option<&str>,
+    ) -> Result<Derived, BindError> {
+        known(&self, settings.keys());
+        let snapshot = self.snapshot();
+        for entry in snapshot.entries() {
+            // A binding that does not fit is the host's error now, not a surprise at a call.
+            settings.get(entry.spec.name.as_str()).map(|s| configured(entry, s, None)).transpose()?;
+        }
+        let locale = locale.map(str::to_owned);
+        let plain = ToolSettings::default();
+        let configure = move |all: &[Arc<Snapshot>]| {
+            let entries = all.iter().flat_map(|s| s.entries());
+            let apply = |e: &Arc<Entry>| {
+                let settings = settings.get(e.spec.name.as_str()).unwrap_or(&plain);
+                // What no longer fits a changed schema is left out, not offered unbound.
+                configured(e, settings, locale.as_deref()).ok()
+            };
+            entries.filter_map(apply).collect()
+        };
+        Ok(Derived::new([Arc::new(self) as _], configure))
+    }
+}
+
+impl<T: Toolset + Sized + 'static> View for T {}
+
+/// All tools of several toolsets; of two with one name the earlier toolset's stays, and a built-in always stays.
+pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
+    Derived::new(toolsets, |all| {
+        let entries = || all.iter().flat_map(|s| s.entries()).cloned();
+        let builtin = |e: &Arc<Entry>| e.spec.source == BUILTIN;
+        entries().filter(builtin).chain(entries().filter(|e| !builtin(e))).collect()
+    })
+}
+
+/// A view never wider than `outer`: the tools of `inner` that `outer` has, too, under the same entry's runner.
+pub(crate) fn within(outer: &Arc<dyn Toolset>, inner: Option<Arc<dyn Toolset>>) -> Arc<dyn Toolset> {
+    let Some(inner) = inner else { return Arc::clone(outer) };
+    Arc::new(Derived::new([Arc::clone(outer), inner], |all| {
+        let [outer, inner] = all else { return Vec::new() };
+        let entries = inner.entries().iter().filter_map(|e| outer.entry(e.spec.name.as_str()));
+        entries.cloned().collect()
+    }))
+}
+
+/// What settings may change of a tool (`tools.NAME.*`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolSettings {
+    /// Another description.
+    pub description: Option<String>,
+    /// Descriptions by language; they win over the tool's own.
+    pub i18n: BTreeMap<String, String>,
+    /// Arguments that the host fills in.
+    pub bind: Map<String, Value>,
+    /// Another deadline.
+    pub timeout: Option<Duration>,
+    /// What to do with a large result.
+    pub overflow: Option<Overflow>,
+    /// Another inline limit, in tokens.
+    pub inline_tokens: Option<usize>,
+    /// Another exposure.
+    pub exposure: Option<Exposure>,
+}
+
+fn configured(
+    entry: &Arc<Entry>,
+    settings: &ToolSettings,
+    locale: Option<&str>,
+) -> Result<Arc<Entry>, BindError> {
+    let mut spec = ToolSpec::clone(&entry.spec);
+    if let Some(description) = &settings.description {
+        spec.description.clone_from(description);
+        spec.i18n.clear();
+    }
+    spec.i18n.extend(settings.i18n.clone());
+    if let Some(locale) = locale {
+        spec.description = spec.description_in(locale).to_owned();
+    }
+    spec.timeout = settings.timeout.or(spec.timeout);
+    spec.overflow = settings.overflow.or(spec.overflow);
+    spec.inline_tokens = settings.inline_tokens.or(spec.inline_tokens);
+    spec.exposure = settings.exposure.unwrap_or(spec.exposure);
+    let bound = Binding::new(&spec.input_schema, settings.bind.clone())?;
+    if !bound.is_empty() {
+        spec.input_schema = Arc::new(bound.shown(&spec.input_schema));
+    }
+    if spec == *entry.spec {
+        return Ok(Arc::clone(entry));
+    }
+    let mut changed = entry.with_spec(spec);
+    if !bound.is_empty() {
+        changed.bound = Some(Arc::new(bound));
+    }
+    Ok(Arc::new(changed))
+}
+
+fn renamed(entry: &Arc<Entry>, name: &str) -> Option<Arc<Entry>> {
+    let Ok(name) = ToolName::new(name) else {
+        tracing::warn!(tool = %entry.spec.name, name, "tool is left out: its new name is no tool name");
+        return None;
+    };
+    let mut spec = ToolSpec::clone(&entry.spec);
+    spec.name = name;
+    Some(Arc::new(entry.with_spec(spec)))
+}
+
+fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<Entry>> {
+    let entries = all.iter().flat_map(|s| s.entries());
+    entries.filter(|e| wanted(e.spec.name.as_str())).cloned().collect()
+}
+
+/// Keeps names and warns about those that the toolset does not have now.
+fn known<S: AsRef<str>>(tools: &impl Toolset, names: impl IntoIterator<Item = S>) -> BTreeSet<String> {
+    let names: BTreeSet<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
+    for unknown in unknown(tools, &names) {
+        tracing::warn!(tool = unknown, "view names a tool that does not exist");
+    }
+    names
+}
+
+/// The names that a toolset does not have.
+pub fn unknown<'a, S: AsRef<str> + 'a>(
+    tools: &impl Toolset,
+    names: impl IntoIterator<Item = &'a S>,
+) -> Vec<&'a str> {
+    let snapshot = tools.snapshot();
+    let names = names.into_iter().map(AsRef::as_ref);
+    names.filter(|name| snapshot.entry(name).is_none()).collect()
+}
+
+type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync;
+
+/// A view: computed once for each version of its sources.
+pub struct Derived {
+    sources: Vec<Arc<dyn Toolset>>,
+    derive: Box<Derive>,
+    cached: ArcSwapOption<(Vec<u64>, Arc<Snapshot>)>,
+}
+
+impl Derived {
+    fn new(
+        sources: impl IntoIterator<Item = Arc<dyn Toolset>>,
+        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync + 'static,
+    ) -> Self {
+        let sources = sources.into_iter().collect();
+        Self { sources, derive: Box::new(derive), cached: ArcSwapOption::empty() }
+    }
+}
+
+impl Toolset for Derived {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
+        let same = |versions: &[u64]| sources.iter().map(|s| s.version()).eq(versions.iter().copied());
+        if let Some(cached) = &*self.cached.load()
+            && same(&cached.0)
+        {
+            return Arc::clone(&cached.1);
+        }
+        let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
+        // Sources only ever count up, so the sum rises with every change of any of them.
+        let snapshot = Arc::new(Snapshot::new(versions.iter().sum(), (self.derive)(&sources)));
+        self.cached.store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
+        snapshot
+    }
+
+    fn changes(&self) -> Changes {
+        self.sources.iter().map(Toolset::changes).fold(Changes::default(), Changes::and)
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Derived").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+//! A run's life: budget, cancellation, dropped calls, failing sinks, order of a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft::testing::{MemoryAudit, TestTool};
+use haft::toolset::registry::ToolRegistry;
+use haft::{
+    ErrorKind, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolResult, ToolSpec,
+};
+
+fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: Limits) -> Session {
+    let registry = ToolRegistry::new();
+    registry.add_all(tools).unwrap();
+    Session::builder(Arc::new(registry))
+        .with_limits(limits)
+        .build()
+        .unwrap()
+}
+
+fn sleeper() -> Arc<dyn haft::Tool> {
+    TestTool::with_body(TestTool::echo("sleep"), |_, _| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok(ToolResult::text("late"))
+        })
+    })
+    .arc()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_calls_at_once_spend_the_budget_exactly() {
+    let limits = Limits {
+        max_calls: 6_000,
+        ..Limits::default()
+    };
+    let spec = ToolSpec {
+        concurrency_safe: true,
+        ..TestTool::echo("echo")
+    };
+    let session = session([TestTool::of(spec).arc()], limits);
+    let executor = Executor::new(Policy::workspace());
+    let mut running = tokio::task::JoinSet::new();
+    for _ in 0..10_000 {
+        let (executor, session) = (executor.clone(), session.clone());
+        running.spawn(async move {
+            executor
+                .execute(&session, ToolCall::new("echo", "{}"))
+                .await
+        });
+    }
+    let outcomes = running.join_all().await;
+    let ok = outcomes.iter().filter(|o| o.is_ok()).count();
+    let over = outcomes
+        .iter()
+        .filter_map(|o| o.error.as_ref())
+        .filter(|e| e.kind == ErrorKind::Budget);
+    assert_eq!((ok, over.count()), (6_000, 4_000));
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_recorded_as_cancelled() {
+    let audit = Arc::new(MemoryAudit::new());
+    let executor = Executor::new(Policy::workspace()).with_audit(Arc::clone(&audit) as _);
+    let session = session([sleeper()], Limits::default());
+    let call = executor.execute(&session, ToolCall::new("sleep", "{}"));
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), call)
+            .await
+            .is_err()
+    );
+    assert_eq!(audit.words(), ["run", "started", "ended:cancelled"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_session_ends_its_calls_and_refuses_more() {
+    let executor = Executor::new(Policy::workspace());
+    let session = session([sleeper()], Limits::default());
+    let later = session.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        later.cancel();
+    });
+    let outcome = executor
+        .execute(&session, ToolCall::new("sleep", "{}"))
+        .await;
+    assert_eq!(outcome.status, Status::Cancelled);
+    let outcome = executor
+        .execute(&session, ToolCall::new("sleep", "{}"))
+        .await;
+    assert_eq!(outcome.status, Status::Cancelled);
+}
+
+#[tokio::test]
+async fn a_sink_that_fails_refuses_the_call_before_it_runs() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&ran);
+    let tool = TestTool::with_body(
+        ToolSpec {
+            risk: Risk::High,
+            ..TestTool::echo("write")
+        },
+        move |_, _| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(ToolResult::default()) })
+        },
+    );
+    let executor =
+        Executor::new(Policy::trusted()).with_audit(Arc::new(MemoryAudit::failing_after(1)));
+    let outcome = executor
+        .execute(
+            &session([tool.arc()], Limits::default()),
+            ToolCall::new("write", "{}"),
+        )
+        .await;
+    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Unavailable);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_batch_runs_only_concurrency_safe_calls_side_by_side() {
+    let at_once = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let tool = |name: &str, concurrency_safe| {
+        let seen = Arc::clone(&at_once);
+        TestTool::with_body(
+            ToolSpec {
+                concurrency_safe,
+                ..TestTool::echo(name)
+            },
+            move |_, _| {
+                let seen = Arc::clone(&seen);
+                Box::pin(async move {
+                    let now = seen.0.fetch_add(1, Ordering::SeqCst) + 1;
+                    seen.1.fetch_max(now, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    seen.0.fetch_sub(1, Ordering::SeqCst);
+                    Ok(ToolResult::default())
+                })
+            },
+        )
+        .arc()
+    };
+    let session = session(
+        [tool("safe", true), tool("alone", false)],
+        Limits::default(),
+    );
+    let executor = Executor::new(Policy::workspace());
+    let calls = |name: &str| {
+        (0..4)
+            .map(|n| ToolCall::new(name, "{}").with_id(n.to_string()))
+            .collect()
+    };
+    let outcomes = executor.execute_all(&session, calls("alone")).await;
+    assert_eq!(at_once.1.swap(0, Ordering::SeqCst), 1);
+    assert_eq!(
+        outcomes.iter().map(|o| o.call.as_str()).collect::<Vec<_>>(),
+        ["0", "1", "2", "3"]
+    );
+    executor.execute_all(&session, calls("safe")).await;
+    assert_eq!(at_once.1.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn limits_that_make_no_sense_are_refused_when_built() {
+    let check = |limits: Limits| {
+        Session::builder(Arc::new(ToolRegistry::new()))
+            .with_limits(limits)
+            .build()
+            .is_err()
+    };
+    assert!(check(Limits {
+        max_calls: 0,
+        ..Limits::default()
+    }));
+    assert!(check(Limits {
+        inline_tokens: 0,
+        ..Limits::default()
+    }));
+    assert!(check(Limits {
+        call_timeout: Duration::from_secs(7200),
+        ..Limits::default()
+    }));
+    assert!(!check(Limits::default()));
+}

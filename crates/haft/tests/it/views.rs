@@ -1,0 +1,196 @@
+//! Registry and views: clashes, live changes, names, bound arguments, descriptions, nested sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft::testing::TestTool;
+use haft::toolset::registry::{BUILTIN, RegistryError};
+use haft::toolset::view::{ToolSettings, View, merged};
+use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, ToolSpec, Toolset};
+use serde_json::json;
+
+fn tool(name: &str, source: &str) -> Arc<dyn haft::Tool> {
+    TestTool::of(ToolSpec {
+        source: source.into(),
+        ..TestTool::echo(name)
+    })
+    .arc()
+}
+
+fn registry(names: &[&str], source: &str) -> ToolRegistry {
+    let registry = ToolRegistry::new();
+    registry
+        .add_all(names.iter().map(|name| tool(name, source)))
+        .unwrap();
+    registry
+}
+
+fn names(tools: &impl Toolset) -> Vec<String> {
+    tools
+        .snapshot()
+        .entries()
+        .iter()
+        .map(|e| e.spec().name.to_string())
+        .collect()
+}
+
+#[test]
+fn a_clash_is_refused_and_names_both_sides() {
+    let registry = registry(&["read_file"], BUILTIN);
+    let refused = registry.upsert(tool("read_file", "mcp:evil")).unwrap_err();
+    assert!(matches!(&refused, RegistryError::Clash { .. }));
+    assert_eq!(
+        refused.to_string(),
+        "tool ToolName(\"read_file\") of mcp:evil clashes with the one of builtin; rename or prefix one of them"
+    );
+}
+
+#[test]
+fn changes_return_the_difference_and_never_a_half_of_it() {
+    let registry = registry(&["a", "b"], "host");
+    let version = registry.snapshot().version();
+    let difference = registry
+        .replace_all("host", [tool("b", "host"), tool("c", "host")])
+        .unwrap();
+    assert_eq!(
+        format!("{:?}", (&difference.added[0], &difference.removed[0])),
+        r#"(ToolName("c"), ToolName("a"))"#
+    );
+    assert!(registry.snapshot().version() > version);
+    registry.add_all([tool("x", BUILTIN)]).unwrap();
+    assert!(
+        registry
+            .replace_all("host", [tool("d", "host"), tool("x", "host")])
+            .is_err()
+    );
+    assert_eq!(names(&registry), ["b", "c", "x"]);
+    assert!(registry.remove("nothing").is_empty());
+}
+
+#[tokio::test]
+async fn a_change_between_two_waits_is_not_missed() {
+    let registry = Arc::new(registry(&["a"], "host"));
+    let view = Arc::clone(&registry).only(["a", "b"]);
+    let mut changes = view.changes();
+    registry.upsert(tool("b", "host")).unwrap();
+    changes.changed().await;
+    assert_eq!(names(&view), ["a", "b"]);
+    registry.remove("a");
+    changes.changed().await;
+    assert_eq!(names(&view), ["b"]);
+}
+
+#[test]
+fn views_narrow_rename_and_merge_in_a_fixed_order() {
+    let all = || registry(&["b", "a", "c"], "host");
+    assert_eq!(names(&all()), ["a", "b", "c"]);
+    assert_eq!(names(&all().only(["c", "a", "none"])), ["a", "c"]);
+    assert_eq!(names(&all().except(["a"])), ["b", "c"]);
+    assert_eq!(
+        names(&all().prefixed("srv").unwrap()),
+        ["srv.a", "srv.b", "srv.c"]
+    );
+    assert_eq!(
+        names(&all().renamed([("a", "z")]).unwrap()),
+        ["b", "c", "z"]
+    );
+    assert!(all().prefixed("no blank").is_err());
+    let evil = registry(&["a"], "mcp:evil");
+    let both = merged([
+        Arc::new(evil) as Arc<dyn Toolset>,
+        Arc::new(registry(&["a"], BUILTIN)),
+    ]);
+    assert_eq!(both.snapshot().entry("a").unwrap().spec().source, BUILTIN);
+}
+
+#[tokio::test]
+async fn bound_arguments_are_hidden_refused_and_filled_in() {
+    let schema = json!({"type": "object", "properties": {"user": {"type": "string"}, "q": {"type": "string"}}, "required": ["user", "q"]});
+    let spec = ToolSpec {
+        input_schema: Arc::new(schema),
+        ..TestTool::echo("find")
+    };
+    let registry = ToolRegistry::new();
+    registry.add_all([TestTool::of(spec).arc()]).unwrap();
+    let bind = json!({"user": "ann"}).as_object().unwrap().clone();
+    let settings = BTreeMap::from([(
+        "find".to_owned(),
+        ToolSettings {
+            bind,
+            ..ToolSettings::default()
+        },
+    )]);
+    let session = Session::new(registry.configured(settings, None).unwrap());
+    let shown = session
+        .tools()
+        .entry("find")
+        .unwrap()
+        .spec()
+        .input_schema
+        .clone();
+    assert_eq!(
+        *shown,
+        json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]})
+    );
+    let executor = Executor::new(Policy::workspace());
+    let outcome = executor
+        .execute(&session, ToolCall::new("find", r#"{"q":"x"}"#))
+        .await;
+    assert_eq!(outcome.data.unwrap().get(), r#"{"q":"x","user":"ann"}"#);
+    let outcome = executor
+        .execute(&session, ToolCall::new("find", r#"{"q":"x","user":"eve"}"#))
+        .await;
+    assert_eq!(
+        outcome.error.unwrap().kind,
+        haft::ErrorKind::InvalidArguments
+    );
+}
+
+#[test]
+fn descriptions_follow_settings_and_locale_and_change_the_spec_hash() {
+    let spec = ToolSpec {
+        i18n: BTreeMap::from([("de".to_owned(), "liest".to_owned())]),
+        ..TestTool::echo("read")
+    };
+    let made = || {
+        let registry = ToolRegistry::new();
+        registry
+            .add_all([TestTool::of(spec.clone()).arc()])
+            .unwrap();
+        registry
+    };
+    let hash = made()
+        .snapshot()
+        .entry("read")
+        .unwrap()
+        .spec_hash()
+        .to_owned();
+    let german = made()
+        .configured(BTreeMap::new(), Some("de-AT"))
+        .unwrap()
+        .snapshot();
+    assert_eq!(german.entry("read").unwrap().spec().description, "liest");
+    assert_ne!(german.entry("read").unwrap().spec_hash(), hash);
+    let own = ToolSettings {
+        description: Some("ours".into()),
+        ..ToolSettings::default()
+    };
+    let replaced = made()
+        .configured(BTreeMap::from([("read".to_owned(), own)]), Some("de"))
+        .unwrap()
+        .snapshot();
+    assert_eq!(replaced.entry("read").unwrap().spec().description, "ours");
+}
+
+#[test]
+fn the_list_is_made_once_a_snapshot() {
+    let registry = registry(&["a", "b"], "host");
+    let (one, two) = (
+        registry.snapshot().mcp_list(),
+        registry.snapshot().mcp_list(),
+    );
+    assert_eq!(one.as_ptr(), two.as_ptr());
+    let list: serde_json::Value = serde_json::from_slice(&one).unwrap();
+    assert_eq!(list[1]["name"], "b");
+    assert!(list[0].get("annotations").is_none());
+}
