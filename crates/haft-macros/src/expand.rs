@@ -18,76 +18,49 @@ struct Field {
 
 /// What the function takes, in its order.
 enum Parameter {
-    Field(Field),
+    Field(Box<Field>),
     Context,
 }
 
-/// Expands one function.
+/// Expands one function: a unit value, its input type, and the tool behind it.
 pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<TokenStream> {
     check(&function)?;
     let description = description(&function.attrs);
+    let name = function.sig.ident.clone();
     if description.is_empty() {
-        return Err(Error::new(
-            function.sig.ident.span(),
-            "a tool needs a doc comment: it is what the model reads",
-        ));
+        let message = "a tool needs a doc comment: it is what the model reads";
+        return Err(Error::new(name.span(), message));
     }
     let parameters = parameters(&mut function)?;
-    let name = function.sig.ident.clone();
+    let attributes = std::mem::take(&mut function.attrs);
+    let visibility = std::mem::replace(&mut function.vis, syn::Visibility::Inherited);
+    let input = input(&name, &parameters);
+    let describe = describe(options)?;
     let text = options
         .name
         .clone()
         .unwrap_or_else(|| LitStr::new(&name.to_string(), name.span()));
-    let input = format_ident!("__{}_input", name);
-    let fields = parameters.iter().filter_map(field).map(
-        |Field {
-             name,
-             ty,
-             attributes,
-         }| { quote!(#(#attributes)* #name: #ty) },
-    );
-    let arguments = parameters.iter().map(|parameter| match parameter {
-        Parameter::Field(Field { name, .. }) => quote!(input.#name),
-        Parameter::Context => quote!(context),
-    });
-    let describe = describe(options)?;
-    let vis = function.vis.clone();
-    let attrs = std::mem::take(&mut function.attrs);
-    let inner = format_ident!("call");
-    function.sig.ident = inner.clone();
-    function.vis = syn::Visibility::Inherited;
+    let run = run(function, &parameters);
     Ok(quote! {
-        #(#attrs)*
+        #(#attributes)*
         #[allow(non_camel_case_types, reason = "a function's name stands for its tool")]
         #[derive(Debug, Clone, Copy)]
-        #vis struct #name;
+        #visibility struct #name;
 
         const _: () = {
-            #[allow(non_camel_case_types, reason = "named after the function")]
-            #[derive(::haft::macros::serde::Deserialize, ::haft::macros::schemars::JsonSchema)]
-            #[serde(crate = "::haft::macros::serde", deny_unknown_fields)]
-            #[schemars(crate = "::haft::macros::schemars")]
-            pub struct #input { #(#fields),* }
+            #input
 
             impl ::haft::tool::TypedTool for #name {
                 const NAME: &'static str = #text;
                 const DESCRIPTION: &'static str = #description;
-                type Input = #input;
+                type Input = Input;
 
                 fn describe(mut spec: ::haft::spec::ToolSpec) -> ::haft::spec::ToolSpec {
                     #describe
                     spec
                 }
 
-                async fn run(
-                    &self,
-                    input: Self::Input,
-                    context: &::haft::context::CallContext,
-                ) -> ::core::result::Result<::haft::result::ToolResult, ::haft::error::ToolError> {
-                    #function
-                    let _ = (&input, context);
-                    ::haft::tool::IntoToolResult::into_tool_result(#inner(#(#arguments),*).await?)
-                }
+                #run
             }
 
             ::haft::macros::inventory::submit! {
@@ -95,6 +68,51 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
             }
         };
     })
+}
+
+/// The type that the arguments are read into.
+fn input(name: &Ident, parameters: &[Parameter]) -> TokenStream {
+    let fields = parameters.iter().filter_map(field).map(|field| {
+        let Field {
+            name,
+            ty,
+            attributes,
+        } = field;
+        quote!(#(#attributes)* #name: #ty)
+    });
+    let doc = format!("The arguments of `{name}`.");
+    quote! {
+        #[doc = #doc]
+        #[derive(::haft::macros::serde::Deserialize, ::haft::macros::schemars::JsonSchema)]
+        #[serde(crate = "::haft::macros::serde", deny_unknown_fields)]
+        #[schemars(crate = "::haft::macros::schemars")]
+        pub struct Input { #(#fields),* }
+    }
+}
+
+/// The tool's `run`: the function itself, called with the input's fields.
+fn run(mut function: ItemFn, parameters: &[Parameter]) -> TokenStream {
+    let arguments = parameters.iter().map(|parameter| match parameter {
+        Parameter::Field(field) => {
+            let name = &field.name;
+            quote!(input.#name)
+        }
+        Parameter::Context => quote!(context),
+    });
+    let body = format_ident!("body");
+    function.sig.ident = body.clone();
+    quote! {
+        async fn run(
+            &self,
+            input: Input,
+            context: &::haft::context::CallContext,
+        ) -> ::core::result::Result<::haft::result::ToolResult, ::haft::error::ToolError> {
+            #[allow(clippy::unused_async, reason = "a tool is async whether it waits or not")]
+            #function
+            let _ = (&input, context);
+            ::haft::tool::IntoToolResult::into_tool_result(#body(#(#arguments),*).await?)
+        }
+    }
 }
 
 fn check(function: &ItemFn) -> syn::Result<()> {
@@ -137,7 +155,7 @@ fn parameter(argument: &mut FnArg) -> syn::Result<Parameter> {
         ty: (**ty).clone(),
         attributes: std::mem::take(attrs),
     };
-    Ok(Parameter::Field(field))
+    Ok(Parameter::Field(Box::new(field)))
 }
 
 fn is_context(ty: &Type) -> bool {

@@ -94,8 +94,16 @@ impl AutoApprove {
 impl Approver for AutoApprove {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         let by = format!("auto:{}", self.up_to);
-        let yes = Answer::Approved { scope: Scope::Once, edited: None, by };
-        let answer = if request.risk <= self.up_to { yes } else { Answer::Nobody };
+        let yes = Answer::Approved {
+            scope: Scope::Once,
+            edited: None,
+            by,
+        };
+        let answer = if request.risk <= self.up_to {
+            yes
+        } else {
+            Answer::Nobody
+        };
         Box::pin(async move { answer })
     }
 }
@@ -121,8 +129,15 @@ impl Grant {
     }
 
     /// Who gave it, when it covers a call.
-    pub(crate) fn covers(&self, tool: &ToolName, risk: Risk, wanted: &[Permission]) -> Option<&str> {
-        let all = wanted.iter().all(|permission| self.permissions.contains(permission));
+    pub(crate) fn covers(
+        &self,
+        tool: &ToolName,
+        risk: Risk,
+        wanted: &[Permission],
+    ) -> Option<&str> {
+        let all = wanted
+            .iter()
+            .all(|permission| self.permissions.contains(permission));
         // A call without effects of its own is granted as such, not through another call's effects.
         let alike = wanted.is_empty() == self.permissions.is_empty();
         (self.tool == *tool && risk <= self.risk && all && alike).then_some(&self.by)
@@ -137,8 +152,14 @@ pub fn fingerprint(
     workspace: &str,
     arguments: &str,
 ) -> String {
-    let parts =
-        [tool.as_str(), spec_hash, &principal.tenant, &principal.subject, workspace, arguments];
+    let parts = [
+        tool.as_str(),
+        spec_hash,
+        &principal.tenant,
+        &principal.subject,
+        workspace,
+        arguments,
+    ];
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_be_bytes());

@@ -20,7 +20,11 @@ pub struct Arguments {
 impl Arguments {
     /// Arguments that admission has checked.
     pub(crate) fn new(text: String) -> Self {
-        Self { text, value: OnceLock::new(), typed: Mutex::new(None) }
+        Self {
+            text,
+            value: OnceLock::new(),
+            typed: Mutex::new(None),
+        }
     }
 
     /// The exact text.
@@ -30,7 +34,8 @@ impl Arguments {
 
     /// The parsed value; parsed once, at the first use.
     pub fn value(&self) -> &Value {
-        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+        self.value
+            .get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     /// The arguments as a type of the tool's own, straight from the text.
@@ -45,7 +50,11 @@ impl Arguments {
 
     /// Takes what `keep_typed` kept.
     pub(crate) fn take_typed<T: Any + Send>(&self) -> Option<T> {
-        let kept = self.typed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let kept = self
+            .typed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
         kept.downcast().ok().map(|input| *input)
     }
 }

@@ -18,11 +18,8 @@ use crate::toolset::Toolset;
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
     /// One nested call, all checks included.
-    fn execute_nested<'a>(
-        self: Arc<Self>,
-        session: &'a Session,
-        call: ToolCall,
-    ) -> BoxFuture<'a, Outcome>;
+    fn execute_nested(self: Arc<Self>, session: &Session, call: ToolCall)
+    -> BoxFuture<'_, Outcome>;
 
     /// Where artifacts are kept, if anywhere.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
@@ -65,14 +62,21 @@ impl CallContext {
     /// The live channel to screens.
     pub fn progress(&self) -> Progress {
         let sink = self.session.progress_sink().cloned();
-        Progress { run: self.run().clone(), call: self.call.clone(), sink }
+        Progress {
+            run: self.run().clone(),
+            call: self.call.clone(),
+            sink,
+        }
     }
 
     /// The run's artifacts; an error where the host keeps none.
     pub fn artifacts(&self) -> Result<RunArtifacts<'_>, ToolError> {
         let store = self.host.artifacts();
         let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
-        Ok(RunArtifacts { store: store.as_ref(), owner: self.session.owner() })
+        Ok(RunArtifacts {
+            store: store.as_ref(),
+            owner: self.session.owner(),
+        })
     }
 
     /// Whether the session has been cancelled. A call that is cancelled alone is dropped.
@@ -100,13 +104,19 @@ impl CallContext {
     /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.
     pub fn scope(&self, limits: Limits, view: Option<Arc<dyn Toolset>>) -> Scope {
         let session = self.session.nested(Some(limits), view);
-        Scope { session, host: Arc::clone(&self.host) }
+        Scope {
+            session,
+            host: Arc::clone(&self.host),
+        }
     }
 }
 
 impl std::fmt::Debug for CallContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallContext").field("call", &self.call).field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("CallContext")
+            .field("call", &self.call)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }
 
@@ -121,7 +131,9 @@ impl Scope {
     /// A call within the scope, origin `chain`.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
-        Arc::clone(&self.host).execute_nested(&self.session, call).await
+        Arc::clone(&self.host)
+            .execute_nested(&self.session, call)
+            .await
     }
 
     /// The child session.
@@ -132,7 +144,9 @@ impl Scope {
 
 impl std::fmt::Debug for Scope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("Scope")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
     }
 }
 

@@ -54,13 +54,17 @@ impl Executor {
             #[cfg(feature = "testing")]
             skip_clear: false,
         };
-        Self { parts: Arc::new(parts) }
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 
     fn with(self, change: impl FnOnce(&mut Parts)) -> Self {
         let mut parts = Arc::unwrap_or_clone(self.parts);
         change(&mut parts);
-        Self { parts: Arc::new(parts) }
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 
     /// Asks here what the policy wants asked.
@@ -145,13 +149,23 @@ impl Parts {
         if self.sinks.is_empty() {
             return Ok(());
         }
-        let event = Event { run: session.run().clone(), at: clock::now(), what };
-        self.sinks.iter().try_for_each(|sink| sink.record(event.clone()))
+        let event = Event {
+            run: session.run().clone(),
+            at: clock::now(),
+            what,
+        };
+        self.sinks
+            .iter()
+            .try_for_each(|sink| sink.record(event.clone()))
     }
 
     /// Tells every sink and waits until each has it safe.
     async fn record_durably(&self, session: &Session, what: What) -> Result<(), AuditError> {
-        let event = Event { run: session.run().clone(), at: clock::now(), what };
+        let event = Event {
+            run: session.run().clone(),
+            at: clock::now(),
+            what,
+        };
         for sink in &self.sinks {
             sink.record_durably(event.clone()).await?;
         }
@@ -180,11 +194,11 @@ async fn stages(
 }
 
 impl Host for Parts {
-    fn execute_nested<'a>(
+    fn execute_nested(
         self: Arc<Self>,
-        session: &'a Session,
+        session: &Session,
         call: ToolCall,
-    ) -> BoxFuture<'a, Outcome> {
+    ) -> BoxFuture<'_, Outcome> {
         Box::pin(async move { execute(&self, session, call).await })
     }
 

@@ -74,7 +74,14 @@ impl Progress {
     fn emit(&self, stream: Stream, text: String, closed: bool) {
         if let Some(sink) = &self.sink {
             let (run, call) = (self.run.clone(), self.call.clone());
-            sink.progress(ProgressEvent { run, call, text, stream, closed, at: clock::now() });
+            sink.progress(ProgressEvent {
+                run,
+                call,
+                text,
+                stream,
+                closed,
+                at: clock::now(),
+            });
         }
     }
 }

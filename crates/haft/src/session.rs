@@ -124,7 +124,10 @@ impl Session {
 
     /// A session with options.
     pub fn builder(view: Arc<dyn Toolset>) -> SessionBuilder {
-        let owner = Owner { principal: Principal::local("user"), run: RunId::generate() };
+        let owner = Owner {
+            principal: Principal::local("user"),
+            run: RunId::generate(),
+        };
         SessionBuilder {
             inner: Inner {
                 owner,
@@ -212,7 +215,11 @@ impl Session {
             workspace: parent.workspace.clone(),
             view: crate::toolset::view::within(&parent.view, view),
             limits: limits.unwrap_or_else(|| parent.limits.clone()),
-            calls: if own { Arc::default() } else { Arc::clone(&parent.calls) },
+            calls: if own {
+                Arc::default()
+            } else {
+                Arc::clone(&parent.calls)
+            },
             // Without bounds of its own it runs inside its parent's time, which is counted there.
             spent_nanoseconds: Arc::default(),
             ids: Arc::clone(&parent.ids),
@@ -236,24 +243,37 @@ impl Session {
     /// Makes deferred tools callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
         let tools = self.tools();
-        let mut expanded = self.0.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expanded = self
+            .0
+            .expanded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let deferred = names.into_iter().filter_map(|name| {
             let spec = tools.entry(name)?.spec();
             (spec.exposure == Exposure::Deferred).then(|| spec.name.clone())
         });
-        deferred.filter(|name| expanded.insert(name.clone())).collect()
+        deferred
+            .filter(|name| expanded.insert(name.clone()))
+            .collect()
     }
 
     /// Whether a deferred tool has been expanded.
     pub(crate) fn is_expanded(&self, name: &ToolName) -> bool {
-        self.0.expanded.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+        self.0
+            .expanded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(name)
     }
 
     /// Takes one call off the budget; false when it is used up.
     pub(crate) fn spend_call(&self) -> bool {
         let max = self.0.limits.max_calls;
         let more = |used: u64| (used < max).then(|| used + 1);
-        self.0.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.0
+            .calls
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .is_ok()
     }
 
     /// What is left of the time for all calls.
@@ -265,7 +285,9 @@ impl Session {
     /// Counts time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.0.spent_nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        self.0
+            .spent_nanoseconds
+            .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
     /// An id that no other call of the run has.

@@ -26,14 +26,24 @@ pub struct ScriptedApprover {
 impl ScriptedApprover {
     /// An approver with these answers.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Arc::default() }
+        Self {
+            answers: Mutex::new(answers.into_iter().collect()),
+            asked: Arc::default(),
+        }
     }
 }
 
 impl Approver for ScriptedApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        let next = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request.clone());
+        let next = self
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
         Box::pin(async move { next.unwrap_or(Answer::Nobody) })
     }
 }
@@ -53,7 +63,10 @@ impl MemoryAudit {
 
     /// A sink whose disk is full after so many events.
     pub fn failing_after(events: usize) -> Self {
-        Self { fail_from: Some(events), ..Self::default() }
+        Self {
+            fail_from: Some(events),
+            ..Self::default()
+        }
     }
 
     /// One word an event: `run`, `started`, `ended:STATUS`, `closed`.
@@ -70,7 +83,10 @@ impl MemoryAudit {
 
     /// Everything, in order.
     pub fn events(&self) -> Vec<Event> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -85,7 +101,8 @@ impl AuditSink for MemoryAudit {
     }
 }
 
-type Body = dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
+type Body =
+    dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
 /// A tool of any spec whose body is a closure over the parsed arguments.
 pub struct TestTool {
@@ -97,18 +114,24 @@ pub struct TestTool {
 impl TestTool {
     /// A safe tool that takes any object and gives its arguments back.
     pub fn echo(name: &str) -> ToolSpec {
-        let name = ToolName::new(name).unwrap_or_else(|_| unreachable!("test tools have plain names"));
+        let name =
+            ToolName::new(name).unwrap_or_else(|_| unreachable!("test tools have plain names"));
         ToolSpec::new(name, "gives its arguments back", json!({"type": "object"}))
     }
 
     /// A tool of this spec that gives its arguments back.
     pub fn of(spec: ToolSpec) -> Self {
-        Self::with_body(spec, |value, _| Box::pin(async move { ToolResult::data(&value) }))
+        Self::with_body(spec, |value, _| {
+            Box::pin(async move { ToolResult::data(&value) })
+        })
     }
 
     /// A tool of this risk that gives its arguments back.
     pub fn risky(name: &str, risk: Risk) -> Self {
-        Self::of(ToolSpec { risk, ..Self::echo(name) })
+        Self::of(ToolSpec {
+            risk,
+            ..Self::echo(name)
+        })
     }
 
     /// A tool of this spec and body.
@@ -119,7 +142,11 @@ impl TestTool {
         + Sync
         + 'static,
     ) -> Self {
-        Self { spec: Arc::new(spec), permissions: Vec::new(), body: Box::new(body) }
+        Self {
+            spec: Arc::new(spec),
+            permissions: Vec::new(),
+            body: Box::new(body),
+        }
     }
 
     /// The same tool, wanting these.
@@ -136,7 +163,9 @@ impl TestTool {
 
 impl std::fmt::Debug for TestTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TestTool").field("spec", &self.spec.name).finish_non_exhaustive()
+        f.debug_struct("TestTool")
+            .field("spec", &self.spec.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -73,7 +73,10 @@ pub trait TypedTool: Send + Sync + 'static {
     {
         let schema = input_schema::<Self::Input>();
         let spec = ToolSpec::new(ToolName::new(Self::NAME)?, Self::DESCRIPTION, schema);
-        Ok(Arc::new(Erased { spec: Arc::new(Self::describe(spec)), tool: self }))
+        Ok(Arc::new(Erased {
+            spec: Arc::new(Self::describe(spec)),
+            tool: self,
+        }))
     }
 }
 
@@ -151,7 +154,10 @@ impl<T: Serialize> IntoToolResult for T {
         if json.starts_with('"')
             && let Ok(text) = serde_json::from_str::<String>(json)
         {
-            return Ok(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() });
+            return Ok(ToolResult {
+                content: vec![Content::text(text)],
+                ..ToolResult::default()
+            });
         }
         Ok(result)
     }
@@ -168,13 +174,17 @@ where
     O: IntoToolResult + Send + 'static,
 {
     spec.input_schema = Arc::new(input_schema::<I>());
-    Arc::new(Function { spec: Arc::new(spec), function, input: PhantomData::<fn(I)> })
+    Arc::new(Function {
+        spec: Arc::new(spec),
+        body: function,
+        input: PhantomData::<fn(I)>,
+    })
 }
 
 /// A closure behind the object-safe trait.
 struct Function<I, F> {
     spec: Arc<ToolSpec>,
-    function: F,
+    body: F,
     input: PhantomData<fn(I)>,
 }
 
@@ -196,7 +206,9 @@ where
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let input = arguments.parse::<I>()?;
-            (self.function)(input, context.clone()).await?.into_tool_result()
+            (self.body)(input, context.clone())
+                .await?
+                .into_tool_result()
         })
     }
 }
@@ -212,5 +224,8 @@ inventory::collect!(Collected);
 
 /// All `#[tool]` functions linked into this program; nothing is collected unless a host calls this.
 pub fn collected() -> Result<Vec<Arc<dyn Tool>>, NameError> {
-    inventory::iter::<Collected>.into_iter().map(|found| (found.make)()).collect()
+    inventory::iter::<Collected>
+        .into_iter()
+        .map(|found| (found.make)())
+        .collect()
 }

@@ -96,12 +96,20 @@ impl Snapshot {
         let mut index: HashMap<ToolName, Arc<Entry>, RandomState> = HashMap::default();
         let mut kept = Vec::new();
         for entry in entries {
-            if index.try_insert(entry.spec.name.clone(), Arc::clone(&entry)).is_ok() {
+            if index
+                .try_insert(entry.spec.name.clone(), Arc::clone(&entry))
+                .is_ok()
+            {
                 kept.push(entry);
             }
         }
         kept.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
-        Self { version, entries: kept, index, list: OnceLock::new() }
+        Self {
+            version,
+            entries: kept,
+            index,
+            list: OnceLock::new(),
+        }
     }
 
     /// Which change this is; rises with each.
@@ -121,7 +129,9 @@ impl Snapshot {
 
     /// The entries shown to callers.
     pub fn listed(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
-        self.entries.iter().filter(|entry| entry.spec.exposure == Exposure::Listed)
+        self.entries
+            .iter()
+            .filter(|entry| entry.spec.exposure == Exposure::Listed)
     }
 
     /// The entries that a provider's model can be told of, and the names of those dropped because they have no declaration for it.
@@ -180,7 +190,9 @@ pub struct Changes {
 impl Changes {
     /// Changes of one source.
     pub(crate) fn of(receiver: watch::Receiver<u64>) -> Self {
-        Self { receivers: vec![receiver] }
+        Self {
+            receivers: vec![receiver],
+        }
     }
 
     /// Changes of this and that.
@@ -191,8 +203,11 @@ impl Changes {
 
     /// Completes at the next change; never where all sources are gone.
     pub async fn changed(&mut self) {
-        let mut waits: Vec<Pin<Box<_>>> =
-            self.receivers.iter_mut().map(|receiver| Box::pin(receiver.changed())).collect();
+        let mut waits: Vec<Pin<Box<_>>> = self
+            .receivers
+            .iter_mut()
+            .map(|receiver| Box::pin(receiver.changed()))
+            .collect();
         poll_fn(|cx| {
             let mut changed = false;
             waits.retain_mut(|wait| match wait.as_mut().poll(cx) {
@@ -203,7 +218,11 @@ impl Changes {
                 Poll::Ready(Err(_)) => false,
                 Poll::Pending => true,
             });
-            if changed { Poll::Ready(()) } else { Poll::Pending }
+            if changed {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
         .await;
     }

@@ -54,7 +54,10 @@ pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitt
         return Err(Stop::new(ErrorKind::Cancelled, "the session has ended"));
     }
     if session.depth() > MAX_DEPTH {
-        return Err(Stop::new(ErrorKind::Budget, format!("calls nest deeper than {MAX_DEPTH}")));
+        return Err(Stop::new(
+            ErrorKind::Budget,
+            format!("calls nest deeper than {MAX_DEPTH}"),
+        ));
     }
     if !session.spend_call() {
         let max = session.limits().max_calls;
@@ -63,29 +66,50 @@ pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitt
             .advise("start a new run, or raise limits.max_calls"));
     }
     if session.time_left().is_zero() {
-        return Err(Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
-            .advise("start a new run, or raise limits.total_timeout_s"));
+        return Err(
+            Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
+                .advise("start a new run, or raise limits.total_timeout_s"),
+        );
     }
     let (entry, tool) = find(session, open.name())?;
     let text = open.take_arguments();
-    let text = if text.is_empty() { "{}".to_owned() } else { text };
+    let text = if text.is_empty() {
+        "{}".to_owned()
+    } else {
+        text
+    };
     let arguments = check(&entry, text, open)?;
-    Ok(Admitted { entry, tool, arguments })
+    Ok(Admitted {
+        entry,
+        tool,
+        arguments,
+    })
 }
 
 /// The entry of a name, if this session may call it.
 fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), Stop> {
     let tools = session.tools();
-    let entry = tools.entry(name).filter(|entry| entry.spec().exposure != Exposure::Hidden);
+    let entry = tools
+        .entry(name)
+        .filter(|entry| entry.spec().exposure != Exposure::Hidden);
     let Some(entry) = entry else {
         let near = tools.nearest(name).join(", ");
-        let advice = if near.is_empty() { String::new() } else { format!("did you mean {near}?") };
+        let advice = if near.is_empty() {
+            String::new()
+        } else {
+            format!("did you mean {near}?")
+        };
         let shown: String = name.chars().take(128).collect();
         return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}")).advise(advice));
     };
     if entry.spec().exposure == Exposure::Deferred && !session.is_expanded(&entry.spec().name) {
-        return Err(Stop::new(ErrorKind::Unavailable, format!("tool {name:?} is not expanded"))
-            .advise(format!("call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first")));
+        return Err(Stop::new(
+            ErrorKind::Unavailable,
+            format!("tool {name:?} is not expanded"),
+        )
+        .advise(format!(
+            "call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first"
+        )));
     }
     match &entry.run {
         Run::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
@@ -128,6 +152,10 @@ fn check(entry: &Entry, text: String, open: &mut OpenCall<'_>) -> Result<Argumen
 /// All violations, each with its path.
 fn invalid(entry: &Entry, violations: &[Violation]) -> Stop {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    let message = format!("invalid arguments for {}: {}", entry.spec().name, lines.join("; "));
+    let message = format!(
+        "invalid arguments for {}: {}",
+        entry.spec().name,
+        lines.join("; ")
+    );
     Stop::new(ErrorKind::InvalidArguments, message)
 }

@@ -37,7 +37,10 @@ pub(super) async fn execute_all(
 }
 
 fn beside_others(session: &Session, name: &str) -> bool {
-    session.tools().entry(name).is_some_and(|entry| entry.spec().concurrency_safe)
+    session
+        .tools()
+        .entry(name)
+        .is_some_and(|entry| entry.spec().concurrency_safe)
 }
 
 async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
@@ -55,7 +58,11 @@ async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -
                 *slot = Some(outcome);
             }
         }
-        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        if done.iter().all(Option::is_some) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
     done.into_iter().flatten().collect()

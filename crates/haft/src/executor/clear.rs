@@ -44,18 +44,37 @@ pub(super) async fn clear(
 ) -> Result<Cleared, Stop> {
     #[cfg(feature = "testing")]
     if parts.skip_clear {
-        return Ok(Cleared { admitted, risk: Risk::Safe });
+        return Ok(Cleared {
+            admitted,
+            risk: Risk::Safe,
+        });
     }
     let (permissions, ruling) = judge(parts, open, &admitted)?;
     match ruling.verdict {
-        Verdict::Allow => Ok(Cleared { risk: ruling.risk, admitted }),
+        Verdict::Allow => Ok(Cleared {
+            risk: ruling.risk,
+            admitted,
+        }),
         Verdict::Deny => Err(denied(&ruling)),
         Verdict::Ask => {
             if let Some(by) = granted(session, &admitted, &permissions, ruling.risk) {
                 open.decided_by = Some(by);
-                return Ok(Cleared { risk: ruling.risk, admitted });
+                return Ok(Cleared {
+                    risk: ruling.risk,
+                    admitted,
+                });
             }
-            asked(parts, session, open, Question { admitted, permissions, ruling }).await
+            asked(
+                parts,
+                session,
+                open,
+                Question {
+                    admitted,
+                    permissions,
+                    ruling,
+                },
+            )
+            .await
         }
     }
 }
@@ -76,13 +95,20 @@ fn judge(
     let wanted = || admitted.tool().permissions(admitted.arguments());
     let permissions = catch_unwind(AssertUnwindSafe(wanted)).map_err(|_| {
         open.judged = Some(admitted.arguments().as_str().into());
-        Stop::new(ErrorKind::Denied, "the tool could not say what the call would do")
+        Stop::new(
+            ErrorKind::Denied,
+            "the tool could not say what the call would do",
+        )
     })?;
     let permissions = permissions.inspect_err(|_| {
         open.judged = Some(admitted.arguments().as_str().into());
     })?;
     let spec = admitted.entry().spec();
-    let call = JudgedCall { spec, arguments: admitted.arguments(), permissions: &permissions };
+    let call = JudgedCall {
+        spec,
+        arguments: admitted.arguments(),
+        permissions: &permissions,
+    };
     let ruling = parts.policy.judge(&call);
     if open.is_recorded() || ruling.verdict != Verdict::Allow {
         open.judged = Some(admitted.arguments().as_str().into());
@@ -100,7 +126,10 @@ fn granted(
 ) -> Option<String> {
     let name = &admitted.entry().spec().name;
     let grants = session.grants();
-    grants.iter().find_map(|grant| grant.covers(name, risk, permissions)).map(str::to_owned)
+    grants
+        .iter()
+        .find_map(|grant| grant.covers(name, risk, permissions))
+        .map(str::to_owned)
 }
 
 /// Asks the person, within the approval limit. Nobody to ask, or no answer, is a denial that says what would allow it.
@@ -123,7 +152,9 @@ async fn asked(
     };
     let Ok(answer) = answer else {
         let message = format!("nobody answered within {} s", limit.as_secs());
-        return Err(Stop::new(ErrorKind::Denied, message).advise(question.ruling.advice.to_string()));
+        return Err(
+            Stop::new(ErrorKind::Denied, message).advise(question.ruling.advice.to_string())
+        );
     };
     match answer {
         Answer::Nobody => Err(nobody(&question.ruling)),
@@ -152,20 +183,34 @@ fn approved(
     question: Question,
     edited: Option<String>,
 ) -> Result<Cleared, Stop> {
-    let Question { admitted, ruling, permissions: _ } = question;
+    let Question {
+        admitted,
+        ruling,
+        permissions: _,
+    } = question;
     let Some(text) = edited else {
-        return Ok(Cleared { risk: ruling.risk, admitted });
+        return Ok(Cleared {
+            risk: ruling.risk,
+            admitted,
+        });
     };
     let admitted = admitted.edited(text, open)?;
     let (_, ruling) = judge(parts, open, &admitted)?;
     match ruling.verdict {
         Verdict::Deny => Err(denied(&ruling)),
-        Verdict::Allow | Verdict::Ask => Ok(Cleared { risk: ruling.risk, admitted }),
+        Verdict::Allow | Verdict::Ask => Ok(Cleared {
+            risk: ruling.risk,
+            admitted,
+        }),
     }
 }
 
 fn request(session: &Session, open: &OpenCall<'_>, question: &Question) -> ApprovalRequest {
-    let Question { admitted, permissions, ruling } = question;
+    let Question {
+        admitted,
+        permissions,
+        ruling,
+    } = question;
     let spec = admitted.entry().spec();
     let arguments = admitted.arguments().as_str();
     let workspace = session.workspace().unwrap_or_default();
@@ -188,11 +233,18 @@ fn request(session: &Session, open: &OpenCall<'_>, question: &Question) -> Appro
 
 fn denied(ruling: &Ruling) -> Stop {
     let reason = ruling.reason.to_string();
-    let message = if reason.is_empty() { format!("denied by {}", ruling.rule) } else { reason };
+    let message = if reason.is_empty() {
+        format!("denied by {}", ruling.rule)
+    } else {
+        reason
+    };
     Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
 }
 
 fn nobody(ruling: &Ruling) -> Stop {
-    let message = format!("a person must decide ({}), and nobody can be asked here", ruling.rule);
+    let message = format!(
+        "a person must decide ({}), and nobody can be asked here",
+        ruling.rule
+    );
     Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
 }

@@ -121,7 +121,11 @@ impl<'a> OpenCall<'a> {
                 status: shaped.status,
                 error: shaped.error.as_ref().map(|e| (e.kind, e.message.clone())),
                 duration,
-                artifacts: shaped.artifacts.iter().map(|a| a.reference.clone()).collect(),
+                artifacts: shaped
+                    .artifacts
+                    .iter()
+                    .map(|a| a.reference.clone())
+                    .collect(),
                 summary: summary.clone(),
                 strength: shaped.strength.clone(),
             });
@@ -175,7 +179,11 @@ fn summary(shaped: &Shaped) -> String {
     let failed = || shaped.error.as_ref().map(|e| e.message.as_str());
     let text = || shaped.content.iter().find_map(first_text);
     let data = || shaped.data.as_ref().map(|raw| raw.get());
-    let line = own.or_else(failed).or_else(text).or_else(data).unwrap_or("done");
+    let line = own
+        .or_else(failed)
+        .or_else(text)
+        .or_else(data)
+        .unwrap_or("done");
     let line = line.trim_start().lines().next().unwrap_or_default();
     if line.len() <= SUMMARY {
         return line.to_owned();

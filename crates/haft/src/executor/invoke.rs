@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::audit::What;
 use crate::context::{CallContext, Host};
+use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
 use crate::executor::clear::Cleared;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::{Given, Stop};
-use crate::error::ErrorKind;
 use crate::session::Session;
 use crate::spec::Risk;
 use crate::toolset::Entry;
@@ -43,8 +43,16 @@ pub(super) async fn invoke(
     let (entry, tool, arguments) = cleared.into_parts();
     let host: Arc<dyn Host> = Arc::clone(parts) as _;
     let (call, origin) = (open.id().clone(), open.origin());
-    let context = CallContext { call, origin, session: session.clone(), host };
-    let limit = entry.spec().timeout.unwrap_or(session.limits().call_timeout);
+    let context = CallContext {
+        call,
+        origin,
+        session: session.clone(),
+        host,
+    };
+    let limit = entry
+        .spec()
+        .timeout
+        .unwrap_or(session.limits().call_timeout);
     let limit = limit.min(session.time_left());
     let _lane = lane(session, entry.spec().concurrency_safe, limit).await?;
     let begun = Instant::now();
@@ -79,8 +87,12 @@ async fn started(
 
 /// Held while a tool runs; never read.
 enum Lane<'a> {
-    Shared { _guard: tokio::sync::RwLockReadGuard<'a, ()> },
-    Alone { _guard: tokio::sync::RwLockWriteGuard<'a, ()> },
+    Shared {
+        _guard: tokio::sync::RwLockReadGuard<'a, ()>,
+    },
+    Alone {
+        _guard: tokio::sync::RwLockWriteGuard<'a, ()>,
+    },
 }
 
 /// Waits until the call may run beside what else runs in this session.
@@ -88,18 +100,26 @@ async fn lane(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
     let lane = session.lane();
     // The common case waits for nobody and needs no timer.
     let free = if shared {
-        lane.try_read().ok().map(|guard| Lane::Shared { _guard: guard })
+        lane.try_read()
+            .ok()
+            .map(|guard| Lane::Shared { _guard: guard })
     } else {
-        lane.try_write().ok().map(|guard| Lane::Alone { _guard: guard })
+        lane.try_write()
+            .ok()
+            .map(|guard| Lane::Alone { _guard: guard })
     };
     if let Some(free) = free {
         return Ok(free);
     }
     let turn = async {
         if shared {
-            Lane::Shared { _guard: lane.read().await }
+            Lane::Shared {
+                _guard: lane.read().await,
+            }
         } else {
-            Lane::Alone { _guard: lane.write().await }
+            Lane::Alone {
+                _guard: lane.write().await,
+            }
         }
     };
     tokio::select! {
@@ -143,7 +163,8 @@ impl Future for CatchPanic<'_> {
 }
 
 fn panicked() -> ToolError {
-    ToolError::failed("the tool panicked").with_advice("this is a fault of the tool; the run goes on")
+    ToolError::failed("the tool panicked")
+        .with_advice("this is a fault of the tool; the run goes on")
 }
 
 fn cancelled() -> ToolError {
@@ -151,6 +172,9 @@ fn cancelled() -> ToolError {
 }
 
 fn timed_out(limit: Duration) -> ToolError {
-    ToolError::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs_f64()))
-        .with_advice("ask for less, or raise the tool's timeout_s")
+    ToolError::new(
+        ErrorKind::Timeout,
+        format!("no answer within {} s", limit.as_secs_f64()),
+    )
+    .with_advice("ask for less, or raise the tool's timeout_s")
 }

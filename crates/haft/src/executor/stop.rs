@@ -15,8 +15,16 @@ pub(super) struct Stop {
 impl Stop {
     /// An early end of this kind; the status follows from the kind.
     pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let failure = Failure { kind, message: message.into(), advice: None };
-        Self { status: status(kind), failure, artifacts: Vec::new() }
+        let failure = Failure {
+            kind,
+            message: message.into(),
+            advice: None,
+        };
+        Self {
+            status: status(kind),
+            failure,
+            artifacts: Vec::new(),
+        }
     }
 
     /// Adds what to do next; nothing where the text is empty.
@@ -55,14 +63,21 @@ pub(super) fn failure(error: &ToolError) -> Failure {
 
 impl From<ToolError> for Stop {
     fn from(error: ToolError) -> Self {
-        Self { status: status(error.kind()), failure: failure(&error), artifacts: Vec::new() }
+        Self {
+            status: status(error.kind()),
+            failure: failure(&error),
+            artifacts: Vec::new(),
+        }
     }
 }
 
 impl From<AuditError> for Stop {
     fn from(error: AuditError) -> Self {
-        Self::new(ErrorKind::Unavailable, format!("the call was refused: {error}"))
-            .advise("nothing runs unrecorded; make room or mend the state folder, then call again")
+        Self::new(
+            ErrorKind::Unavailable,
+            format!("the call was refused: {error}"),
+        )
+        .advise("nothing runs unrecorded; make room or mend the state folder, then call again")
     }
 }
 

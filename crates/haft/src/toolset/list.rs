@@ -40,15 +40,31 @@ struct Ui<'a> {
     prefers_border: bool,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
 fn is_default(annotations: &Annotations) -> bool {
     *annotations == Annotations::default()
 }
 
 impl<'a> From<&'a ToolUi> for Meta<'a> {
     fn from(ui: &'a ToolUi) -> Self {
-        let ToolUi { resource_uri, csp, permissions, prefers_border } = ui;
+        let ToolUi {
+            resource_uri,
+            csp,
+            permissions,
+            prefers_border,
+        } = ui;
         let (csp, permissions) = (csp.as_ref(), permissions.as_ref());
-        Self { ui: Ui { resource_uri, csp, permissions, prefers_border: *prefers_border } }
+        Self {
+            ui: Ui {
+                resource_uri,
+                csp,
+                permissions,
+                prefers_border: *prefers_border,
+            },
+        }
     }
 }
 
@@ -77,7 +93,9 @@ impl Entry {
 impl Snapshot {
     /// All listed tools in MCP's shape, a JSON array; made once a snapshot from the tools' cached pieces.
     pub fn mcp_list(&self) -> Bytes {
-        self.list.get_or_init(|| join(self.listed().map(|entry| entry.mcp()))).clone()
+        self.list
+            .get_or_init(|| join(self.listed().map(|entry| entry.mcp())))
+            .clone()
     }
 }
 

@@ -19,7 +19,9 @@ pub const BUILTIN: &str = "builtin";
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// The name is taken.
-    #[error("tool {name:?} of {new} clashes with the one of {existing}; rename or prefix one of them")]
+    #[error(
+        "tool {name:?} of {new} clashes with the one of {existing}; rename or prefix one of them"
+    )]
     Clash {
         /// The name.
         name: ToolName,
@@ -110,7 +112,9 @@ impl ToolRegistry {
             for tool in tools {
                 let entry = owned.local(tool)?;
                 owned.refuse_clash(&entry)?;
-                owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+                owned
+                    .entries
+                    .insert(entry.spec.name.clone(), Arc::new(entry));
             }
             Ok(())
         })
@@ -124,7 +128,9 @@ impl ToolRegistry {
             }
             let entry = owned.entry(Arc::new(spec), Run::Hosted)?;
             owned.refuse_clash(&entry)?;
-            owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            owned
+                .entries
+                .insert(entry.spec.name.clone(), Arc::new(entry));
             Ok(())
         })
     }
@@ -137,7 +143,9 @@ impl ToolRegistry {
             if !owned.entries.get(&entry.spec.name).is_none_or(same) {
                 owned.refuse_clash(&entry)?;
             }
-            owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+            owned
+                .entries
+                .insert(entry.spec.name.clone(), Arc::new(entry));
             Ok(())
         })
     }
@@ -162,7 +170,9 @@ impl ToolRegistry {
             for tool in tools {
                 let entry = owned.local(tool)?;
                 owned.refuse_clash(&entry)?;
-                owned.entries.insert(entry.spec.name.clone(), Arc::new(entry));
+                owned
+                    .entries
+                    .insert(entry.spec.name.clone(), Arc::new(entry));
             }
             Ok(())
         })
@@ -200,14 +210,26 @@ impl Owned {
 
     fn entry(&self, spec: Arc<ToolSpec>, run: Run) -> Result<Entry, RegistryError> {
         let compile = |which, schema| {
-            let failed = |source| RegistryError::Schema { name: spec.name.clone(), which, source };
+            let failed = |source| RegistryError::Schema {
+                name: spec.name.clone(),
+                which,
+                source,
+            };
             self.schemas.get(schema).map_err(failed)
         };
         let input = compile("input", &spec.input_schema)?;
         let output = spec.output_schema.as_ref();
         let output = output.map(|schema| compile("output", schema)).transpose()?;
         let (hash, fragment) = (OnceLock::new(), OnceLock::new());
-        Ok(Entry { spec, run, input, output, bound: None, hash, fragment })
+        Ok(Entry {
+            spec,
+            run,
+            input,
+            output,
+            bound: None,
+            hash,
+            fragment,
+        })
     }
 
     fn refuse_clash(&self, entry: &Entry) -> Result<(), RegistryError> {
@@ -236,7 +258,11 @@ fn difference(
             Some(_) => found.changed.push(name.clone()),
         }
     }
-    found.removed = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
+    found.removed = before
+        .keys()
+        .filter(|name| !after.contains_key(*name))
+        .cloned()
+        .collect();
     found
 }
 

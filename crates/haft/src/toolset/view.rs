@@ -19,13 +19,17 @@ pub trait View: Toolset + Sized + 'static {
     /// Only these tools. Unknown names are warned about.
     fn only<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
         let names = known(&self, names);
-        Derived::new([Arc::new(self) as _], move |all| pick(all, |name| names.contains(name)))
+        Derived::new([Arc::new(self) as _], move |all| {
+            pick(all, |name| names.contains(name))
+        })
     }
 
     /// All but these tools. Unknown names are warned about.
     fn except<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
         let names = known(&self, names);
-        Derived::new([Arc::new(self) as _], move |all| pick(all, |name| !names.contains(name)))
+        Derived::new([Arc::new(self) as _], move |all| {
+            pick(all, |name| !names.contains(name))
+        })
     }
 
     /// Every name with `prefix.` before it.
@@ -34,7 +38,9 @@ pub trait View: Toolset + Sized + 'static {
         let prefix = prefix.to_owned();
         let named = move |all: &[Arc<Snapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
-            entries.filter_map(|e| renamed(e, &format!("{prefix}.{}", e.spec.name))).collect()
+            entries
+                .filter_map(|e| renamed(e, &format!("{prefix}.{}", e.spec.name)))
+                .collect()
         };
         Ok(Derived::new([Arc::new(self) as _], named))
     }
@@ -71,7 +77,10 @@ pub trait View: Toolset + Sized + 'static {
         let snapshot = self.snapshot();
         for entry in snapshot.entries() {
             // A binding that does not fit is the host's error now, not a surprise at a call.
-            settings.get(entry.spec.name.as_str()).map(|s| configured(entry, s, None)).transpose()?;
+            settings
+                .get(entry.spec.name.as_str())
+                .map(|s| configured(entry, s, None))
+                .transpose()?;
         }
         let locale = locale.map(str::to_owned);
         let plain = ToolSettings::default();
@@ -95,16 +104,29 @@ pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
     Derived::new(toolsets, |all| {
         let entries = || all.iter().flat_map(|s| s.entries()).cloned();
         let builtin = |e: &Arc<Entry>| e.spec.source == BUILTIN;
-        entries().filter(builtin).chain(entries().filter(|e| !builtin(e))).collect()
+        entries()
+            .filter(builtin)
+            .chain(entries().filter(|e| !builtin(e)))
+            .collect()
     })
 }
 
 /// A view never wider than `outer`: the tools of `inner` that `outer` has, too, under the same entry's runner.
-pub(crate) fn within(outer: &Arc<dyn Toolset>, inner: Option<Arc<dyn Toolset>>) -> Arc<dyn Toolset> {
-    let Some(inner) = inner else { return Arc::clone(outer) };
+pub(crate) fn within(
+    outer: &Arc<dyn Toolset>,
+    inner: Option<Arc<dyn Toolset>>,
+) -> Arc<dyn Toolset> {
+    let Some(inner) = inner else {
+        return Arc::clone(outer);
+    };
     Arc::new(Derived::new([Arc::clone(outer), inner], |all| {
-        let [outer, inner] = all else { return Vec::new() };
-        let entries = inner.entries().iter().filter_map(|e| outer.entry(e.spec.name.as_str()));
+        let [outer, inner] = all else {
+            return Vec::new();
+        };
+        let entries = inner
+            .entries()
+            .iter()
+            .filter_map(|e| outer.entry(e.spec.name.as_str()));
         entries.cloned().collect()
     }))
 }
@@ -140,7 +162,8 @@ fn configured(
     }
     spec.i18n.extend(settings.i18n.clone());
     if let Some(locale) = locale {
-        spec.description = spec.description_in(locale).to_owned();
+        let description = spec.description_in(locale).to_owned();
+        spec.description = description;
     }
     spec.timeout = settings.timeout.or(spec.timeout);
     spec.overflow = settings.overflow.or(spec.overflow);
@@ -172,11 +195,17 @@ fn renamed(entry: &Arc<Entry>, name: &str) -> Option<Arc<Entry>> {
 
 fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<Entry>> {
     let entries = all.iter().flat_map(|s| s.entries());
-    entries.filter(|e| wanted(e.spec.name.as_str())).cloned().collect()
+    entries
+        .filter(|e| wanted(e.spec.name.as_str()))
+        .cloned()
+        .collect()
 }
 
 /// Keeps names and warns about those that the toolset does not have now.
-fn known<S: AsRef<str>>(tools: &impl Toolset, names: impl IntoIterator<Item = S>) -> BTreeSet<String> {
+fn known<S: AsRef<str>>(
+    tools: &impl Toolset,
+    names: impl IntoIterator<Item = S>,
+) -> BTreeSet<String> {
     let names: BTreeSet<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
     for unknown in unknown(tools, &names) {
         tracing::warn!(tool = unknown, "view names a tool that does not exist");
@@ -191,7 +220,9 @@ pub fn unknown<'a, S: AsRef<str> + 'a>(
 ) -> Vec<&'a str> {
     let snapshot = tools.snapshot();
     let names = names.into_iter().map(AsRef::as_ref);
-    names.filter(|name| snapshot.entry(name).is_none()).collect()
+    names
+        .filter(|name| snapshot.entry(name).is_none())
+        .collect()
 }
 
 type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync;
@@ -209,14 +240,23 @@ impl Derived {
         derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync + 'static,
     ) -> Self {
         let sources = sources.into_iter().collect();
-        Self { sources, derive: Box::new(derive), cached: ArcSwapOption::empty() }
+        Self {
+            sources,
+            derive: Box::new(derive),
+            cached: ArcSwapOption::empty(),
+        }
     }
 }
 
 impl Toolset for Derived {
     fn snapshot(&self) -> Arc<Snapshot> {
         let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
-        let same = |versions: &[u64]| sources.iter().map(|s| s.version()).eq(versions.iter().copied());
+        let same = |versions: &[u64]| {
+            sources
+                .iter()
+                .map(|s| s.version())
+                .eq(versions.iter().copied())
+        };
         if let Some(cached) = &*self.cached.load()
             && same(&cached.0)
         {
@@ -224,18 +264,27 @@ impl Toolset for Derived {
         }
         let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
         // Sources only ever count up, so the sum rises with every change of any of them.
-        let snapshot = Arc::new(Snapshot::new(versions.iter().sum(), (self.derive)(&sources)));
-        self.cached.store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
+        let snapshot = Arc::new(Snapshot::new(
+            versions.iter().sum(),
+            (self.derive)(&sources),
+        ));
+        self.cached
+            .store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
         snapshot
     }
 
     fn changes(&self) -> Changes {
-        self.sources.iter().map(Toolset::changes).fold(Changes::default(), Changes::and)
+        self.sources
+            .iter()
+            .map(Toolset::changes)
+            .fold(Changes::default(), Changes::and)
     }
 }
 
 impl fmt::Debug for Derived {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Derived").field("sources", &self.sources).finish_non_exhaustive()
+        f.debug_struct("Derived")
+            .field("sources", &self.sources)
+            .finish_non_exhaustive()
     }
 }

@@ -43,6 +43,7 @@ fn row(
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
 fn yes(edited: Option<&str>) -> Option<Answer> {
     Some(Answer::Approved {
         scope: Scope::Once,
@@ -51,6 +52,7 @@ fn yes(edited: Option<&str>) -> Option<Answer> {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
 fn no() -> Option<Answer> {
     Some(Answer::Denied {
         message: Some("not today".into()),
@@ -63,6 +65,7 @@ const RAN: &[&str] = &["run", "started", "ended:ok"];
 const REFUSED: &[&str] = &["run", "ended:error"];
 const DENIED: &[&str] = &["run", "ended:denied"];
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<Row> {
     let ms = |n| Limits {
         call_timeout: Duration::from_millis(n),
