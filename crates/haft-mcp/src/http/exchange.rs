@@ -1,0 +1,118 @@
+//! One request's answer: JSON, unless something has to be said before it; then a stream of events.
+
+use std::time::Duration;
+
+use haft::audit::BoxFuture;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use tokio::sync::mpsc;
+
+use super::{McpBody, respond};
+use crate::server::Answer;
+
+/// Frames that wait for a client; progress beyond is dropped.
+const FRAMES: usize = 64;
+
+/// A request under way.
+pub(crate) struct Exchange {
+    /// The answer. Dropping it cancels the work where nothing else holds it.
+    pub(crate) answer: BoxFuture<'static, Answer>,
+    /// Notifications that go before the answer, for a client that takes event streams.
+    pub(crate) notes: Option<mpsc::Receiver<Vec<u8>>>,
+    /// Whether the client takes event streams at all.
+    pub(crate) accepts_events: bool,
+    /// Whether errors show in the HTTP status (2026-07-28).
+    pub(crate) strict: bool,
+    pub(crate) keep_alive: Duration,
+}
+
+impl Exchange {
+    /// Waits for what comes first: the answer, a notification, or so long a silence that a stream must show life.
+    pub(crate) async fn respond(mut self) -> Response<McpBody> {
+        let first = tokio::select! {
+            biased;
+            answer = &mut self.answer => {
+                // What was said while the answer was made in one go still goes before it.
+                let Some(note) = self.notes.as_mut().and_then(|notes| notes.try_recv().ok()) else {
+                    return respond(answer, self.strict);
+                };
+                self.answer = Box::pin(std::future::ready(answer));
+                Some(note)
+            }
+            Some(note) = next(&mut self.notes) => Some(note),
+            () = tokio::time::sleep(self.keep_alive), if self.accepts_events => None,
+        };
+        let (frames, body) = mpsc::channel(FRAMES);
+        let opening = first.map_or_else(ping, |note| event(&note));
+        tokio::spawn(self.stream(opening, frames));
+        events(body)
+    }
+
+    /// Sends what is said, then the answer. A client that goes away ends it.
+    async fn stream(mut self, opening: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
+        let mut frame = opening;
+        loop {
+            // Never waits for the client here: the work must go on to its deadline though nobody reads.
+            let _dropped = frames.try_send(frame);
+            frame = tokio::select! {
+                biased;
+                () = frames.closed() => return,
+                Some(note) = next(&mut self.notes) => event(&note),
+                answer = &mut self.answer => {
+                    while let Some(Ok(note)) = self.notes.as_mut().map(mpsc::Receiver::try_recv) {
+                        let _dropped = frames.try_send(event(&note));
+                    }
+                    let _gone = frames.send(event(&answer.bytes)).await;
+                    return;
+                }
+                () = tokio::time::sleep(self.keep_alive) => ping(),
+            };
+        }
+    }
+}
+
+/// The next notification; never, where there are none to come.
+async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    match notes {
+        Some(notes) => notes.recv().await,
+        None => None,
+    }
+}
+
+/// A message as an event.
+pub(crate) fn event(message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(message.len() + 32);
+    out.extend_from_slice(b"event: message\ndata: ");
+    // A newline would end the event's line: in JSON it can only be layout.
+    out.extend(
+        message
+            .iter()
+            .map(|&b| if matches!(b, b'\n' | b'\r') { b' ' } else { b }),
+    );
+    out.extend_from_slice(b"\n\n");
+    out
+}
+
+/// A sign of life.
+pub(crate) fn ping() -> Vec<u8> {
+    b": ping\n\n".to_vec()
+}
+
+/// The beginning of an event stream.
+pub(crate) fn events(frames: mpsc::Receiver<Vec<u8>>) -> Response<McpBody> {
+    let mut response = Response::new(McpBody::events(frames));
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    let no_cache = HeaderValue::from_static("no-cache, no-transform");
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, no_cache);
+    // Proxies that gather output would hold progress back.
+    let unbuffered = HeaderName::from_static("x-accel-buffering");
+    headers.insert(unbuffered, HeaderValue::from_static("no"));
+    response
+}
+
+/// A channel for the frames of a stream.
+pub(crate) fn channel() -> (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>) {
+    mpsc::channel(FRAMES)
+}

@@ -1,0 +1,65 @@
+//! `McpBody`: an answer whole, or a stream of events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct McpBody(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Whole(Option<Bytes>),
+    Events(mpsc::Receiver<Vec<u8>>),
+}
+
+impl McpBody {
+    pub(crate) fn whole(bytes: Vec<u8>) -> Self {
+        Self(Inner::Whole(Some(bytes.into())))
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self(Inner::Whole(None))
+    }
+
+    /// Frames as they come; dropping the body closes the channel, which is how a client's going is noticed.
+    pub(crate) fn events(frames: mpsc::Receiver<Vec<u8>>) -> Self {
+        Self(Inner::Events(frames))
+    }
+}
+
+impl Body for McpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(match &mut self.0 {
+            Inner::Whole(bytes) => bytes.take().map(|bytes| Ok(Frame::data(bytes))),
+            Inner::Events(frames) => {
+                ready!(frames.poll_recv(cx)).map(|frame| Ok(Frame::data(frame.into())))
+            }
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Inner::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Whole(bytes) => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(length.try_into().unwrap_or(u64::MAX))
+            }
+            Inner::Events(_) => SizeHint::default(),
+        }
+    }
+}

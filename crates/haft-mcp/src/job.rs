@@ -1,0 +1,136 @@
+//! `Job`: what a request asks for, read and checked before anything is done.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::era::{MODERN, Revision, SUPPORTED};
+use crate::wire::RpcError;
+use crate::wire::params::{Implementation, Meta, Params, text};
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// The handshake.
+    Initialize(Revision, Implementation),
+    /// The stateless era's account of the server.
+    Discover,
+    /// Answered with an empty result: `ping`, `logging/setLevel`.
+    Nothing,
+    /// A page of tools, after the cursor.
+    ListTools(Option<String>),
+    /// A tool call.
+    Call(CallJob),
+    /// A page of the run's artifacts, after the cursor.
+    ListResources(Option<String>),
+    /// There are no templates; clients ask all the same.
+    ListTemplates,
+    /// An artifact.
+    ReadResource(String),
+    /// A stream of changes; whether of the tool list.
+    Listen(bool),
+}
+
+/// A tool call, its arguments as the bytes that came in.
+#[derive(Debug)]
+pub(crate) struct CallJob {
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    /// The progress token as raw JSON.
+    pub(crate) token: Option<Box<str>>,
+}
+
+impl Job {
+    /// Reads a request of the handshake era.
+    pub(crate) fn legacy(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
+        match method {
+            "initialize" => {
+                let revision = Revision::negotiate(&params.protocol_version()?);
+                Ok(Self::Initialize(revision, params.client_info()))
+            }
+            "ping" | "logging/setLevel" => Ok(Self::Nothing),
+            _ => Self::shared(method, params, params.meta()?.as_ref()),
+        }
+    }
+
+    fn modern(method: &str, params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
+        match method {
+            "server/discover" => Ok(Self::Discover),
+            "subscriptions/listen" => Ok(Self::Listen(params.wants_tool_changes()?)),
+            _ => Self::shared(method, params, Some(meta)),
+        }
+    }
+
+    fn shared(
+        method: &str,
+        params: &Params<'_>,
+        meta: Option<&Meta<'_>>,
+    ) -> Result<Self, RpcError> {
+        let cursor = || Ok(params.cursor()?.map(Into::into));
+        Ok(match method {
+            "tools/list" => Self::ListTools(cursor()?),
+            "tools/call" => Self::Call(CallJob {
+                name: params.name()?.into_owned(),
+                arguments: params.arguments().to_owned(),
+                token: meta.and_then(Meta::progress_token).map(Into::into),
+            }),
+            "resources/list" => Self::ListResources(cursor()?),
+            "resources/templates/list" => Self::ListTemplates,
+            "resources/read" => Self::ReadResource(params.uri()?.into_owned()),
+            _ => {
+                let shown: String = method.chars().take(128).collect();
+                let message = format!("unknown method {shown:?}");
+                return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+            }
+        })
+    }
+}
+
+/// What every request of the stateless era carries in `_meta`.
+#[derive(Debug)]
+pub(crate) struct Envelope<'a> {
+    /// The version as the client names it.
+    pub(crate) version: Cow<'a, str>,
+    pub(crate) meta: Meta<'a>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads it: version and capabilities must be there, who the client is may be left out.
+    pub(crate) fn read(meta: Option<Meta<'a>>) -> Result<Self, RpcError> {
+        let missing = |key| RpcError::invalid_params(format!("params._meta lacks {key}"));
+        let meta = meta.ok_or_else(|| missing(VERSION))?;
+        let raw = meta.protocol_version.ok_or_else(|| missing(VERSION))?;
+        let version = text(raw).ok_or_else(|| {
+            RpcError::invalid_params(format!("params._meta.{VERSION} is no string"))
+        })?;
+        let is_object = |raw: &RawValue| raw.get().starts_with('{');
+        if !meta.client_capabilities.is_some_and(is_object) {
+            return Err(missing(CAPABILITIES));
+        }
+        Ok(Self { version, meta })
+    }
+
+    /// The same, if its version is served.
+    pub(crate) fn served(self) -> Result<Self, RpcError> {
+        if self.version == MODERN {
+            Ok(self)
+        } else {
+            Err(unsupported_version(&self.version))
+        }
+    }
+
+    /// What the request asks for.
+    pub(crate) fn job(&self, method: &str, params: &Params<'_>) -> Result<Job, RpcError> {
+        Job::modern(method, params, &self.meta)
+    }
+}
+
+/// The version error of the stateless era, with the versions that are served.
+pub(crate) fn unsupported_version(requested: &str) -> RpcError {
+    let shown: String = requested.chars().take(64).collect();
+    let data = serde_json::json!({ "supported": SUPPORTED, "requested": shown });
+    RpcError::new(RpcError::VERSION, "unsupported protocol version").with_data(data.to_string())
+}

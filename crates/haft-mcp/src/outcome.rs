@@ -1,0 +1,206 @@
+//! An `Outcome` as the result of `tools/call`.
+
+use std::borrow::Cow;
+
+use haft::call::{CallId, RunId};
+use haft::result::{Artifact, Content, Outcome, Status};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::era::Era;
+use crate::resource::artifact_uri;
+use crate::wire::reply;
+
+/// The result of `tools/call`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a> {
+    content: Vec<Block<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a RawValue>,
+    is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    #[serde(rename = "_meta")]
+    meta: CallMeta<'a>,
+}
+
+#[derive(Serialize)]
+struct CallMeta<'a> {
+    haft: Trace<'a>,
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    server: Option<&'a RawValue>,
+}
+
+/// Where the call can be found afterwards.
+#[derive(Serialize)]
+struct Trace<'a> {
+    run: &'a RunId,
+    call: &'a CallId,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a str>,
+}
+
+/// A piece of content in MCP's spelling.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: &'a str,
+        mime_type: &'a str,
+    },
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        data: &'a str,
+        mime_type: &'a str,
+    },
+    Resource {
+        resource: Embedded<'a>,
+    },
+    ResourceLink(Link<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Embedded<'a> {
+    uri: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Link<'a> {
+    uri: String,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+}
+
+/// Writes the result. A call that did not succeed is a result too, with `isError`, never a protocol error.
+pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome, era: Era, server: &RawValue) {
+    let modern = era.is_modern();
+    let result = CallResult {
+        content: blocks(outcome, era),
+        structured_content: outcome.data.as_deref(),
+        is_error: !outcome.is_ok(),
+        result_type: modern.then_some("complete"),
+        meta: CallMeta {
+            haft: Trace {
+                run: &outcome.run,
+                call: &outcome.call,
+                status: outcome.status,
+                approval: outcome.approval.as_deref(),
+            },
+            server: modern.then_some(server),
+        },
+    };
+    reply::json(out, &result);
+}
+
+fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
+    let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
+    let said = failure_text(outcome);
+    let content = outcome.content.iter();
+    // What went wrong comes first; an executor may have put the same words among the content.
+    let content = content
+        .filter(|c| !matches!((c, &said), (Content::Text { text }, Some(said)) if text == said));
+    blocks.extend(content.map(|content| block(content, era)));
+    if let Some(text) = said {
+        blocks.insert(0, say(text));
+    }
+    // Clients that know no structured content, and many models' harnesses, read the text alone.
+    if blocks.is_empty()
+        && let Some(data) = &outcome.data
+    {
+        blocks.push(Block::Text {
+            text: data.get().into(),
+        });
+    }
+    let links = outcome.artifacts.iter();
+    blocks.extend(links.map(|artifact| artifact_block(outcome, artifact, era)));
+    blocks
+}
+
+/// Message and advice of a call that did not succeed.
+fn failure_text(outcome: &Outcome) -> Option<String> {
+    if outcome.is_ok() {
+        return None;
+    }
+    let Some(failure) = &outcome.error else {
+        return Some(outcome.summary.clone());
+    };
+    Some(match &failure.advice {
+        Some(advice) => format!("{}\n{advice}", failure.message),
+        None => failure.message.clone(),
+    })
+}
+
+fn block(content: &Content, era: Era) -> Block<'_> {
+    match content {
+        Content::Text { text } => Block::Text { text: text.into() },
+        Content::Image { data, mime_type } => Block::Image { data, mime_type },
+        Content::Audio { data, mime_type } if era.has_audio() => Block::Audio { data, mime_type },
+        Content::Audio { mime_type, .. } => say(format!("[sound, {mime_type}]")),
+        Content::Resource {
+            uri,
+            text,
+            mime_type,
+        } => Block::Resource {
+            resource: Embedded {
+                uri,
+                mime_type: mime_type.as_deref(),
+                text,
+            },
+        },
+        Content::ResourceLink {
+            uri,
+            name,
+            mime_type,
+            bytes,
+        } => link(
+            Link {
+                uri: uri.clone(),
+                name,
+                mime_type: mime_type.as_deref(),
+                size: *bytes,
+            },
+            era,
+        ),
+    }
+}
+
+fn artifact_block<'a>(outcome: &'a Outcome, artifact: &'a Artifact, era: Era) -> Block<'a> {
+    let found = Link {
+        uri: artifact_uri(&outcome.run, &artifact.reference),
+        name: &artifact.reference,
+        mime_type: Some(&artifact.media_type),
+        size: Some(artifact.bytes),
+    };
+    link(found, era)
+}
+
+fn link(found: Link<'_>, era: Era) -> Block<'_> {
+    if era.has_resource_links() {
+        return Block::ResourceLink(found);
+    }
+    say(format!("[resource {}: {}]", found.name, found.uri))
+}
+
+fn say<'a>(text: String) -> Block<'a> {
+    Block::Text { text: text.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! `McpServer`: the one that answers, whatever the transport.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::call::{Origin, Principal, ToolCall};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::era::{Era, Revision, SUPPORTED};
+use crate::host::{ClientInfo, HostFactory, OpenError, ProgressSink, Transport};
+use crate::http::McpService;
+use crate::job::{CallJob, Job};
+use crate::outcome;
+use crate::resource;
+use crate::run::Run;
+use crate::stdio;
+use crate::tool_list::ToolLists;
+use crate::wire::params::Implementation;
+use crate::wire::reply;
+use crate::wire::{Id, RpcError};
+
+/// How long a client may keep what `server/discover` said: it changes with the binary alone.
+const DISCOVER_TTL_MS: u64 = 3_600_000;
+/// How long it may keep a list; one that listens for changes hears of them sooner.
+const LIST_TTL_MS: u64 = 5_000;
+/// How long it may keep an artifact: its name is the hash of its bytes.
+const ARTIFACT_TTL_MS: u64 = 3_600_000;
+
+/// What the server says of itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServerInfo {
+    /// A name for programs.
+    pub name: String,
+    /// A name for people.
+    pub title: String,
+    /// The version.
+    pub version: String,
+    /// How to use the server, for a model.
+    #[serde(skip)]
+    pub instructions: Option<String>,
+}
+
+/// Bounds of what a client may make the server hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest message, in bytes.
+    pub message_bytes: usize,
+    /// Tools or resources on one page of a list.
+    pub page: usize,
+    /// Requests under way on one connection; more wait unread.
+    pub in_flight: usize,
+    /// Bytes of request bodies held at once over HTTP; more wait unread.
+    pub body_bytes: usize,
+    /// Legacy HTTP sessions at once, and streams of changes at once.
+    pub sessions: usize,
+    /// How long a session may lie unused.
+    pub idle: Duration,
+    /// Silence on a stream before a sign of life is sent; also how long an HTTP answer waits before it becomes a stream.
+    pub keep_alive: Duration,
+    /// How long requests under way may still take after the client closed standard input.
+    pub grace: Duration,
+    /// The longest artifact that `resources/read` gives whole, in bytes.
+    pub resource_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: 4 * 1024 * 1024,
+            page: 200,
+            in_flight: 1024,
+            body_bytes: 256 * 1024 * 1024,
+            sessions: 1024,
+            idle: Duration::from_mins(30),
+            keep_alive: Duration::from_secs(15),
+            grace: Duration::from_secs(2),
+            resource_bytes: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// An MCP server over any number of transports.
+#[derive(Debug, Clone)]
+pub struct McpServer(Arc<Core>);
+
+/// What all transports share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    info: Box<RawValue>,
+    instructions: Option<String>,
+    pub(crate) limits: Limits,
+    factory: Arc<dyn HostFactory>,
+    lists: ToolLists,
+}
+
+/// An answer as it goes out, and its error code where it is an error.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) error: Option<i32>,
+}
+
+impl Answer {
+    pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Self {
+        Self {
+            bytes: reply::error(id, error),
+            error: Some(error.code),
+        }
+    }
+}
+
+impl McpServer {
+    /// A server that opens its runs with this factory.
+    pub fn new(info: &ServerInfo, limits: Limits, factory: Arc<dyn HostFactory>) -> Self {
+        Self(Arc::new(Core {
+            // A struct of strings is always JSON.
+            info: serde_json::value::to_raw_value(info).unwrap_or_default(),
+            instructions: info.instructions.clone(),
+            limits,
+            factory,
+            lists: ToolLists::default(),
+        }))
+    }
+
+    /// Serves one client over these streams until it hangs up. The streams may block: each gets a thread.
+    pub async fn serve_stdio(
+        &self,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+    ) -> Result<(), stdio::StdioError> {
+        stdio::serve(Arc::clone(&self.0), input, output).await
+    }
+
+    /// The HTTP service for `/mcp`. Clones share their sessions.
+    pub fn http(&self) -> McpService {
+        McpService::new(Arc::clone(&self.0))
+    }
+}
+
+impl Core {
+    /// Opens a run for a client.
+    pub(crate) async fn open(
+        &self,
+        client: Implementation,
+        era: Era,
+        transport: Transport,
+        principal: Option<Principal>,
+    ) -> Result<Arc<Run>, OpenError> {
+        let client = ClientInfo {
+            name: clipped(client.name),
+            version: clipped(client.version),
+            era,
+            transport,
+            principal,
+        };
+        let host = self.factory.open(client).await?;
+        Ok(Arc::new(Run::new(host, era)))
+    }
+
+    /// The server's account of itself, as raw JSON.
+    pub(crate) fn info(&self) -> &RawValue {
+        &self.info
+    }
+
+    /// Does one job and writes the answer. `notes` takes the notifications that go before it.
+    pub(crate) async fn answer(
+        &self,
+        run: &Run,
+        id: &Id,
+        job: Job,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Answer {
+        let mut out = reply::begin(id, 512);
+        match self.perform(&mut out, run, job, notes).await {
+            Ok(()) => {
+                reply::end(&mut out);
+                Answer {
+                    bytes: out,
+                    error: None,
+                }
+            }
+            Err(error) => Answer::error(Some(id), &error),
+        }
+    }
+
+    async fn perform(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: Job,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<(), RpcError> {
+        let page = self.limits.page;
+        match job {
+            Job::Call(call) => self.call(out, run, call, notes).await,
+            Job::Nothing => out.extend_from_slice(b"{}"),
+            Job::Initialize(revision, _) => self.write_handshake(out, revision),
+            Job::Discover => self.write_discovery(out),
+            Job::ListTools(cursor) => {
+                let list = self.lists.of(&run.host.tools().specs);
+                out.push(b'{');
+                list.write_page(out, cursor.as_deref(), page)?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::ListTemplates => {
+                out.extend_from_slice(b"{\"resourceTemplates\":[]");
+                self.close(out, run.era, DISCOVER_TTL_MS);
+            }
+            Job::ListResources(cursor) => {
+                out.push(b'{');
+                resource::write_page(out, run, cursor.as_deref(), page).await?;
+                self.close(out, run.era, 0);
+            }
+            Job::ReadResource(uri) => {
+                out.push(b'{');
+                resource::write_contents(out, run, &uri, self.limits.resource_bytes).await?;
+                self.close(out, run.era, ARTIFACT_TTL_MS);
+            }
+            // The transports serve it: its answer is a stream.
+            Job::Listen(_) => {
+                let message = "subscriptions/listen is not served here";
+                return Err(RpcError::new(RpcError::INTERNAL, message));
+            }
+        }
+        Ok(())
+    }
+
+    async fn call(
+        &self,
+        out: &mut Vec<u8>,
+        run: &Run,
+        job: CallJob,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) {
+        let progress = match (&job.token, notes) {
+            (Some(token), Some(notes)) => ProgressSink::new(token, notes),
+            _ => ProgressSink::default(),
+        };
+        let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
+        let outcome = run.host.call(call, progress.clone()).await;
+        progress.end();
+        outcome::write(out, &outcome, run.era, &self.info);
+    }
+
+    fn write_handshake(&self, out: &mut Vec<u8>, revision: Revision) {
+        out.extend_from_slice(b"{\"protocolVersion\":");
+        reply::json(out, revision.as_str());
+        out.push(b',');
+        self.write_capabilities(out);
+        out.extend_from_slice(b",\"serverInfo\":");
+        out.extend_from_slice(self.info.get().as_bytes());
+        out.push(b'}');
+    }
+
+    fn write_discovery(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"supportedVersions\":");
+        reply::json(out, &SUPPORTED);
+        out.push(b',');
+        self.write_capabilities(out);
+        self.close(out, Era::Modern, DISCOVER_TTL_MS);
+    }
+
+    fn write_capabilities(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(
+            b"\"capabilities\":{\"tools\":{\"listChanged\":true},\"resources\":{}}",
+        );
+        if let Some(instructions) = &self.instructions {
+            out.extend_from_slice(b",\"instructions\":");
+            reply::json(out, instructions);
+        }
+    }
+
+    /// Ends a result that clients may keep for a while.
+    fn close(&self, out: &mut Vec<u8>, era: Era, ttl_ms: u64) {
+        if era.is_modern() {
+            out.extend_from_slice(b",\"resultType\":\"complete\",\"ttlMs\":");
+            reply::json(out, &ttl_ms);
+            // What is listed depends on who asks.
+            out.extend_from_slice(b",\"cacheScope\":\"private\",\"_meta\":{");
+            write_tail(out, &self.info);
+            out.push(b'}');
+        }
+        out.push(b'}');
+    }
+}
+
+/// The server's account of itself, as a member of a result's `_meta`.
+pub(crate) fn write_tail(out: &mut Vec<u8>, info: &RawValue) {
+    out.extend_from_slice(b"\"io.modelcontextprotocol/serverInfo\":");
+    out.extend_from_slice(info.get().as_bytes());
+}
+
+/// What a client says of itself, at a length that can be kept and shown.
+fn clipped(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(200));
+    text
+}

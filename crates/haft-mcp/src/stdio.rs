@@ -1,0 +1,293 @@
+//! MCP over standard input and output: one client, one message a line, many requests under way.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use crate::era::Era;
+use crate::host::Transport;
+use crate::job::{Envelope, Job, unsupported_version};
+use crate::listen::{self, Change, Watch};
+use crate::run::Run;
+use crate::server::{Answer, Core};
+use crate::wire::params::{Implementation, Meta, Params};
+use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError};
+
+mod line;
+
+/// Messages between a stream's thread and the server. Small: a full pipe is what slows a client down.
+const QUEUE: usize = 64;
+
+/// Why serving over standard input and output ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// A stream's thread could not be started.
+    #[error("start a thread for standard input or output: {0}")]
+    Thread(#[source] std::io::Error),
+    /// Standard input broke.
+    #[error("read standard input: {0}")]
+    Read(#[source] std::io::Error),
+}
+
+/// Serves one client until it hangs up.
+pub(crate) async fn serve(
+    core: Arc<Core>,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> Result<(), StdioError> {
+    let (to_server, mut lines) = mpsc::channel(QUEUE);
+    let (out, from_server) = mpsc::channel(QUEUE);
+    let longest = core.limits.message_bytes;
+    line::reader(input, longest, to_server).map_err(StdioError::Thread)?;
+    let written = line::writer(output, from_server).map_err(StdioError::Thread)?;
+    let mut connection = Connection {
+        permits: Arc::new(Semaphore::new(core.limits.in_flight)),
+        streams: Arc::new(Semaphore::new(core.limits.in_flight)),
+        core,
+        out: out.clone(),
+        state: State::Fresh,
+        tasks: JoinSet::new(),
+    };
+    let ended = connection.run(&mut lines).await;
+    connection.wind_down(ended.is_ok()).await;
+    drop((connection, out));
+    // The last answers are on their way; a client that does not read them is not waited for.
+    let _late = tokio::time::timeout(std::time::Duration::from_secs(2), written).await;
+    ended
+}
+
+/// What the client's first request made of the connection.
+#[derive(Debug, Clone)]
+enum State {
+    Fresh,
+    Open(Arc<Run>),
+}
+
+#[derive(Debug)]
+struct Connection {
+    core: Arc<Core>,
+    out: mpsc::Sender<Vec<u8>>,
+    state: State,
+    tasks: JoinSet<()>,
+    /// For jobs, and for streams of changes.
+    permits: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+}
+
+impl Connection {
+    /// Takes lines until the client hangs up, on either side.
+    async fn run(&mut self, lines: &mut mpsc::Receiver<line::Line>) -> Result<(), StdioError> {
+        let out = self.out.clone();
+        loop {
+            let line = tokio::select! {
+                biased;
+                () = out.closed() => return Ok(()),
+                Some(_) = self.tasks.join_next() => continue,
+                line = lines.recv() => line,
+            };
+            match line {
+                Some(line::Line::Message(bytes)) => self.take(&bytes).await,
+                Some(line::Line::TooLong) => {
+                    self.refuse(&Refused::too_long(self.core.limits.message_bytes))
+                        .await;
+                }
+                Some(line::Line::Broken(error)) => return Err(StdioError::Read(error)),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Lets what is under way finish for a moment, then cancels it and ends the run.
+    async fn wind_down(&mut self, gently: bool) {
+        if gently {
+            let all = u32::try_from(self.core.limits.in_flight).unwrap_or(u32::MAX);
+            tokio::select! {
+                _ = self.permits.acquire_many(all) => {}
+                () = self.out.closed() => {}
+                () = tokio::time::sleep(self.core.limits.grace) => {}
+            }
+        }
+        if let Some(run) = self.run_now() {
+            run.end().await;
+        }
+        // Cancelled work ends at once; what does not is dropped, which is cancelling too.
+        let drain = async { while self.tasks.join_next().await.is_some() {} };
+        let _late = tokio::time::timeout(self.core.limits.grace, drain).await;
+        self.tasks.shutdown().await;
+    }
+
+    fn run_now(&self) -> Option<Arc<Run>> {
+        match &self.state {
+            State::Open(run) => Some(Arc::clone(run)),
+            State::Fresh => None,
+        }
+    }
+
+    async fn take(&mut self, bytes: &[u8]) {
+        match wire::parse(bytes) {
+            Ok(Message::Request(request)) => self.request(&request).await,
+            Ok(Message::Notification(notification)) => self.notified(&notification),
+            Ok(Message::Response) => {}
+            Err(refused) => self.refuse(&refused).await,
+        }
+    }
+
+    async fn refuse(&self, refused: &Refused) {
+        if let State::Open(run) = &self.state {
+            run.host.refused(&refused.error.message);
+        }
+        self.send(Answer::error(refused.id.as_ref(), &refused.error).bytes)
+            .await;
+    }
+
+    async fn request(&mut self, request: &Request<'_>) {
+        match self.prepare(request).await {
+            Ok((run, job)) => self.start(run, request.id.clone(), job).await,
+            Err(error) => {
+                let id = Some(request.id.clone());
+                self.refuse(&Refused { id, error }).await;
+            }
+        }
+    }
+
+    /// Reads a request in the connection's era; the first one decides which that is.
+    async fn prepare(&mut self, request: &Request<'_>) -> Result<(Arc<Run>, Job), RpcError> {
+        let params = Params::parse(request.params)?;
+        let method = &*request.method;
+        let meta = params.meta()?;
+        let version = meta.as_ref().and_then(|meta| meta.protocol_version);
+        match (self.state.clone(), version, meta) {
+            (State::Open(run), _, meta) if run.era.is_modern() => {
+                if method == "initialize" {
+                    let requested = params.protocol_version().unwrap_or_default();
+                    return Err(unsupported_version(&requested));
+                }
+                let job = modern_job(method, &params, meta)?;
+                Ok((run, job))
+            }
+            (State::Open(_), Some(_), _) if method != "initialize" => {
+                Err(RpcError::invalid_request(
+                    "this connection began with initialize: a request may not name a version of its own",
+                ))
+            }
+            (State::Open(run), _, _) => match Job::legacy(method, &params)? {
+                Job::Initialize(..) => Err(RpcError::invalid_request(
+                    "this connection is initialized already",
+                )),
+                job => Ok((run, job)),
+            },
+            (State::Fresh, Some(_), Some(meta)) if method != "initialize" => {
+                let client = meta.client_info();
+                let job = modern_job(method, &params, Some(meta))?;
+                let run = self.open(client, Era::Modern).await?;
+                Ok((run, job))
+            }
+            (State::Fresh, _, _) => match Job::legacy(method, &params)? {
+                Job::Initialize(revision, client) => {
+                    let era = Era::Legacy(revision);
+                    let run = self.open(client.clone(), era).await?;
+                    self.announce_changes(&run);
+                    Ok((run, Job::Initialize(revision, client)))
+                }
+                _ => Err(RpcError::invalid_request(
+                    "the connection is not initialized: send initialize, or name the protocol version in _meta",
+                )),
+            },
+        }
+    }
+
+    async fn open(&mut self, client: Implementation, era: Era) -> Result<Arc<Run>, RpcError> {
+        let opened = self.core.open(client, era, Transport::Stdio, None).await;
+        let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
+        self.state = State::Open(Arc::clone(&run));
+        Ok(run)
+    }
+
+    /// Does a job beside the others. With too many under way, nothing more is read until one ends.
+    async fn start(&mut self, run: Arc<Run>, id: Id, job: Job) {
+        let Some(ticket) = run.in_flight.enter(&id) else {
+            let error = RpcError::invalid_request("a request with this id is under way");
+            return self
+                .refuse(&Refused {
+                    id: Some(id),
+                    error,
+                })
+                .await;
+        };
+        // A stream of changes ends when its client does: nobody waits for it.
+        let permits = if matches!(job, Job::Listen(_)) {
+            &self.streams
+        } else {
+            &self.permits
+        };
+        let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
+            return;
+        };
+        let (core, out) = (Arc::clone(&self.core), self.out.clone());
+        self.tasks.spawn(async move {
+            let work = async {
+                match job {
+                    Job::Listen(tools) => listen_here(&core, &run, &id, tools, &out).await,
+                    job => core.answer(&run, &id, job, Some(out.clone())).await.bytes,
+                }
+            };
+            // A cancelled request gets no answer: the client has stopped waiting.
+            if let Some(bytes) = ticket.run(work).await {
+                let _gone = out.send(bytes).await;
+            }
+            drop(permit);
+        });
+    }
+
+    fn notified(&self, notification: &Notification<'_>) {
+        if notification.method == "notifications/cancelled"
+            && let State::Open(run) = &self.state
+            && let Ok(params) = Params::parse(notification.params)
+            && let Some(id) = params.request_id()
+        {
+            run.in_flight.cancel(id);
+        }
+    }
+
+    /// Tells a client of the handshake era whenever the tools change.
+    fn announce_changes(&mut self, run: &Arc<Run>) {
+        let (mut watch, out) = (Watch::new(run, true), self.out.clone());
+        self.tasks.spawn(async move {
+            while watch.next().await == Change::Tools {
+                if out.send(listen::legacy_changed()).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    async fn send(&self, bytes: Vec<u8>) {
+        // A client that no longer reads is noticed by the loop.
+        let _gone = self.out.send(bytes).await;
+    }
+}
+
+/// A `subscriptions/listen` over the connection's one line.
+async fn listen_here(
+    core: &Core,
+    run: &Arc<Run>,
+    id: &Id,
+    tools: bool,
+    out: &mpsc::Sender<Vec<u8>>,
+) -> Vec<u8> {
+    let mut watch = Watch::new(run, tools);
+    let mut frame = listen::acknowledged(id, tools);
+    while out.send(frame).await.is_ok() {
+        match watch.next().await {
+            Change::Tools => frame = listen::changed(id),
+            Change::Over => break,
+        }
+    }
+    listen::finished(id, core.info())
+}
+
+fn modern_job(method: &str, params: &Params<'_>, meta: Option<Meta<'_>>) -> Result<Job, RpcError> {
+    Envelope::read(meta)?.served()?.job(method, params)
+}

@@ -1,0 +1,158 @@
+//! Two plain threads between blocking streams and the server: lines in, lines out.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::thread;
+
+use memchr::memchr;
+use tokio::sync::{mpsc, oneshot};
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What the reader found.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// A line that is not blank, without its newline.
+    Message(Vec<u8>),
+    /// A line over the limit; it was skipped to its end.
+    TooLong,
+    /// The stream broke.
+    Broken(io::Error),
+}
+
+/// Starts the thread that reads lines; it ends at the stream's end or when nobody listens.
+pub(crate) fn reader(
+    input: impl Read + Send + 'static,
+    longest: usize,
+    lines: mpsc::Sender<Line>,
+) -> io::Result<()> {
+    let work = move || {
+        let mut input = BufReader::with_capacity(CHUNK, input);
+        loop {
+            let line = match next_line(&mut input, longest) {
+                Ok(Some(line)) => line,
+                Ok(None) => return,
+                Err(error) => Line::Broken(error),
+            };
+            let last = matches!(line, Line::Broken(_));
+            if lines.blocking_send(line).is_err() || last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("mcp-stdin".into())
+        .spawn(work)
+        .map(drop)
+}
+
+/// The next line that is not blank; `None` at the end.
+fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let mut too_long = false;
+    loop {
+        let chunk = match input.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let newline = memchr(b'\n', chunk);
+        let taken = newline.unwrap_or(chunk.len());
+        let ended = chunk.is_empty();
+        if line.len() + taken > longest {
+            too_long = true;
+            line = Vec::new();
+        }
+        if !too_long {
+            line.extend_from_slice(&chunk[..taken]);
+        }
+        input.consume(taken + usize::from(newline.is_some()));
+        if newline.is_none() && !ended {
+            continue;
+        }
+        if too_long {
+            return Ok(Some(Line::TooLong));
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(Line::Message(line)));
+        }
+        if ended {
+            return Ok(None);
+        }
+        line.clear();
+    }
+}
+
+/// Starts the thread that writes lines; it ends when nobody sends any more or the stream breaks. The receiver hears of it.
+pub(crate) fn writer(
+    mut output: impl Write + Send + 'static,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<oneshot::Receiver<()>> {
+    let (ended, done) = oneshot::channel();
+    let work = move || {
+        while let Some(line) = lines.blocking_recv() {
+            if write_lines(&mut output, line, &mut lines).is_err() {
+                break;
+            }
+        }
+        drop(lines);
+        let _nobody_waits = ended.send(());
+    };
+    thread::Builder::new()
+        .name("mcp-stdout".into())
+        .spawn(work)?;
+    Ok(done)
+}
+
+/// Writes a line and those that wait behind it, up to a chunk, at one go.
+fn write_lines(
+    output: &mut impl Write,
+    mut batch: Vec<u8>,
+    lines: &mut mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    batch.push(b'\n');
+    while batch.len() < CHUNK
+        && let Ok(line) = lines.try_recv()
+    {
+        batch.extend_from_slice(&line);
+        batch.push(b'\n');
+    }
+    output.write_all(&batch)?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(input: &[u8], longest: usize) -> Vec<String> {
+        // A tiny buffer, so that lines span reads.
+        let mut input = BufReader::with_capacity(3, input);
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut input, longest).unwrap() {
+            lines.push(match line {
+                Line::Message(bytes) => String::from_utf8(bytes).unwrap(),
+                Line::TooLong => "TOO LONG".into(),
+                Line::Broken(error) => panic!("{error}"),
+            });
+        }
+        lines
+    }
+
+    #[test]
+    fn lines_are_cut_blank_ones_passed_over_and_long_ones_skipped_to_their_end() {
+        for (input, expect) in [
+            ("a\nbc\n", vec!["a", "bc"]),
+            ("\n\r\n  \na\n", vec!["a"]),
+            ("unfinished", vec!["unfinished"]),
+            (
+                "0123456789\n0123456789x\nok\n",
+                vec!["0123456789", "TOO LONG", "ok"],
+            ),
+            ("0123456789x", vec!["TOO LONG"]),
+            ("", vec![]),
+        ] {
+            assert_eq!(read_all(input.as_bytes(), 10), expect, "{input:?}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The JSON-RPC envelope: what came in, as borrowed text, or a clear refusal.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+pub(crate) mod depth;
+pub(crate) mod params;
+pub(crate) mod reply;
+
+/// The longest request id, in bytes of JSON: ids are kept while a request runs.
+const MAX_ID: usize = 1024;
+
+/// How deep a message may nest. Arguments may nest 64 levels, which the executor sees to with a record of the call;
+/// far beyond that nothing is read at all. It is also where `serde_json` stops.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// A request id: the raw JSON of a string or an integer, sent back byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Id(Box<str>);
+
+impl Id {
+    /// The raw JSON.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reads an id from raw JSON; `None` for anything but a string or an integer.
+    pub(crate) fn parse(raw: &str) -> Option<Self> {
+        let integer = || {
+            let digits = raw.strip_prefix('-').unwrap_or(raw);
+            digits.bytes().all(|b| b.is_ascii_digit())
+        };
+        (raw.len() <= MAX_ID && (raw.starts_with('"') || integer())).then(|| Self(raw.into()))
+    }
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i32,
+    pub(crate) message: Cow<'static, str>,
+    /// Raw JSON.
+    pub(crate) data: Option<String>,
+}
+
+impl RpcError {
+    pub(crate) const PARSE: i32 = -32700;
+    pub(crate) const INVALID_REQUEST: i32 = -32600;
+    pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
+    pub(crate) const INVALID_PARAMS: i32 = -32602;
+    pub(crate) const INTERNAL: i32 = -32603;
+    /// The server is full (of JSON-RPC's range for implementations).
+    pub(crate) const BUSY: i32 = -32000;
+    /// A header does not say what the body says (2026-07-28).
+    pub(crate) const HEADER_MISMATCH: i32 = -32020;
+    /// A version that is not served (2026-07-28).
+    pub(crate) const VERSION: i32 = -32022;
+    /// The request was cancelled; as the language server protocol numbers it, MCP has no number for it.
+    pub(crate) const CANCELLED: i32 = -32800;
+
+    pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Self::INVALID_REQUEST, message)
+    }
+
+    pub(crate) fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    pub(crate) fn with_data(mut self, raw: String) -> Self {
+        self.data = Some(raw);
+        self
+    }
+}
+
+/// One message that passed the envelope's checks.
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    /// Asks for an answer.
+    Request(Request<'a>),
+    /// Asks for none.
+    Notification(Notification<'a>),
+    /// Answers a request; this server sends none, so there is nothing to match it with.
+    Response,
+}
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) id: Id,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
+}
+
+/// A notification.
+#[derive(Debug)]
+pub(crate) struct Notification<'a> {
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
+}
+
+/// A message that was not understood, with the id to answer to where one could be read.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) id: Option<Id>,
+    pub(crate) error: RpcError,
+}
+
+impl Refused {
+    fn new(error: RpcError) -> Self {
+        Self { id: None, error }
+    }
+
+    /// A message over the size limit; its id was never read.
+    pub(crate) fn too_long(limit: usize) -> Self {
+        Self::new(RpcError::invalid_request(format!(
+            "the message is over {limit} bytes"
+        )))
+    }
+}
+
+/// The envelope's members as raw JSON. Present and null is not absent, so each is read as it stands.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(d).map(Some)
+}
+
+/// Reads one message. Never panics, never recurses, whatever the bytes are.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(Refused::new(RpcError::new(
+            RpcError::PARSE,
+            "the message is not UTF-8",
+        )));
+    };
+    if text.trim_ascii_start().starts_with('[') {
+        return Err(Refused::new(RpcError::invalid_request(
+            "batches are not accepted: send one message at a time",
+        )));
+    }
+    let deep = depth::exceeds(bytes, MAX_DEPTH);
+    let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
+        Ok(envelope) => envelope,
+        Err(e) => return Err(Refused::new(unreadable(&e))),
+    };
+    let id = match envelope.id.map(|raw| Id::parse(raw.get())) {
+        Some(None) => {
+            return Err(Refused::new(RpcError::invalid_request(
+                "the request's id is neither a string nor an integer",
+            )));
+        }
+        Some(id) => id,
+        None => None,
+    };
+    let refuse = |id, error| Err(Refused { id, error });
+    if deep {
+        let message = format!("the message is nested over {MAX_DEPTH} levels deep");
+        return refuse(id, RpcError::invalid_request(message));
+    }
+    match classify(&envelope, id) {
+        Ok(message) => Ok(message),
+        Err((id, error)) => refuse(id, error),
+    }
+}
+
+/// Tells request, notification and response apart by the members that are there.
+fn classify<'a>(
+    envelope: &Envelope<'a>,
+    id: Option<Id>,
+) -> Result<Message<'a>, (Option<Id>, RpcError)> {
+    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+        let error = RpcError::invalid_request("the member jsonrpc is not \"2.0\"");
+        return Err((id, error));
+    }
+    let Some(method) = envelope.method else {
+        if envelope.result.is_some() || envelope.error.is_some() {
+            return Ok(Message::Response);
+        }
+        return Err((
+            id,
+            RpcError::invalid_request("the member method is missing"),
+        ));
+    };
+    let Some(method) = params::text(method) else {
+        let error = RpcError::invalid_request("the member method is no string");
+        return Err((id, error));
+    };
+    if envelope.result.is_some() || envelope.error.is_some() {
+        let error = RpcError::invalid_request("a message is a request or a response, not both");
+        return Err((id, error));
+    }
+    let params = envelope.params;
+    if params.is_some_and(|raw| !raw.get().starts_with('{')) {
+        let error = RpcError::invalid_request("the member params is no object");
+        return Err((id, error));
+    }
+    Ok(match id {
+        Some(id) => Message::Request(Request { id, method, params }),
+        None => Message::Notification(Notification { method, params }),
+    })
+}
+
+fn unreadable(error: &serde_json::Error) -> RpcError {
+    match error.classify() {
+        Category::Eof => RpcError::new(RpcError::PARSE, "the message ends too early"),
+        Category::Data => RpcError::invalid_request(format!("the message is no request: {error}")),
+        Category::Syntax | Category::Io => {
+            RpcError::new(RpcError::PARSE, format!("the message is no JSON: {error}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! How deep JSON nests, by one pass over the bytes: no recursion, nothing kept.
+
+use memchr::memchr2;
+
+/// Whether objects and arrays nest deeper than `limit`. Brackets inside strings do not count.
+pub(crate) fn exceeds(json: &[u8], limit: usize) -> bool {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(&byte) = json.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = end_of_string(json, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The position after the string that began before `at`.
+fn end_of_string(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        let position = at + found;
+        if json[position] == b'"' {
+            return position + 1;
+        }
+        at = position + 2;
+    }
+    json.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_brackets_outside_strings_count() {
+        for (json, limit, expect) in [
+            ("[[]]", 2, false),
+            ("[[]]", 1, true),
+            (r#"{"a":"[[[["}"#, 1, false),
+            (r#"{"a":"\"[[[["}"#, 1, false),
+            (r#"{"a\\":[1]}"#, 1, true),
+            ("[][][][]", 1, false),
+            ("]]]][", 1, false),
+            (r#""[[["#, 1, false),
+            (r#""\"#, 1, false),
+            ("", 0, false),
+        ] {
+            assert_eq!(exceeds(json.as_bytes(), limit), expect, "{json}");
+        }
+    }
+}

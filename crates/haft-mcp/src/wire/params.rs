@@ -1,0 +1,164 @@
+//! A request's `params`, read once, each member as raw JSON.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::RpcError;
+
+/// The members any of our methods looks at; others are passed over.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Params<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow, rename = "protocolVersion")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, rename = "clientInfo")]
+    client_info: Option<&'a RawValue>,
+    #[serde(borrow, rename = "requestId")]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notifications: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+/// The members of `_meta` that mean something to us.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
+    pub(crate) client_info: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) client_capabilities: Option<&'a RawValue>,
+}
+
+/// Who a client says it is.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(crate) struct Implementation {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+impl<'a> Params<'a> {
+    /// Reads `params`; absent ones read as empty.
+    pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
+        match raw {
+            None => Ok(Self::default()),
+            Some(raw) => serde_json::from_str(raw.get())
+                .map_err(|e| RpcError::invalid_params(format!("params: {e}"))),
+        }
+    }
+
+    /// `_meta`, where it is an object.
+    pub(crate) fn meta(&self) -> Result<Option<Meta<'a>>, RpcError> {
+        match self.meta {
+            Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get())
+                .map(Some)
+                .map_err(|e| RpcError::invalid_params(format!("params._meta: {e}"))),
+            Some(_) => Err(RpcError::invalid_params("params._meta is no object")),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn name(&self) -> Result<Cow<'a, str>, RpcError> {
+        required(self.name, "name")
+    }
+
+    pub(crate) fn uri(&self) -> Result<Cow<'a, str>, RpcError> {
+        required(self.uri, "uri")
+    }
+
+    pub(crate) fn protocol_version(&self) -> Result<Cow<'a, str>, RpcError> {
+        required(self.protocol_version, "protocolVersion")
+    }
+
+    /// What a header must repeat of this method's params, where there is such a thing.
+    pub(crate) fn named(&self, method: &str) -> Option<&'a RawValue> {
+        match method {
+            "tools/call" | "prompts/get" => self.name,
+            "resources/read" => self.uri,
+            _ => None,
+        }
+    }
+
+    /// The arguments as the bytes that came in; empty where there are none.
+    pub(crate) fn arguments(&self) -> &'a str {
+        self.arguments.map_or("", RawValue::get)
+    }
+
+    pub(crate) fn cursor(&self) -> Result<Option<Cow<'a, str>>, RpcError> {
+        self.cursor
+            .map(|raw| required(Some(raw), "cursor"))
+            .transpose()
+    }
+
+    pub(crate) fn client_info(&self) -> Implementation {
+        lenient(self.client_info)
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&'a str> {
+        self.request_id.map(RawValue::get)
+    }
+
+    /// Whether a `subscriptions/listen` asks to hear of tool list changes.
+    pub(crate) fn wants_tool_changes(&self) -> Result<bool, RpcError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Filter {
+            tools_list_changed: Option<bool>,
+        }
+        let raw = self
+            .notifications
+            .filter(|raw| raw.get().starts_with('{'))
+            .ok_or_else(|| RpcError::invalid_params("params.notifications is no object"))?;
+        serde_json::from_str::<Filter>(raw.get())
+            .map(|filter| filter.tools_list_changed == Some(true))
+            .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))
+    }
+}
+
+impl<'a> Meta<'a> {
+    /// The progress token as raw JSON, where it is a string or a number as the protocol wants it.
+    pub(crate) fn progress_token(&self) -> Option<&'a str> {
+        let raw = self.progress_token?.get();
+        super::Id::parse(raw).map(|_| raw)
+    }
+
+    pub(crate) fn client_info(&self) -> Implementation {
+        lenient(self.client_info)
+    }
+}
+
+/// The text of a JSON string.
+pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let json = raw.get();
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str::<String>(json).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+fn required<'a>(raw: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, RpcError> {
+    let raw = raw.ok_or_else(|| RpcError::invalid_params(format!("params.{member} is missing")))?;
+    text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is no string")))
+}
+
+/// A client's account of itself is for display: a malformed one is as good as none.
+fn lenient<T: DeserializeOwned + Default>(raw: Option<&RawValue>) -> T {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
