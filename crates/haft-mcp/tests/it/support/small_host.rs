@@ -13,9 +13,7 @@ use haft::call::{CallId, RunId, ToolCall};
 use haft::error::ErrorKind;
 use haft::result::{Artifact, Content, Failure, Outcome, Status};
 use haft::spec::{ToolName, ToolSpec};
-use haft_mcp::host::{
-    ArtifactPart, ClientInfo, Host, HostFactory, OpenError, ProgressSink, Tools,
-};
+use haft_mcp::host::{ArtifactPart, ClientInfo, Host, HostFactory, OpenError, ProgressSink, Tools};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -115,8 +113,16 @@ fn specs(extra: usize) -> Arc<[Arc<ToolSpec>]> {
         "required": ["path", "lines"]
     })));
     let grep = spec("grep_files", "Searches files", json!({"pattern": text}));
-    let write = spec("write_file", "Writes a file", json!({"path": text, "content": text}));
-    let slow = spec("slow", "Says how far it is, then ends", json!({"milliseconds": {"type": "integer"}}));
+    let write = spec(
+        "write_file",
+        "Writes a file",
+        json!({"path": text, "content": text}),
+    );
+    let slow = spec(
+        "slow",
+        "Says how far it is, then ends",
+        json!({"milliseconds": {"type": "integer"}}),
+    );
     let big = spec("big", "Has a result kept aside", json!({}));
     let mut all = vec![echo, read, grep, write, slow, big];
     all.extend((0..extra).map(|n| spec(&format!("extra_{n:04}"), "One of many", json!({}))));
@@ -196,14 +202,21 @@ impl SmallHost {
                 &mut outcome,
                 Status::Denied,
                 ErrorKind::Denied,
-                ("the profile read-only denies write_file".into(), "serve with --profile trusted"),
+                (
+                    "the profile read-only denies write_file".into(),
+                    "serve with --profile trusted",
+                ),
             ),
             "write_file" => {
-                self.files.lock().unwrap().insert(text("path"), text("content"));
+                self.files
+                    .lock()
+                    .unwrap()
+                    .insert(text("path"), text("content"));
                 outcome.data = to_raw_value(&json!({"path": text("path")})).ok();
             }
             "slow" => {
-                let each = Duration::from_millis(arguments["milliseconds"].as_u64().unwrap_or(0) / 4);
+                let each =
+                    Duration::from_millis(arguments["milliseconds"].as_u64().unwrap_or(0) / 4);
                 for step in 1..=4 {
                     tokio::time::sleep(each).await;
                     progress.send(&format!("step {step}"));
