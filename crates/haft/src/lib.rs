@@ -9,6 +9,7 @@ pub mod artifact;
 pub mod workspace;
 pub mod result;
 pub mod json;
+pub mod tokens;
 pub mod arguments;
 pub mod policy;
 pub mod approval;

@@ -1,0 +1,47 @@
+//! Tokens: how long a text is for a model, and where to cut it.
+
+use std::fmt::Debug;
+
+#[cfg(feature = "o200k")]
+mod encode;
+#[cfg(feature = "o200k")]
+mod o200k;
+#[cfg(feature = "o200k")]
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(feature = "o200k")]
+pub use o200k::O200k;
+
+/// Counts tokens of a text and finds where to cut it. A token is at least one byte long.
+pub trait Tokenizer: Send + Sync + Debug {
+    /// The number of tokens of `text`, if it is at most `limit`.
+    fn fits(&self, text: &str, limit: usize) -> Option<usize>;
+
+    /// The length of the longest beginning of at most `limit` tokens: the bytes of the first `limit` tokens of the
+    /// whole text, back to the last whole character.
+    fn head(&self, text: &str, limit: usize) -> usize;
+
+    /// Where an end of at most `limit` tokens (counted by itself) begins; as long as can be found cheaply.
+    fn tail(&self, text: &str, limit: usize) -> usize;
+}
+
+/// Counts a byte as a token: stricter than any tokenizer, and needs no table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytes;
+
+impl Tokenizer for Bytes {
+    fn fits(&self, text: &str, limit: usize) -> Option<usize> {
+        (text.len() <= limit).then_some(text.len())
+    }
+
+    fn head(&self, text: &str, limit: usize) -> usize {
+        text.floor_char_boundary(limit)
+    }
+
+    fn tail(&self, text: &str, limit: usize) -> usize {
+        text.ceil_char_boundary(text.len().saturating_sub(limit))
+    }
+}
