@@ -49,3 +49,8 @@ pub mod macros {
     pub use schemars;
     pub use serde;
 }
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

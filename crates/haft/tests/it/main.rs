@@ -4,4 +4,5 @@
 mod lifecycle;
 mod macros;
 mod pipeline;
+mod readme;
 mod views;
