@@ -11,6 +11,18 @@ use crate::error::ErrorKind;
 use crate::permission::Verdict;
 use crate::result::Status;
 
+pub mod archive;
+pub mod canonical;
+pub mod index;
+pub mod redact;
+pub mod runs;
+pub mod verify;
+
+mod line;
+mod queue;
+mod run_folder;
+mod writer;
+
 /// One thing that happened in a run. Cheap to make: digests, redaction and JSON are the sink's work, off the call's path.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -36,7 +48,7 @@ pub enum What {
 }
 
 /// What is known when a run begins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStart {
     /// For whom.
     pub principal: Principal,

@@ -1,0 +1,119 @@
+//! `Archive`: the sink that keeps every run's record on disk, under `runs/` of haft's state folder.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::oneshot;
+
+use crate::audit::index::Closed;
+use crate::audit::queue::{Message, Queue};
+use crate::audit::redact::Redactor;
+use crate::audit::writer::Writer;
+use crate::audit::{AuditError, AuditSink, BoxFuture, Event};
+use crate::call::RunId;
+use crate::clock;
+
+#[cfg(test)]
+mod tests;
+
+/// Keeps records: `record` moves the event into a bounded queue, one thread does the rest.
+///
+/// A run begins with its `RunStarted` event and ends with [`Archive::close`] (or `RunClosed`). Once a write or sync of
+/// a run failed, all its later events are refused. Dropping the archive writes what waits; runs that were not closed
+/// stay open.
+pub struct Archive {
+    queue: Arc<Queue>,
+    home: PathBuf,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Archive")
+            .field("home", &self.home)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Archive {
+    /// Starts the writer. Nothing is made in `home`, haft's state folder, before a run begins.
+    pub fn new(home: impl Into<PathBuf>, redactor: Redactor) -> Result<Self, AuditError> {
+        let home = home.into();
+        let queue = Arc::new(Queue::new());
+        let writer = Writer::new(Arc::clone(&queue), home.clone(), redactor);
+        let thread = thread::Builder::new().name("haft-audit".into());
+        let writer = thread
+            .spawn(move || writer.work())
+            .map_err(|e| AuditError(format!("start the writer: {e}")))?;
+        Ok(Self {
+            queue,
+            home,
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    /// Haft's state folder.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Ends a run's record: its `closed` line is written and all of it on the disk. What comes back is for the index.
+    ///
+    /// A run that is closed already answers the same again.
+    pub fn close(&self, run: &RunId) -> BoxFuture<'_, Result<Closed, AuditError>> {
+        let (answer, closed) = oneshot::channel();
+        let message = Message::Close(run.clone(), clock::now(), answer);
+        let sent = self.queue.send(message);
+        Box::pin(async move {
+            sent?;
+            closed.await.unwrap_or_else(|_| Err(gone()))
+        })
+    }
+
+    /// Answers when everything recorded before is written (to the system, not necessarily to the disk).
+    pub fn flush(&self) -> BoxFuture<'_, Result<(), AuditError>> {
+        let (answer, flushed) = oneshot::channel();
+        let sent = self.queue.send(Message::Flush(answer));
+        Box::pin(async move {
+            sent?;
+            flushed.await.map_err(|_| gone())
+        })
+    }
+
+    /// Writes what waits and ends the writer; later events are refused.
+    pub fn shut(&self) {
+        self.queue.shut();
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(_)) = writer.take().map(JoinHandle::join) {
+            tracing::error!("the audit writer panicked");
+        }
+    }
+}
+
+/// The writer ended without an answer.
+fn gone() -> AuditError {
+    AuditError("the archive's writer is gone".into())
+}
+
+impl AuditSink for Archive {
+    fn record(&self, event: Event) -> Result<(), AuditError> {
+        self.queue.send(Message::Event(event, None))
+    }
+
+    fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
+        let (answer, durable) = oneshot::channel();
+        let sent = self.queue.send(Message::Event(event, Some(answer)));
+        Box::pin(async move {
+            sent?;
+            durable.await.unwrap_or_else(|_| Err(gone()))
+        })
+    }
+}
+
+impl Drop for Archive {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}

@@ -1,0 +1,314 @@
+//! The lines of a run's record: how an event is written, and how a line is read back.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::audit::canonical::args_digest;
+use crate::audit::redact::Redactor;
+use crate::audit::{CallEnd, CallRecord, Event, RunStart, What};
+use crate::clock;
+use crate::permission::Verdict;
+use crate::result::{Status, milliseconds};
+use crate::spec::hex;
+
+/// The format's version, in every line.
+pub(super) const VERSION: u32 = 1;
+
+/// `prev` of a run's first line.
+pub(super) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Longest line that is read. What is written stays below: six times (all of it escaped) the limits that follow.
+pub(super) const LONGEST_LINE: usize = 256 << 10;
+
+/// Most bytes of redacted arguments in a line.
+const ARGUMENTS: usize = 4 << 10;
+/// Most bytes of a sentence: a summary, an error's message.
+const SENTENCE: usize = 2 << 10;
+/// Most bytes of a name: a tool's, a call's, a principal's, a rule.
+const NAME: usize = 512;
+/// Most members of a list: coerced paths, artifacts.
+const MEMBERS: usize = 32;
+
+/// The types of line.
+pub(super) mod kind {
+    pub(crate) const RUN_STARTED: &str = "run_started";
+    pub(crate) const CALL_STARTED: &str = "call_started";
+    pub(crate) const CALL_ENDED: &str = "call_ended";
+    pub(crate) const CLOSED: &str = "closed";
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) run: &'a str,
+    pub(super) seq: u64,
+    pub(super) prev: &'a str,
+}
+
+/// Every member that a line can have, in the order of writing; absent ones are left out.
+#[derive(Debug, Default, Serialize)]
+struct Line<'a> {
+    v: u32,
+    seq: u64,
+    ts: &'a str,
+    run: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    prev: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    door: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    haft: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args_digest: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    coerced: Vec<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<LineError<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    artifacts: Vec<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strength: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineError<'a> {
+    kind: &'static str,
+    message: Cow<'a, str>,
+}
+
+/// What the writer must know of a line it wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// A line of the run itself, or a call's start.
+    Plain,
+    /// A call's end; belongs into the view of calls, and into that of errors if it is one.
+    Ended {
+        /// Whether it did not succeed.
+        error: bool,
+    },
+}
+
+/// Whether a call that ended like this belongs into the view of errors.
+pub(super) fn is_error(status: &str) -> bool {
+    status != Status::Ok.as_str() && status != Status::Suspended.as_str()
+}
+
+/// Writes an event's line, without the newline, behind `out`.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    place: Place<'_>,
+    event: &Event,
+    redactor: &Redactor,
+) -> io::Result<Written> {
+    let pen = Pen { redactor, place };
+    let ts = clock::rfc3339(event.at);
+    let digest;
+    let line = match &event.what {
+        What::RunStarted(start) => pen.run_started(&ts, start),
+        What::CallStarted(call) => {
+            digest = args_digest(&call.arguments);
+            pen.call(&ts, kind::CALL_STARTED, call, &digest)
+        }
+        What::CallEnded(call, end) => {
+            digest = args_digest(&call.arguments);
+            let line = pen.call(&ts, kind::CALL_ENDED, call, &digest);
+            pen.ended(line, end)
+        }
+        What::RunClosed => return Err(io::Error::other("a closed event is the archive's own")),
+    };
+    serde_json::to_writer(out, &line)?;
+    Ok(match &event.what {
+        What::CallEnded(_, end) => Written::Ended {
+            error: is_error(end.status.as_str()),
+        },
+        _ => Written::Plain,
+    })
+}
+
+/// Writes the line that ends a record.
+pub(super) fn write_closed(
+    out: &mut Vec<u8>,
+    place: Place<'_>,
+    at: i128,
+    calls: u64,
+) -> io::Result<()> {
+    let ts = clock::rfc3339(at);
+    let line = Line {
+        calls: Some(calls),
+        count: Some(place.seq - 1),
+        head: Some(place.prev),
+        ..Line::new(place, &ts, kind::CLOSED)
+    };
+    Ok(serde_json::to_writer(out, &line)?)
+}
+
+/// The hash of a line, without its newline, in hex.
+pub(super) fn hash(line: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    hex(&Sha256::digest(line))
+}
+
+impl<'a> Line<'a> {
+    fn new(place: Place<'a>, ts: &'a str, kind: &'static str) -> Self {
+        Self {
+            v: VERSION,
+            seq: place.seq,
+            ts,
+            run: place.run,
+            kind,
+            prev: place.prev,
+            ..Self::default()
+        }
+    }
+}
+
+/// Makes lines: all that callers gave is redacted and bounded here.
+struct Pen<'a> {
+    redactor: &'a Redactor,
+    place: Place<'a>,
+}
+
+impl<'a> Pen<'a> {
+    fn name(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor.redact_within(text, NAME)
+    }
+
+    fn names(&self, texts: &'a [String]) -> Vec<Cow<'a, str>> {
+        let few = texts.iter().take(MEMBERS);
+        few.map(|text| self.name(text)).collect()
+    }
+
+    fn run_started(&self, ts: &'a str, start: &'a RunStart) -> Line<'a> {
+        Line {
+            principal: Some(start.principal.to_string().into()),
+            door: Some(self.name(&start.door)),
+            workspace: start.workspace.as_deref().map(|w| self.name(w)),
+            profile: Some(self.name(&start.profile)),
+            haft: Some(env!("CARGO_PKG_VERSION")),
+            ..Line::new(self.place, ts, kind::RUN_STARTED)
+        }
+    }
+
+    fn call(
+        &self,
+        ts: &'a str,
+        kind: &'static str,
+        call: &'a CallRecord,
+        digest: &'a str,
+    ) -> Line<'a> {
+        let principal = call.principal.to_string();
+        let arguments = self.redactor.redact_within(&call.arguments, ARGUMENTS);
+        Line {
+            call: Some(self.name(call.call.as_str())),
+            tool: Some(self.name(&call.tool)),
+            origin: Some(call.origin.as_str()),
+            principal: Some(cut(principal).into()),
+            args_digest: Some(digest),
+            arguments: (!arguments.is_empty()).then_some(arguments),
+            coerced: self.names(&call.coerced),
+            verdict: call.verdict.map(Verdict::as_str),
+            rule: call.rule.as_deref().map(|rule| self.name(rule)),
+            decided_by: call.decided_by.as_deref().map(|by| self.name(by)),
+            ..Line::new(self.place, ts, kind)
+        }
+    }
+
+    fn ended(&self, line: Line<'a>, end: &'a CallEnd) -> Line<'a> {
+        let sentence = |text: &'a str| self.redactor.redact_within(text, SENTENCE);
+        Line {
+            status: Some(end.status.as_str()),
+            duration_ms: Some(milliseconds(end.duration)),
+            summary: (!end.summary.is_empty()).then(|| sentence(&end.summary)),
+            error: end.error.as_ref().map(|(kind, message)| LineError {
+                kind: kind.as_str(),
+                message: sentence(message),
+            }),
+            artifacts: self.names(&end.artifacts),
+            strength: end.strength.as_deref().map(|s| self.name(s)),
+            ..line
+        }
+    }
+}
+
+/// Bounds a name that is no caller's text.
+fn cut(mut name: String) -> String {
+    name.truncate(name.floor_char_boundary(NAME));
+    name
+}
+
+/// A line read back: what verifying and listing look at. Members not named here are of no concern to them.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReadLine<'a> {
+    pub(super) v: u32,
+    pub(super) seq: u64,
+    #[serde(borrow)]
+    pub(super) ts: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) run: Cow<'a, str>,
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) prev: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) call: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) tool: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) principal: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) door: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) workspace: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) profile: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) status: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) calls: Option<u64>,
+    #[serde(default)]
+    pub(super) count: Option<u64>,
+    #[serde(borrow, default)]
+    pub(super) head: Option<Cow<'a, str>>,
+}
+
+impl<'a> ReadLine<'a> {
+    /// Reads a line without its newline.
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+}

@@ -1,0 +1,242 @@
+//! The bounded queue between calls and the one writer: moving an event in is all that a call pays.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
+
+use crate::audit::index::Closed;
+use crate::audit::{AuditError, Event, What};
+use crate::call::RunId;
+
+/// Most messages that wait.
+const MESSAGES: usize = 32 << 10;
+/// Most bytes that wait, roughly: arguments may be long.
+const WEIGHT: usize = 64 << 20;
+/// What a message weighs besides its texts.
+const MESSAGE: usize = 256;
+/// How long the writer lets lines gather: half of the ten milliseconds in which a line reaches its file.
+const NAP: Duration = Duration::from_millis(5);
+/// Naps without a line after which the writer sleeps until it is woken: a second. Waking it costs the waker a few
+/// microseconds, which only the first call after such a pause pays.
+const NAPS: u32 = 200;
+
+/// What the writer is told.
+pub(super) enum Message {
+    /// Write this; answer when it is durable, if somebody waits.
+    Event(Event, Option<oneshot::Sender<Result<(), AuditError>>>),
+    /// End this run's record, at this time, and answer how.
+    Close(RunId, i128, oneshot::Sender<Result<Closed, AuditError>>),
+    /// Answer when all before this is written.
+    Flush(oneshot::Sender<()>),
+}
+
+/// What the writer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// Works, and will look again by itself.
+    Busy,
+    /// Lets lines gather for a moment.
+    Napping,
+    /// Waits to be woken.
+    Asleep,
+}
+
+struct State {
+    waiting: Vec<Message>,
+    weight: usize,
+    /// Somebody waits for an answer: no nap.
+    urgent: bool,
+    writer: Writer,
+    /// Senders that wait for room.
+    blocked: usize,
+    /// The runs that are open; with why they take no events, where writing failed.
+    runs: HashMap<RunId, Result<(), Arc<str>>, RandomState>,
+    /// No more is taken.
+    shut: bool,
+}
+
+/// The queue.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// For the writer: there is something to do.
+    work: Condvar,
+    /// For senders: there is room.
+    room: Condvar,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                waiting: Vec::new(),
+                weight: 0,
+                urgent: false,
+                writer: Writer::Busy,
+                blocked: 0,
+                runs: HashMap::default(),
+                shut: false,
+            }),
+            work: Condvar::new(),
+            room: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a message in; waits while there is no room. Refused for a run that is not open or could not be written.
+    pub(super) fn send(&self, message: Message) -> Result<(), AuditError> {
+        let weight = message.weight();
+        let mut state = self.state();
+        while state.is_full(weight) && !state.shut {
+            state.blocked += 1;
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.blocked -= 1;
+        }
+        state.admit(&message)?;
+        state.weight += weight;
+        state.urgent |= !matches!(message, Message::Event(_, None));
+        state.waiting.push(message);
+        let wake = match state.writer {
+            Writer::Busy => false,
+            Writer::Napping => state.urgent || state.is_half_full(),
+            Writer::Asleep => true,
+        };
+        if wake {
+            state.writer = Writer::Busy;
+            drop(state);
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// For the writer: swaps what waits into `batch`, which is empty. False: shut, and all is taken.
+    pub(super) fn receive(&self, batch: &mut Vec<Message>) -> bool {
+        let mut state = self.state();
+        let mut naps = 0;
+        while !state.shut && !state.urgent && !state.is_half_full() {
+            if naps > 0 && !state.waiting.is_empty() {
+                break;
+            }
+            if naps < NAPS {
+                naps += 1;
+                state.writer = Writer::Napping;
+                let slept = self.work.wait_timeout(state, NAP);
+                state = slept.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                state.writer = Writer::Asleep;
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                // What woke it is the first of more.
+                naps = 0;
+            }
+        }
+        state.writer = Writer::Busy;
+        state.urgent = false;
+        state.weight = 0;
+        mem::swap(&mut state.waiting, batch);
+        let blocked = state.blocked > 0;
+        drop(state);
+        if blocked {
+            self.room.notify_all();
+        }
+        !batch.is_empty()
+    }
+
+    /// For the writer: this run's events are refused from now on.
+    pub(super) fn fail(&self, run: &RunId, why: &str) {
+        if let Some(run) = self.state().runs.get_mut(run) {
+            *run = Err(why.into());
+        }
+    }
+
+    /// Takes no more; the writer ends when it has written what waits.
+    pub(super) fn shut(&self) {
+        self.state().shut = true;
+        self.work.notify_all();
+        self.room.notify_all();
+    }
+
+    /// For a writer that is gone: shuts, and drops what waits so that nobody waits for an answer.
+    pub(super) fn abandon(&self) {
+        self.shut();
+        self.state().waiting.clear();
+    }
+}
+
+impl State {
+    fn is_full(&self, more: usize) -> bool {
+        // A single message may be heavier than all that may wait: it waits until it is alone.
+        let heavy = self.weight + more > WEIGHT && !self.waiting.is_empty();
+        heavy || self.waiting.len() >= MESSAGES
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.waiting.len() >= MESSAGES / 2 || self.weight >= WEIGHT / 2 || self.blocked > 0
+    }
+
+    /// Whether the message's run takes it; opens and closes runs.
+    fn admit(&mut self, message: &Message) -> Result<(), AuditError> {
+        if self.shut {
+            return Err(AuditError("the archive is shut".into()));
+        }
+        match message {
+            Message::Flush(_) => Ok(()),
+            // Whether there is such a run, or was, the writer knows.
+            Message::Close(run, ..) => check(run, self.runs.remove(run).or(Some(Ok(())))),
+            Message::Event(event, _) => self.admit_event(event),
+        }
+    }
+
+    fn admit_event(&mut self, event: &Event) -> Result<(), AuditError> {
+        let run = &event.run;
+        match event.what {
+            What::RunStarted(_) if self.runs.contains_key(run) => {
+                Err(AuditError(format!("run {run} is open already")))
+            }
+            What::RunStarted(_) => {
+                self.runs.insert(run.clone(), Ok(()));
+                Ok(())
+            }
+            What::RunClosed => check(run, self.runs.remove(run)),
+            What::CallStarted(_) | What::CallEnded(..) => check(run, self.runs.get(run).cloned()),
+        }
+    }
+}
+
+/// Refuses a run that is not open, or that could not be written.
+fn check(run: &RunId, state: Option<Result<(), Arc<str>>>) -> Result<(), AuditError> {
+    match state {
+        Some(Ok(())) => Ok(()),
+        Some(Err(why)) => Err(AuditError(why.to_string())),
+        None => Err(AuditError(format!("run {run} is not open"))),
+    }
+}
+
+impl Message {
+    /// Roughly its size in memory.
+    fn weight(&self) -> usize {
+        let texts = match self {
+            Self::Event(event, _) => match &event.what {
+                What::RunStarted(_) | What::RunClosed => 0,
+                What::CallStarted(call) => call.arguments.len() + call.tool.len(),
+                What::CallEnded(call, end) => {
+                    let error = end.error.as_ref().map_or(0, |(_, message)| message.len());
+                    call.arguments.len() + call.tool.len() + end.summary.len() + error
+                }
+            },
+            Self::Close(..) | Self::Flush(_) => 0,
+        };
+        MESSAGE + texts
+    }
+}

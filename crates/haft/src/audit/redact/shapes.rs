@@ -1,0 +1,311 @@
+//! What keys, tokens and passwords look like: the words they begin with, and how much after them is secret.
+
+use std::ops::Range;
+
+/// How a marker is looked at more closely.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    /// A service's key: this marker exactly, then at least so many letters, digits, `_` and `-`.
+    Key(usize),
+    /// `sk-`: as a key, but words joined by hyphens are none.
+    SecretKey,
+    /// An access key id of AWS: sixteen capitals and digits.
+    AccessKeyId,
+    /// A signed token in three parts.
+    Jwt,
+    /// A private key in PEM.
+    Pem,
+    /// `Bearer` and its token.
+    Bearer,
+    /// An `Authorization` header.
+    Header,
+    /// `password=…` and the like.
+    Pair,
+    /// The same for words that prose has before a colon, too.
+    DoubtfulPair,
+    /// A password within a URL.
+    Url,
+}
+
+/// The longest of the markers.
+pub(super) const LONGEST_MARKER: usize = 16;
+
+/// The words that shapes begin with; matched in any case.
+pub(super) const MARKERS: &[(&str, Shape)] = &[
+    ("sk-", Shape::SecretKey),
+    ("sk_live_", Shape::Key(16)),
+    ("sk_test_", Shape::Key(16)),
+    ("rk_live_", Shape::Key(16)),
+    ("ghp_", Shape::Key(20)),
+    ("gho_", Shape::Key(20)),
+    ("ghu_", Shape::Key(20)),
+    ("ghs_", Shape::Key(20)),
+    ("ghr_", Shape::Key(20)),
+    ("github_pat_", Shape::Key(20)),
+    ("glpat-", Shape::Key(20)),
+    ("xoxa-", Shape::Key(10)),
+    ("xoxb-", Shape::Key(10)),
+    ("xoxp-", Shape::Key(10)),
+    ("xoxr-", Shape::Key(10)),
+    ("xoxs-", Shape::Key(10)),
+    ("AIza", Shape::Key(30)),
+    ("hf_", Shape::Key(30)),
+    ("npm_", Shape::Key(36)),
+    ("AKIA", Shape::AccessKeyId),
+    ("ASIA", Shape::AccessKeyId),
+    ("eyJ", Shape::Jwt),
+    ("-----BEGIN ", Shape::Pem),
+    ("bearer", Shape::Bearer),
+    ("authorization", Shape::Header),
+    ("password", Shape::Pair),
+    ("passwd", Shape::Pair),
+    ("api_key", Shape::Pair),
+    ("api-key", Shape::Pair),
+    ("apikey", Shape::Pair),
+    ("access_key", Shape::Pair),
+    ("access-key", Shape::Pair),
+    ("accesskey", Shape::Pair),
+    ("accountkey", Shape::Pair),
+    ("private_key", Shape::Pair),
+    ("secret_key", Shape::Pair),
+    ("client_secret", Shape::Pair),
+    ("passphrase", Shape::DoubtfulPair),
+    ("secret", Shape::DoubtfulPair),
+    ("token", Shape::DoubtfulPair),
+    ("://", Shape::Url),
+];
+
+impl Shape {
+    /// The secret that follows from this marker, if it is one. Linear: what is read and refused is short, or is not
+    /// read again because no other marker counts within it.
+    pub(super) fn confirm(self, text: &str, marker: Range<usize>) -> Option<Range<usize>> {
+        let bytes = text.as_bytes();
+        let exact = |wanted: &str| text[marker.clone()] == *wanted;
+        let own = MARKERS.iter().any(|(word, _)| exact(word));
+        match self {
+            Self::Key(least) => {
+                let end = run(bytes, marker.end, is_key_byte);
+                (own && end - marker.end >= least).then_some(marker.start..end)
+            }
+            Self::SecretKey if own && stands_free(bytes, marker.start) => secret_key(bytes, marker),
+            Self::AccessKeyId if own && stands_free(bytes, marker.start) => {
+                let end = run(bytes, marker.end, |b| {
+                    b.is_ascii_uppercase() || b.is_ascii_digit()
+                });
+                let more = bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+                (end - marker.end == 16 && !more).then_some(marker.start..end)
+            }
+            Self::Jwt if own && stands_free(bytes, marker.start) => jwt(bytes, marker.start),
+            Self::SecretKey | Self::AccessKeyId | Self::Jwt => None,
+            Self::Pem => pem(text, marker),
+            Self::Bearer => bearer(bytes, &marker),
+            Self::Header => header(text, marker.end),
+            Self::Pair => pair(text, marker.end, false),
+            Self::DoubtfulPair => pair(text, marker.end, true),
+            Self::Url => url(bytes, marker.end),
+        }
+    }
+}
+
+/// Where the run of bytes that `wanted` likes ends.
+fn run(bytes: &[u8], from: usize, wanted: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|b| wanted(**b)).count()
+}
+
+fn is_key_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+fn is_token_byte(b: u8) -> bool {
+    is_key_byte(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=')
+}
+
+/// Whether no word goes on into `at`; the letter of a JSON escape (`\n`) is no word.
+fn stands_free(bytes: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|i| bytes[i]) else {
+        return true;
+    };
+    !is_key_byte(before) || (at >= 2 && bytes[at - 2] == b'\\')
+}
+
+fn secret_key(bytes: &[u8], marker: Range<usize>) -> Option<Range<usize>> {
+    let end = run(bytes, marker.end, is_key_byte);
+    let key = &bytes[marker.end..end];
+    let words = key.contains(&b'-') && !key.iter().any(u8::is_ascii_digit);
+    (key.len() >= 20 && !words).then_some(marker.start..end)
+}
+
+fn jwt(bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    let header = run(bytes, start, is_key_byte);
+    if header - start < 10 || bytes.get(header) != Some(&b'.') {
+        return None;
+    }
+    let claims = run(bytes, header + 1, is_key_byte);
+    if claims - header < 5 || bytes.get(claims) != Some(&b'.') {
+        return None;
+    }
+    let end = run(bytes, claims + 1, |b| is_key_byte(b) || b == b'.');
+    Some(start..end)
+}
+
+fn pem(text: &str, marker: Range<usize>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let label_end = run(bytes, marker.end, |b| {
+        b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '
+    });
+    text[marker.end..label_end]
+        .contains("PRIVATE KEY")
+        .then(|| {
+            let foot = memchr::memmem::find(&bytes[label_end..], b"-----END ");
+            let end = foot.map_or(text.len(), |at| {
+                let label = label_end + at + "-----END ".len();
+                let dashes = run(bytes, label, |b| b != b'-' && b != b'\n' && b != b'\\');
+                run(bytes, dashes, |b| b == b'-')
+            });
+            // Without its last line the key is cut, and all that is there is key.
+            marker.start..end
+        })
+}
+
+fn bearer(bytes: &[u8], marker: &Range<usize>) -> Option<Range<usize>> {
+    let start = run(bytes, marker.end, |b| b == b' ');
+    let end = run(bytes, start, is_token_byte);
+    let token = &bytes[start..end];
+    let alike = token.len() >= 20 || (token.len() >= 8 && token.iter().any(u8::is_ascii_digit));
+    (start > marker.end && alike).then_some(start..end)
+}
+
+/// What stands between a name and its value, and how the value is quoted.
+struct Assignment {
+    start: usize,
+    quote: Quote,
+    quoted_name: bool,
+    colon: bool,
+    spaced: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    None,
+    Single,
+    Double,
+    /// `\"`: JSON within a JSON string.
+    Escaped,
+}
+
+fn quote(bytes: &[u8], at: usize) -> (Quote, usize) {
+    match bytes.get(at) {
+        Some(b'"') => (Quote::Double, at + 1),
+        Some(b'\'') => (Quote::Single, at + 1),
+        Some(b'\\') if bytes.get(at + 1) == Some(&b'"') => (Quote::Escaped, at + 2),
+        _ => (Quote::None, at),
+    }
+}
+
+/// Reads `"? *[=:] *"?` after a name.
+fn assignment(bytes: &[u8], name_end: usize) -> Option<Assignment> {
+    let space = |b: u8| b == b' ' || b == b'\t';
+    let (closing, at) = quote(bytes, name_end);
+    let sign = run(bytes, at, space);
+    let colon = match bytes.get(sign)? {
+        b':' => true,
+        b'=' => false,
+        _ => return None,
+    };
+    let after = run(bytes, sign + 1, space);
+    let (quote, start) = quote(bytes, after);
+    Some(Assignment {
+        start,
+        quote,
+        quoted_name: closing != Quote::None,
+        colon,
+        spaced: after > sign + 1,
+    })
+}
+
+/// Where a value that begins at `start` ends.
+fn value_end(bytes: &[u8], start: usize, quote: Quote, plain_end: impl Fn(u8) -> bool) -> usize {
+    let mut at = start;
+    while let Some(&byte) = bytes.get(at) {
+        match (quote, byte) {
+            (Quote::None, byte) if plain_end(byte) => return at,
+            (Quote::Single, b'\'' | b'\n') | (Quote::Double, b'"' | b'\n') => return at,
+            (Quote::Double, b'\\') => at += 2,
+            (Quote::Escaped, b'\\') => match bytes.get(at + 1) {
+                // An escape of the inner string: its letter may be an escaped quote.
+                Some(b'\\') if bytes.get(at + 2) == Some(&b'\\') => at += 4,
+                Some(b'\\') => at += 3,
+                _ => return at,
+            },
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let found = assignment(bytes, name_end)?;
+    let end = value_end(bytes, found.start, found.quote, |b| {
+        b.is_ascii_whitespace() || b"\"'&,;}])\\<|`".contains(&b)
+    });
+    let end = text.ceil_char_boundary(end);
+    let value = text.get(found.start..end)?;
+    let word = matches!(value, "true" | "false" | "null" | "None" | "undefined");
+    let reference =
+        value.starts_with('$') || value.starts_with(super::REDACTED.trim_end_matches(']'));
+    if value.is_empty() || word || reference || value.bytes().all(|b| b == b'*') {
+        return None;
+    }
+    let quoted = found.quote != Quote::None;
+    let prose = !quoted && found.spaced && !found.quoted_name && (doubtful || !found.colon);
+    let alike =
+        value.len() >= 16 || (value.len() >= 8 && value.bytes().any(|b| b.is_ascii_digit()));
+    let secret = if prose {
+        alike
+    } else {
+        quoted || value.len() >= 4
+    };
+    secret.then_some(found.start..end)
+}
+
+fn header(text: &str, name_end: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let found = assignment(bytes, name_end)?;
+    let end = value_end(bytes, found.start, found.quote, |b| {
+        b"\"'\\\r\n".contains(&b)
+    });
+    let value = text.get(found.start..text.ceil_char_boundary(end))?;
+    let words = value.split_ascii_whitespace().take(2).collect::<Vec<_>>();
+    let secret = match words[..] {
+        [scheme, credentials] => {
+            let known = [
+                "bearer",
+                "basic",
+                "digest",
+                "token",
+                "apikey",
+                "negotiate",
+                "aws4-hmac-sha256",
+            ];
+            known.iter().any(|k| scheme.eq_ignore_ascii_case(k)) && credentials.len() >= 4
+        }
+        [only] => only.len() >= 16 || found.quote != Quote::None && only.len() >= 8,
+        _ => false,
+    };
+    (secret && !value.contains(super::REDACTED)).then(|| found.start..found.start + value.len())
+}
+
+/// `user:password@` after `://`.
+fn url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    const LONGEST: usize = 1024;
+    let rest = &bytes[start..bytes.len().min(start + LONGEST)];
+    let end = rest
+        .iter()
+        .position(|b| b.is_ascii_whitespace() || b"/?#\"'\\<>@".contains(b))?;
+    let colon = rest[..end].iter().position(|b| *b == b':')?;
+    let password = start + colon + 1..start + end;
+    let shown = bytes[password.clone()].starts_with(b"[redacted") || rest[colon + 1] == b'$';
+    (rest[end] == b'@' && !password.is_empty() && !shown).then_some(password)
+}

@@ -1,0 +1,199 @@
+//! Tests of redaction: what must go, what must stay, and that a cut or an escape hides nothing.
+
+use super::*;
+
+fn check(text: &str, expect: &str) {
+    let redactor = Redactor::new(["hunter2-and-more", "p\"q\\r\nst", "schlüssel/1", "abc", ""]);
+    let once = redactor.redact(text).into_owned();
+    assert_eq!(once, expect, "of {text}");
+    assert_eq!(redactor.redact(&once), once, "redacted once more");
+}
+
+#[test]
+fn known_values_go_however_they_are_written() {
+    for (text, expect) in [
+        ("x hunter2-and-more y", "x [redacted] y"),
+        ("hunter2-and-morehunter2-and-more", "[redacted][redacted]"),
+        ("raw p\"q\\r\nst.", "raw [redacted]."),
+        (r#"{"a":"p\"q\\r\nst"}"#, r#"{"a":"[redacted]"}"#),
+        (
+            r#"{"a":"{\"b\":\"p\\\"q\\\\r\\nst\"}"}"#,
+            r#"{"a":"{\"b\":\"[redacted]\"}"}"#,
+        ),
+        ("schlüssel/1", "[redacted]"),
+        (r"schl\u00fcssel/1", "[redacted]"),
+        (r"schlüssel\/1", "[redacted]"),
+        ("?q=schl%C3%BCssel%2F1&r", "?q=[redacted]&r"),
+        (
+            "abc is too short to be a secret",
+            "abc is too short to be a secret",
+        ),
+        ("hunter2-and-mor", "hunter2-and-mor"),
+    ] {
+        check(text, expect);
+    }
+}
+
+#[test]
+fn the_keys_of_well_known_services_go() {
+    let ghp = format!("ghp_{}", "a1B2".repeat(9));
+    let keys = [
+        "sk-proj-abcDEF0123456789abcDEF0123456789".to_owned(),
+        "sk-abcdefghijklmnopqrstuvwx".to_owned(),
+        "sk-ant-api03-AbCd_12345678901234567890-xyz".to_owned(),
+        ghp,
+        format!("github_pat_{}", "11AAAAAAA0_x".repeat(5)),
+        "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        "xoxb-1234567890-abcdefghij".to_owned(),
+        format!("AIza{}", "SyA-1_b".repeat(5)),
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-DEF_123".to_owned(),
+        "glpat-abcdefghij0123456789".to_owned(),
+    ];
+    for key in keys {
+        check(&key, "[redacted]");
+        check(
+            &format!("run --with {key}, then"),
+            "run --with [redacted], then",
+        );
+        check(
+            &format!(r#"{{"text":"first\n{key}\nlast"}}"#),
+            r#"{"text":"first\n[redacted]\nlast"}"#,
+        );
+    }
+}
+
+#[test]
+fn headers_pairs_urls_and_private_keys_go() {
+    let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabcd==\n-----END RSA PRIVATE KEY-----";
+    let escaped = pem.replace('\n', "\\n");
+    for (text, expect) in [
+        (
+            "Authorization: Bearer abcd.efgh-1",
+            "Authorization: [redacted]",
+        ),
+        (
+            "authorization: Basic dXNlcjpwYXNz\nAccept: */*",
+            "authorization: [redacted]\nAccept: */*",
+        ),
+        (
+            r#"-H "Authorization: token abcdef" x"#,
+            r#"-H "Authorization: [redacted]" x"#,
+        ),
+        (
+            r#"{"Authorization":"Bearer xyz12345"}"#,
+            r#"{"Authorization":"[redacted]"}"#,
+        ),
+        (
+            r#"{"h":"{\"Authorization\":\"Bearer xyz12345\"}"}"#,
+            r#"{"h":"{\"Authorization\":\"[redacted]\"}"}"#,
+        ),
+        ("use bearer abcdef123456 here", "use bearer [redacted] here"),
+        ("password=swordfish&user=a", "password=[redacted]&user=a"),
+        ("PGPASSWORD=swordfish psql", "PGPASSWORD=[redacted] psql"),
+        ("password: swordfish", "password: [redacted]"),
+        (
+            r#"{"password":"a b, \"c\" d","x":1}"#,
+            r#"{"password":"[redacted]","x":1}"#,
+        ),
+        (
+            r#"{"j":"{\"api_key\": \"a\\\"b c\", \"n\": 1}"}"#,
+            r#"{"j":"{\"api_key\": \"[redacted]\", \"n\": 1}"}"#,
+        ),
+        ("GITHUB_TOKEN=abcd1234 make", "GITHUB_TOKEN=[redacted] make"),
+        ("token: 0123456789abcdef", "token: [redacted]"),
+        (
+            "client_secret = 'very secret'",
+            "client_secret = '[redacted]'",
+        ),
+        ("X-Api-Key: qwertz", "X-Api-Key: [redacted]"),
+        (
+            "postgres://me:s3cret@db:5432/x",
+            "postgres://me:[redacted]@db:5432/x",
+        ),
+        (
+            "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+            "AWS_SECRET_ACCESS_KEY=[redacted]",
+        ),
+        (pem, "[redacted]"),
+        (&format!("a {pem} b {pem} c"), "a [redacted] b [redacted] c"),
+        (
+            &format!(r#"{{"k":"{escaped}\n"}}"#),
+            r#"{"k":"[redacted]\n"}"#,
+        ),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blb", "[redacted]"),
+    ] {
+        check(text, expect);
+    }
+}
+
+#[test]
+fn what_only_looks_a_little_like_a_secret_stays() {
+    for text in [
+        "task-list-of-things-to-do-tomorrow-morning",
+        "sk-learn-is-a-library-for-python-people",
+        "sk-short",
+        "ghp_short",
+        "AKIA and ASIA are prefixes",
+        "MAKIAIOSFODNN7EXAMPLEX",
+        "eyJust.a.sentence",
+        "the bearer of this letter, bearer instruments",
+        "max_tokens=4096 and inline_tokens: 12000",
+        "unexpected token: expected a comma",
+        "the secret: never give up",
+        "password: ${env:DB_PASSWORD}",
+        "password=$PASSWORD",
+        r#"{"password":null,"token":""}"#,
+        "if token == other",
+        "authorization: required",
+        "https://example.com:8080/a@b",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "a password is needed",
+        "",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn a_cut_never_shows_a_part_of_a_secret() {
+    let redactor = Redactor::new(["correct-horse-battery-staple"]);
+    let text = "abcdefgh correct-horse-battery-staple ghp_0123456789012345678901234567890123456789 and after";
+    for limit in 0..text.len() + 20 {
+        let cut = redactor.redact_within(text, limit);
+        assert!(
+            cut.len() <= limit + REDACTED.len() + '…'.len_utf8(),
+            "{limit}: {cut}"
+        );
+        for part in ["corr", "horse", "staple", "ghp_", "0123"] {
+            assert!(!cut.contains(part), "{limit}: {cut}");
+        }
+    }
+    assert_eq!(redactor.redact_within(text, 9), "abcdefgh …");
+    assert_eq!(redactor.redact_within("äöü", 3), "ä…");
+    assert_eq!(redactor.redact_within("äöü", 6), "äöü");
+}
+
+#[test]
+fn a_value_that_reaches_out_of_a_shape_goes_whole() {
+    let redactor = Redactor::new(["tail&of=the secret"]);
+    let text = "password=tail&of=the secret!";
+    assert_eq!(redactor.redact(text), "password=[redacted]!");
+}
+
+#[test]
+fn hostile_text_is_read_in_linear_time() {
+    // Each would take minutes if a refused marker's text were read again from every later marker.
+    for part in [
+        "eyJ",
+        "sk-",
+        "token ",
+        "password   ",
+        "-----BEGIN ",
+        "://a:",
+        "bearer ",
+        "\\\\\"",
+    ] {
+        let text = part.repeat(2_000_000 / part.len());
+        let _ = Redactor::default().redact(&text);
+    }
+}

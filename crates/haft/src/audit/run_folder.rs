@@ -1,0 +1,254 @@
+//! One run's folder while it is written: the record, its two views, and the folders that tools and people use.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::audit::Event;
+use crate::audit::index::Closed;
+use crate::audit::line::{self, Place, Written};
+use crate::audit::redact::Redactor;
+use crate::call::RunId;
+
+/// The record.
+pub(super) const RECORD: &str = "events.jsonl";
+/// The view of calls, one line each, as they ended.
+pub(super) const TOOLS: &str = "logs/tools.jsonl";
+/// The view of calls that did not succeed.
+pub(super) const ERRORS: &str = "logs/errors.jsonl";
+/// The folders of a run.
+const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
+
+/// Most bytes that are written at once.
+const BATCH: usize = 64 << 10;
+
+/// A run's folder, open for writing.
+pub(super) struct RunFolder {
+    run: RunId,
+    dir: PathBuf,
+    /// The number of the last line.
+    seq: u64,
+    /// The hash of the last line.
+    prev: String,
+    calls: u64,
+    record: Sheet,
+    tools: Sheet,
+    errors: Sheet,
+    /// The folder's own entries are on the disk.
+    entered: bool,
+}
+
+impl RunFolder {
+    /// Makes the folder `dir` of a run that must be new.
+    pub(super) fn create(dir: PathBuf, run: RunId) -> io::Result<Self> {
+        let mut private = DirBuilder::new();
+        private.mode(0o700);
+        if let Some(parent) = dir.parent() {
+            private.recursive(true).create(parent)?;
+        }
+        private.recursive(false).create(&dir)?;
+        for folder in FOLDERS {
+            private.create(dir.join(folder))?;
+        }
+        Ok(Self {
+            record: Sheet::create(dir.join(RECORD))?,
+            tools: Sheet::create(dir.join(TOOLS))?,
+            errors: Sheet::create(dir.join(ERRORS))?,
+            run,
+            dir,
+            seq: 0,
+            prev: line::GENESIS.to_owned(),
+            calls: 0,
+            entered: false,
+        })
+    }
+
+    /// Adds an event's line; full batches are written.
+    pub(super) fn append(&mut self, event: &Event, redactor: &Redactor) -> io::Result<()> {
+        let start = self.record.buffer.len();
+        let place = Place {
+            run: self.run.as_str(),
+            seq: self.seq + 1,
+            prev: &self.prev,
+        };
+        let written = line::write(&mut self.record.buffer, place, event, redactor)?;
+        self.finish_line(start);
+        let line = &self.record.buffer[start..];
+        if let Written::Ended { error } = written {
+            self.calls += 1;
+            self.tools.buffer.extend_from_slice(line);
+            if error {
+                self.errors.buffer.extend_from_slice(line);
+            }
+        }
+        if self.record.buffer.len() >= BATCH {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Chains the line that begins at `start` of the record's buffer.
+    fn finish_line(&mut self, start: usize) {
+        self.prev = line::hash(&self.record.buffer[start..]);
+        self.seq += 1;
+        self.record.buffer.push(b'\n');
+    }
+
+    /// Writes what was added: the record first, so that a view never knows more than the record.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.record.flush()?;
+        self.tools.flush()?;
+        self.errors.flush()
+    }
+
+    /// Writes what was added, and has the record on the disk before it returns.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.record.sync()?;
+        if !self.entered {
+            File::open(&self.dir)?.sync_all()?;
+            if let Some(parent) = self.dir.parent() {
+                File::open(parent)?.sync_all()?;
+            }
+            self.entered = true;
+        }
+        Ok(())
+    }
+
+    /// Ends the record with its `closed` line, all on the disk.
+    pub(super) fn close(mut self, at: i128) -> io::Result<Closed> {
+        let (count, head) = (self.seq, self.prev.clone());
+        let start = self.record.buffer.len();
+        let place = Place {
+            run: self.run.as_str(),
+            seq: self.seq + 1,
+            prev: &self.prev,
+        };
+        line::write_closed(&mut self.record.buffer, place, at, self.calls)?;
+        self.finish_line(start);
+        self.sync()?;
+        self.tools.sync()?;
+        self.errors.sync()?;
+        Ok(Closed {
+            count,
+            head,
+            calls: self.calls,
+            seal: self.prev,
+        })
+    }
+
+    /// Closes the files of a run that is idle; the next line opens them again.
+    pub(super) fn rest(&mut self) {
+        for sheet in [&mut self.record, &mut self.tools, &mut self.errors] {
+            sheet.file = None;
+        }
+    }
+}
+
+/// One file of lines, with what is not yet written of it.
+struct Sheet {
+    path: PathBuf,
+    file: Option<File>,
+    buffer: Vec<u8>,
+    /// Bytes in the file.
+    written: u64,
+}
+
+impl Sheet {
+    fn create(path: PathBuf) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        Ok(Self {
+            path,
+            file: Some(file),
+            buffer: Vec::new(),
+            written: 0,
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let written = self.write();
+        written.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", self.path.display())))
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(open_existing(&self.path)?),
+        };
+        let found = file.metadata()?;
+        // A write into a removed file succeeds, and is lost; one behind another's lines breaks the chain.
+        if found.nlink() == 0 {
+            return Err(io::Error::other("removed while the run wrote it"));
+        }
+        if found.len() != self.written {
+            return Err(io::Error::other(
+                "changed by somebody else while the run wrote it",
+            ));
+        }
+        file.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.written > 0 {
+            match &self.file {
+                Some(file) => file.sync_data()?,
+                None => open_existing(&self.path)?.sync_data()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_existing(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // The file itself, never what a link put in its place leads to.
+    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits();
+    options
+        .append(true)
+        .custom_flags(no_follow.cast_signed())
+        .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What only a broken disk shows.
+
+    use super::*;
+    use crate::audit::What;
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let home = tempfile::tempdir().unwrap();
+        let run = RunId::new("r");
+        let mut folder = RunFolder::create(home.path().join("runs/r"), run.clone()).unwrap();
+        // Every write into it ends in ENOSPC.
+        folder.record.file = Some(OpenOptions::new().append(true).open("/dev/full").unwrap());
+        let start = crate::audit::RunStart {
+            principal: crate::call::Principal::local("ada"),
+            door: "call".into(),
+            workspace: None,
+            profile: "workspace".into(),
+        };
+        let event = Event {
+            run,
+            at: 0,
+            what: What::RunStarted(start.into()),
+        };
+        folder.append(&event, &Redactor::default()).unwrap();
+        let error = folder.sync().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("events.jsonl"), "{error}");
+    }
+}

@@ -1,0 +1,264 @@
+//! The archives on disk: which runs there are, and what one of them recorded.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::audit::RunStart;
+use crate::audit::index::{Closed, RunEntry, RunState};
+use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
+use crate::audit::run_folder::{RECORD, TOOLS};
+use crate::call::{Principal, RunId};
+
+/// Longest run id: it names a folder.
+const LONGEST_ID: usize = 128;
+
+/// Why an archive could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunsError {
+    /// The id could not name a folder.
+    #[error("run id {0:?} is not 1 to 128 of A-Z a-z 0-9 _ . - (and begins with none of . -)")]
+    BadId(String),
+    /// No such run.
+    #[error("no run {0}")]
+    NotFound(String),
+    /// Reading failed.
+    #[error("read {path}: {source}")]
+    Io {
+        /// What was read.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl RunsError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// The folder of a run below haft's state folder; it need not exist. Ids that would lead elsewhere are refused.
+pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    let named = !run.is_empty() && run.len() <= LONGEST_ID && !run.starts_with(['.', '-']);
+    if named && run.bytes().all(plain) {
+        Ok(home.join("runs").join(run))
+    } else {
+        Err(RunsError::BadId(run.chars().take(LONGEST_ID).collect()))
+    }
+}
+
+/// All runs with a readable beginning, newest first, at most `limit`; as the archives say, not the index.
+pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
+    let runs = home.join("runs");
+    let entries = match fs::read_dir(&runs) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(RunsError::at(&runs))?,
+    };
+    let mut begun = Vec::new();
+    for entry in entries {
+        let dir = entry.map_err(RunsError::at(&runs))?.path();
+        // A run that dies while its folder is made has no first line: nothing happened in it.
+        if let Ok(Some((run, started, start))) = beginning(&dir) {
+            begun.push((started, run, start, dir));
+        }
+    }
+    begun.sort_by(|a, b| (&b.0, &b.1).cmp(&(&a.0, &a.1)));
+    begun.truncate(limit);
+    let entry = |(started, run, start, dir): (String, RunId, RunStart, PathBuf)| {
+        let (ended, closed) = last_line(&dir).ok().flatten().unzip();
+        let calls = closed.as_ref().map(|closed: &Closed| closed.calls);
+        RunEntry {
+            run,
+            start,
+            state: if closed.is_some() {
+                RunState::Closed
+            } else {
+                RunState::Open
+            },
+            started,
+            ended,
+            calls: calls.unwrap_or_else(|| count_lines(&dir.join(TOOLS)).unwrap_or(0)),
+            closed,
+        }
+    };
+    Ok(begun.into_iter().map(entry).collect())
+}
+
+/// The lines of a run's record, one JSON text each, in order; a torn last line is left out.
+pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
+    let path = run_dir(home, run)?.join(RECORD);
+    match open(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(RunsError::NotFound(run.to_owned())),
+        opened => Ok(Events {
+            lines: Lines::new(opened.map_err(RunsError::at(&path))?),
+            path,
+        }),
+    }
+}
+
+/// A run's events as they are read.
+#[derive(Debug)]
+pub struct Events {
+    lines: Lines,
+    path: PathBuf,
+}
+
+impl Iterator for Events {
+    type Item = Result<String, RunsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.lines.next() {
+            Ok(Next::Line(line)) => Some(Ok(String::from_utf8_lossy(line).into_owned())),
+            Ok(Next::Torn | Next::End) => None,
+            Ok(Next::TooLong) => {
+                let long = io::Error::other("a line longer than any that is written");
+                Some(Err(RunsError::at(&self.path)(long)))
+            }
+            Err(error) => Some(Err(RunsError::at(&self.path)(error))),
+        }
+    }
+}
+
+/// How a run's archive was closed, as its last line says; `None` while it is open.
+pub fn closed(dir: &Path) -> io::Result<Option<Closed>> {
+    Ok(last_line(dir)?.map(|(_, closed)| closed))
+}
+
+/// When it was closed, and how.
+fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
+    let mut file = open(&dir.join(RECORD))?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LONGEST_LINE as u64 + 1);
+    file.seek(SeekFrom::Start(from))?;
+    let mut tail = Vec::new();
+    file.take(LONGEST_LINE as u64 + 1).read_to_end(&mut tail)?;
+    if tail.pop() != Some(b'\n') {
+        return Ok(None);
+    }
+    let start = memchr::memrchr(b'\n', &tail).map_or(0, |at| at + 1);
+    let text = &tail[start..];
+    let parsed = ReadLine::parse(text).filter(|line| line.kind == kind::CLOSED);
+    Ok(parsed.and_then(|line| {
+        let closed = Closed {
+            count: line.count?,
+            head: line.head.as_deref()?.to_owned(),
+            calls: line.calls?,
+            seal: line::hash(text),
+        };
+        Some((line.ts.into_owned(), closed))
+    }))
+}
+
+/// What a run's first line says.
+fn beginning(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
+    let mut lines = Lines::new(open(&dir.join(RECORD))?);
+    let Next::Line(text) = lines.next()? else {
+        return Ok(None);
+    };
+    let Some(line) = ReadLine::parse(text).filter(|line| line.kind == kind::RUN_STARTED) else {
+        return Ok(None);
+    };
+    let text = |member: Option<std::borrow::Cow<'_, str>>| member.unwrap_or_default().into_owned();
+    let principal = text(line.principal);
+    let (tenant, subject) = principal.split_once('/').unwrap_or(("", &principal));
+    let start = RunStart {
+        principal: Principal::new(tenant, subject),
+        door: text(line.door),
+        workspace: line.workspace.map(std::borrow::Cow::into_owned),
+        profile: text(line.profile),
+    };
+    Ok(Some((
+        RunId::new(line.run.as_ref()),
+        line.ts.into_owned(),
+        start,
+    )))
+}
+
+fn count_lines(path: &Path) -> io::Result<u64> {
+    let mut reader = BufReader::new(open(path)?);
+    let mut count = 0;
+    loop {
+        let read = reader.fill_buf()?;
+        if read.is_empty() {
+            return Ok(count);
+        }
+        count += memchr::memchr_iter(b'\n', read).count() as u64;
+        let read = read.len();
+        reader.consume(read);
+    }
+}
+
+/// Opens a file of an archive; never what a link in its place leads to.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    Ok(file)
+}
+
+/// Reads a file line by line, each bounded.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// `None`: there is no file, which reads like an empty one.
+    reader: Option<BufReader<File>>,
+    line: Vec<u8>,
+}
+
+/// What `Lines` comes to next.
+#[derive(Debug)]
+pub(super) enum Next<'a> {
+    /// A whole line, without its newline.
+    Line(&'a [u8]),
+    /// The end, after a beginning of a line.
+    Torn,
+    /// A line longer than any that is written.
+    TooLong,
+    /// The end.
+    End,
+}
+
+impl Lines {
+    fn new(file: File) -> Self {
+        Self {
+            reader: Some(BufReader::with_capacity(64 << 10, file)),
+            line: Vec::new(),
+        }
+    }
+
+    /// Opens a file that may be missing.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        match open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self {
+                reader: None,
+                line: Vec::new(),
+            }),
+            opened => Ok(Self::new(opened?)),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Next<'_>> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(Next::End);
+        };
+        self.line.clear();
+        reader
+            .take(LONGEST_LINE as u64 + 1)
+            .read_until(b'\n', &mut self.line)?;
+        Ok(match self.line.split_last() {
+            Some((b'\n', line)) => Next::Line(line),
+            Some(_) if self.line.len() > LONGEST_LINE => Next::TooLong,
+            Some(_) => Next::Torn,
+            None => Next::End,
+        })
+    }
+}

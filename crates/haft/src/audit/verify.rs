@@ -1,0 +1,329 @@
+//! Verifying a run's archive: every line follows from the one before, the views agree, and the end is the one that was sealed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::audit::index::{Closed, RunState};
+use crate::audit::line::{self, GENESIS, ReadLine, VERSION, kind};
+use crate::audit::run_folder::{ERRORS, RECORD, TOOLS};
+use crate::audit::runs::{Lines, Next};
+
+#[cfg(test)]
+mod tests;
+
+/// What verifying found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The run, as its folder is named.
+    pub run: String,
+    /// Closed, if its record says so or the index does.
+    pub state: RunState,
+    /// Whether nothing is wrong.
+    pub ok: bool,
+    /// Whole lines in the record.
+    pub lines: u64,
+    /// The number, from 1, of the first line that is wrong or missing.
+    pub first_bad: Option<u64>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The record ends within a line, as a killed process may leave it; sound in an open run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub torn: bool,
+    /// Calls that started and did not end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_doubt: Vec<InDoubt>,
+}
+
+/// A call that started and of whose end nothing is known: it may have run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InDoubt {
+    /// The call.
+    pub call: String,
+    /// Its tool.
+    pub tool: String,
+    /// The number of the line that says it started.
+    pub seq: u64,
+    /// `may have run`.
+    pub note: &'static str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// Verifies the archive in `dir`. `known` is how the index says that it was closed: it beats what the files say.
+///
+/// A run that was never closed is sound as far as it goes: that its end was cut off cannot be seen, and is not claimed.
+/// The error is for a disk that cannot be read; a missing or damaged record is a finding.
+pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    let mut check = Check {
+        run: name.into_owned(),
+        seq: 0,
+        prev: GENESIS.to_owned(),
+        ended: 0,
+        closed: None,
+        started: BTreeMap::new(),
+        tools: View::open(dir, TOOLS)?,
+        errors: View::open(dir, ERRORS)?,
+        bad: None,
+        doubted: None,
+    };
+    let torn = check.read(dir)?;
+    check.finish(known, torn)?;
+    let closed = check.closed.is_some() || known.is_some();
+    Ok(Report {
+        run: check.run,
+        state: if closed {
+            RunState::Closed
+        } else {
+            RunState::Open
+        },
+        ok: check.bad.is_none(),
+        lines: check.seq,
+        first_bad: check.bad.as_ref().map(|(line, _)| *line),
+        problem: check.bad.map(|(_, problem)| problem),
+        torn,
+        in_doubt: check.started.into_values().collect(),
+    })
+}
+
+/// The state of a check.
+struct Check {
+    run: String,
+    /// Lines read.
+    seq: u64,
+    /// The hash of the last of them.
+    prev: String,
+    /// Calls that ended.
+    ended: u64,
+    /// The closing line, once it was met.
+    closed: Option<Closed>,
+    /// Calls that started and have not ended yet.
+    started: BTreeMap<String, InDoubt>,
+    tools: View,
+    errors: View,
+    /// The first line that is wrong, and how.
+    bad: Option<(u64, String)>,
+    /// The hash of a line that does not follow from the one before: the next line tells which of the two was edited.
+    doubted: Option<String>,
+}
+
+impl Check {
+    /// Reads the record; says whether it ends within a line.
+    fn read(&mut self, dir: &Path) -> io::Result<bool> {
+        let mut record = Lines::open(&dir.join(RECORD))?;
+        loop {
+            match record.next()? {
+                Next::End => return Ok(false),
+                Next::Torn => return Ok(true),
+                Next::TooLong => {
+                    self.fault(self.seq + 1, "longer than any line that is written");
+                    return Ok(false);
+                }
+                Next::Line(text) => {
+                    self.seq += 1;
+                    self.line(text)?;
+                }
+            }
+        }
+    }
+
+    /// Notes a fault; the first one counts.
+    fn fault(&mut self, line: u64, problem: impl Into<String>) {
+        self.bad.get_or_insert_with(|| (line, problem.into()));
+    }
+
+    fn line(&mut self, text: &[u8]) -> io::Result<()> {
+        let hash = line::hash(text);
+        let parsed = ReadLine::parse(text);
+        let closing = parsed
+            .as_ref()
+            .is_some_and(|line| line.kind == kind::CLOSED);
+        if let Some(line) = &parsed {
+            self.settle_doubt(&line.prev);
+        }
+        match parsed {
+            // After a fault lines are only counted, and looked at for the end.
+            _ if self.bad.is_some() => {}
+            None => self.fault(self.seq, "no line of a record"),
+            Some(line) => match self.links(&line) {
+                Some(problem) => self.fault(self.seq, problem),
+                None if line.prev != self.prev => {
+                    self.fault(self.seq, "does not follow from the line before");
+                    self.doubted = Some(hash.clone());
+                    if line.head.as_ref() == Some(&line.prev) {
+                        self.settle_doubt(&hash);
+                    }
+                }
+                None => self.means(&line, text)?,
+            },
+        }
+        if closing {
+            let head = std::mem::take(&mut self.prev);
+            self.closed = Some(Closed {
+                count: self.seq - 1,
+                head,
+                calls: self.ended,
+                seal: hash.clone(),
+            });
+        }
+        self.prev = hash;
+        Ok(())
+    }
+
+    /// A doubted line that is what `hash` says is sound itself: then the one before it was edited.
+    fn settle_doubt(&mut self, hash: &str) {
+        if self.doubted.take().is_some_and(|doubted| doubted == hash)
+            && let Some((line, problem)) = &mut self.bad
+        {
+            *line -= 1;
+            *problem = "edited: the line after it has another hash of it".into();
+        }
+    }
+
+    /// What is wrong with a line's place in the record.
+    fn links(&self, line: &ReadLine<'_>) -> Option<String> {
+        if self.closed.is_some() {
+            return Some("a line after the closing one".into());
+        }
+        if line.v != VERSION {
+            return Some(format!("version {}, not {VERSION}", line.v));
+        }
+        if line.seq != self.seq {
+            return Some(format!("number {}, not {}", line.seq, self.seq));
+        }
+        if line.run != self.run {
+            return Some(format!("of run {}", line.run));
+        }
+        if line.ts.parse::<jiff::Timestamp>().is_err() {
+            return Some("without a time".into());
+        }
+        let first = line.kind == kind::RUN_STARTED;
+        (first != (self.seq == 1)).then(|| "a run begins once, with its first line".into())
+    }
+
+    /// Follows what a sound line says.
+    fn means(&mut self, line: &ReadLine<'_>, text: &[u8]) -> io::Result<()> {
+        let call = || line.call.as_deref().unwrap_or_default().to_owned();
+        match line.kind.as_ref() {
+            kind::CALL_STARTED => {
+                let doubt = InDoubt {
+                    call: call(),
+                    tool: line.tool.as_deref().unwrap_or_default().to_owned(),
+                    seq: self.seq,
+                    note: "may have run",
+                };
+                self.started.insert(call(), doubt);
+            }
+            kind::CALL_ENDED => {
+                self.started.remove(&call());
+                self.ended += 1;
+                let mut agree = self.tools.agrees(text, self.seq)?;
+                if line.status.as_deref().is_some_and(line::is_error) {
+                    agree &= self.errors.agrees(text, self.seq)?;
+                }
+                if !agree {
+                    self.fault(self.seq, "a view of it in logs/ says otherwise");
+                }
+            }
+            kind::CLOSED => {
+                let sound = line.count == Some(self.seq - 1)
+                    && line.head.as_deref() == Some(&self.prev)
+                    && line.calls == Some(self.ended);
+                if !sound {
+                    self.fault(self.seq, "closes another record");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What only the end shows.
+    fn finish(&mut self, known: Option<&Closed>, torn: bool) -> io::Result<()> {
+        let end = self.seq + 1;
+        if self.seq == 0 && !torn {
+            self.fault(1, "the record is empty or gone");
+        }
+        match (&self.closed, known) {
+            (None, Some(known)) => {
+                let problem = format!("cut: the run was closed after {} lines", known.count);
+                self.fault(end.min(known.count + 1), problem);
+            }
+            (Some(closed), Some(known)) if closed != known => {
+                self.fault(
+                    self.seq,
+                    "another end than the one that was sealed: rewritten",
+                );
+            }
+            _ => {}
+        }
+        if self.bad.is_some() {
+            return Ok(());
+        }
+        if torn && self.closed.is_some() {
+            self.fault(end, "something after the closing line");
+        }
+        for (view, name) in [(&mut self.tools, TOOLS), (&mut self.errors, ERRORS)] {
+            // A killed process may not have come to its views; one that closed the run had.
+            let missing = view.missing_since.filter(|_| self.closed.is_some());
+            let fault = match missing {
+                Some(line) => Some((line, format!("{name} lacks it"))),
+                None if !view.is_at_end(self.closed.is_some())? => {
+                    Some((end, format!("{name} has a line that the record lacks")))
+                }
+                None => None,
+            };
+            if self.bad.is_none() {
+                self.bad = fault;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A view, read beside the record.
+struct View {
+    lines: Lines,
+    /// The record's line from which on the view has nothing.
+    missing_since: Option<u64>,
+}
+
+impl View {
+    fn open(dir: &Path, name: &str) -> io::Result<Self> {
+        Ok(Self {
+            lines: Lines::open(&dir.join(name))?,
+            missing_since: None,
+        })
+    }
+
+    /// Whether the view's next line is this one, or the view ended before.
+    fn agrees(&mut self, text: &[u8], seq: u64) -> io::Result<bool> {
+        if self.missing_since.is_some() {
+            return Ok(true);
+        }
+        match self.lines.next()? {
+            Next::Line(line) => Ok(line == text),
+            Next::TooLong => Ok(false),
+            Next::Torn | Next::End => {
+                self.missing_since = Some(seq);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether nothing is left in the view; the beginning of a line is nothing unless the run was closed.
+    fn is_at_end(&mut self, closed: bool) -> io::Result<bool> {
+        Ok(match self.lines.next()? {
+            Next::End => true,
+            Next::Torn => !closed,
+            Next::Line(_) | Next::TooLong => false,
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! The one thread that writes all records: it takes what waits, writes it run by run, and syncs once for all who wait.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
+
+use crate::audit::index::Closed;
+use crate::audit::queue::{Message, Queue};
+use crate::audit::redact::Redactor;
+use crate::audit::run_folder::RunFolder;
+use crate::audit::{AuditError, Event, What, runs};
+use crate::call::RunId;
+
+/// Runs whose files stay open: three files each, well below the usual limit of 1,024.
+const OPEN_RUNS: usize = 64;
+/// Failed runs whose reason is remembered.
+const FAILED_RUNS: usize = 1024;
+/// A batch larger than this was a burst: its memory is given back.
+const BURST: usize = 4096;
+
+/// Who waits until a line is durable.
+type Ack = oneshot::Sender<Result<(), AuditError>>;
+
+/// The writer's state.
+pub(super) struct Writer {
+    queue: Arc<Queue>,
+    home: PathBuf,
+    redactor: Redactor,
+    folders: HashMap<RunId, RunFolder, RandomState>,
+    failed: HashMap<RunId, String>,
+    /// Runs with lines that are not yet written.
+    touched: Vec<RunId>,
+    acks: Vec<(RunId, Ack)>,
+    flushed: Vec<oneshot::Sender<()>>,
+}
+
+impl Writer {
+    pub(super) fn new(queue: Arc<Queue>, home: PathBuf, redactor: Redactor) -> Self {
+        Self {
+            queue,
+            home,
+            redactor,
+            folders: HashMap::default(),
+            failed: HashMap::new(),
+            touched: Vec::new(),
+            acks: Vec::new(),
+            flushed: Vec::new(),
+        }
+    }
+
+    /// Writes until the queue is shut and empty.
+    pub(super) fn work(mut self) {
+        let _gone = Gone(Arc::clone(&self.queue));
+        let mut batch = Vec::new();
+        while self.queue.receive(&mut batch) {
+            for message in batch.drain(..) {
+                self.take(message);
+            }
+            self.settle();
+            if batch.capacity() > BURST {
+                batch = Vec::new();
+            }
+        }
+        for (run, mut folder) in mem::take(&mut self.folders) {
+            if let Err(error) = folder.sync() {
+                self.fail(&run, &error);
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Flush(answer) => self.flushed.push(answer),
+            Message::Close(run, at, answer) => {
+                let closed = self.close(&run, at);
+                // Who asked may have gone; the run is closed all the same.
+                let _ = answer.send(closed);
+            }
+            Message::Event(event, ack) => {
+                let written = match event.what {
+                    What::RunClosed => self.close(&event.run, event.at).map(drop),
+                    _ => self.append(&event),
+                };
+                let Some(ack) = ack else { return };
+                match written {
+                    Ok(()) if self.folders.contains_key(&event.run) => {
+                        self.acks.push((event.run, ack));
+                    }
+                    known => drop(ack.send(known)),
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, event: &Event) -> Result<(), AuditError> {
+        let run = &event.run;
+        let appended = match self.folders.get_mut(run) {
+            Some(folder) => folder.append(event, &self.redactor),
+            None if matches!(event.what, What::RunStarted(_)) => {
+                self.open(run).and_then(|folder| {
+                    let mut folder = folder;
+                    folder.append(event, &self.redactor)?;
+                    self.folders.insert(run.clone(), folder);
+                    Ok(())
+                })
+            }
+            None => return Err(self.why(run)),
+        };
+        match appended {
+            Ok(()) => {
+                if self.touched.last() != Some(run) {
+                    self.touched.push(run.clone());
+                }
+                Ok(())
+            }
+            Err(error) => Err(self.fail(run, &error)),
+        }
+    }
+
+    fn open(&self, run: &RunId) -> io::Result<RunFolder> {
+        let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
+        RunFolder::create(dir, run.clone())
+    }
+
+    fn close(&mut self, run: &RunId, at: i128) -> Result<Closed, AuditError> {
+        let Some(folder) = self.folders.remove(run) else {
+            // It was closed before, by its session: then the record itself says how.
+            let closed = runs::run_dir(&self.home, run.as_str())
+                .ok()
+                .and_then(|dir| runs::closed(&dir).ok().flatten());
+            return closed.ok_or_else(|| self.why(run));
+        };
+        let closed = folder.close(at).map_err(|error| self.fail(run, &error));
+        let (mine, others) = mem::take(&mut self.acks)
+            .into_iter()
+            .partition(|(of, _)| of == run);
+        self.acks = others;
+        for (_, ack) in mine {
+            drop(ack.send(closed.as_ref().map(drop).map_err(Clone::clone)));
+        }
+        closed
+    }
+
+    /// Why a run takes no line.
+    fn why(&self, run: &RunId) -> AuditError {
+        let why = self.failed.get(run).cloned();
+        AuditError(why.unwrap_or_else(|| format!("run {run} is not open")))
+    }
+
+    /// Gives a run up: what could not be written is lost, and everybody who asks is told.
+    fn fail(&mut self, run: &RunId, error: &io::Error) -> AuditError {
+        let why = format!("run {run}: {error}");
+        tracing::error!("{why}");
+        self.folders.remove(run);
+        self.queue.fail(run, &why);
+        if self.failed.len() >= FAILED_RUNS {
+            self.failed.clear();
+        }
+        self.failed.insert(run.clone(), why.clone());
+        AuditError(why)
+    }
+
+    /// Writes what the batch added, syncs what somebody waits for, and answers.
+    fn settle(&mut self) {
+        let mut touched = mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        let mut acks: HashMap<RunId, Vec<Ack>> = HashMap::new();
+        for (run, ack) in self.acks.drain(..) {
+            acks.entry(run).or_default().push(ack);
+        }
+        for run in &touched {
+            let Some(folder) = self.folders.get_mut(run) else {
+                continue;
+            };
+            let waits = acks.contains_key(run);
+            let written = if waits { folder.sync() } else { folder.flush() };
+            if let Err(error) = written {
+                self.fail(run, &error);
+            }
+        }
+        for (run, waiting) in acks {
+            let known = if self.folders.contains_key(&run) {
+                Ok(())
+            } else {
+                Err(self.why(&run))
+            };
+            for ack in waiting {
+                drop(ack.send(known.clone()));
+            }
+        }
+        for answer in self.flushed.drain(..) {
+            let _ = answer.send(());
+        }
+        if self.folders.len() > OPEN_RUNS {
+            for run in touched {
+                if let Some(folder) = self.folders.get_mut(&run) {
+                    folder.rest();
+                }
+            }
+        }
+    }
+}
+
+/// Tells the queue that nobody writes any more, also when the writer panicked.
+struct Gone(Arc<Queue>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
