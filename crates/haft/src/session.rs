@@ -205,34 +205,29 @@ impl Session {
         &self.0.cancel
     }
 
-    /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
-    pub(crate) fn nested(&self, limits: Option<Limits>, view: Option<Arc<dyn Toolset>>) -> Self {
-        let own = limits.is_some();
-        let parent = &self.0;
+    /// The same session, with this sink for the calls made through it.
+    pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
         Inner {
-            owner: parent.owner.clone(),
-            door: parent.door.clone(),
-            workspace: parent.workspace.clone(),
-            view: crate::toolset::view::within(&parent.view, view),
-            limits: limits.unwrap_or_else(|| parent.limits.clone()),
-            calls: if own {
-                Arc::default()
-            } else {
-                Arc::clone(&parent.calls)
-            },
-            // Without bounds of its own it runs inside its parent's time, which is counted there.
-            spent_nanoseconds: Arc::default(),
-            ids: Arc::clone(&parent.ids),
-            cancel: parent.cancel.child_token(),
-            grants: Arc::clone(&parent.grants),
-            expanded: Arc::clone(&parent.expanded),
-            lane: Arc::default(),
-            opened: Arc::clone(&parent.opened),
-            closed: Arc::clone(&parent.closed),
-            progress: parent.progress.clone(),
-            depth: parent.depth + 1,
+            progress: Some(sink),
+            ..self.0.share()
         }
         .into()
+    }
+
+    /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
+    pub(crate) fn nested(&self, limits: Option<Limits>, view: Option<Arc<dyn Toolset>>) -> Self {
+        let mut child = self.0.share();
+        child.view = crate::toolset::view::within(&self.0.view, view);
+        child.cancel = self.0.cancel.child_token();
+        child.lane = Arc::default();
+        // It runs inside its parent's time, which is counted there.
+        child.spent_nanoseconds = Arc::default();
+        child.depth += 1;
+        if let Some(limits) = limits {
+            child.limits = limits;
+            child.calls = Arc::default();
+        }
+        child.into()
     }
 
     /// How deep this scope lies.
@@ -323,6 +318,30 @@ impl Session {
     /// Who shows progress.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
         self.0.progress.as_ref()
+    }
+}
+
+impl Inner {
+    /// A second handle on the same state.
+    fn share(&self) -> Self {
+        Self {
+            owner: self.owner.clone(),
+            door: self.door.clone(),
+            workspace: self.workspace.clone(),
+            view: Arc::clone(&self.view),
+            limits: self.limits.clone(),
+            calls: Arc::clone(&self.calls),
+            spent_nanoseconds: Arc::clone(&self.spent_nanoseconds),
+            ids: Arc::clone(&self.ids),
+            cancel: self.cancel.clone(),
+            grants: Arc::clone(&self.grants),
+            expanded: Arc::clone(&self.expanded),
+            lane: Arc::clone(&self.lane),
+            opened: Arc::clone(&self.opened),
+            closed: Arc::clone(&self.closed),
+            progress: self.progress.clone(),
+            depth: self.depth,
+        }
     }
 }
 
