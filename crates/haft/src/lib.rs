@@ -54,3 +54,8 @@ pub mod macros {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The guide's library pages, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/write-a-tool.md")]
+struct WriteATool;
