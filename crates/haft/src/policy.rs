@@ -1,16 +1,45 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
+mod command;
+mod explain;
+mod fragments;
+mod glob;
+mod guard;
+mod judge;
+mod paths;
+mod pattern;
+mod rule;
+mod rules;
 mod ruling;
+mod subject;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod words;
+mod wrapper;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
-use crate::permission::{Permission, Verdict};
-use crate::spec::{Risk, ToolSpec};
+use crate::permission::Permission;
+use crate::spec::ToolSpec;
 
+pub use command::{Places, command_risk, direct_argv, line_risk};
+pub use explain::{
+    CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
+};
+pub use guard::{
+    CommandLines, Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths,
+    WorkspaceEdge, protected,
+};
+pub use rule::List;
+pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
+pub use words::{join_words, plain_words};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -21,7 +50,7 @@ pub enum Profile {
     /// Safe tools run, the rest is asked about.
     #[default]
     Workspace,
-    /// Writes in the workspace and jailed commands run; network and critical are asked about.
+    /// Writes in the workspace, jailed commands and the host's own tools run; network, servers' tools and critical are asked about.
     Trusted,
 }
 
@@ -62,16 +91,33 @@ pub struct JudgedCall<'a> {
     pub permissions: &'a [Permission],
 }
 
-/// Who rules on calls.
-#[derive(Debug, Clone, Default)]
+/// Who rules on calls. Copies share everything.
+#[derive(Debug, Clone)]
 pub struct Policy {
     profile: Profile,
+    rules: Arc<rules::Rules>,
+    written: Arc<RuleSet>,
+    guards: Arc<[Arc<dyn Guard>]>,
+    places: Arc<Places>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(Profile::default())
+    }
 }
 
 impl Policy {
-    /// No rules, this profile.
+    /// No rules, this profile, the standard guards.
     pub fn new(profile: Profile) -> Self {
-        Self { profile }
+        let places = Places::default();
+        Self {
+            profile,
+            rules: Arc::default(),
+            written: Arc::default(),
+            guards: standard_guards(&places).into(),
+            places: Arc::new(places),
+        }
     }
 
     /// Safe tools run; all else is denied.
@@ -89,30 +135,117 @@ impl Policy {
         Self::new(Profile::Trusted)
     }
 
+    /// A policy with rules and places, step by step.
+    pub fn builder(profile: Profile) -> PolicyBuilder {
+        PolicyBuilder {
+            profile,
+            rules: RuleSet::default(),
+            places: Places::default(),
+            own: Vec::new(),
+            guards: Vec::new(),
+        }
+    }
+
+    /// The same policy with these rules instead of its own.
+    pub fn with_rules(mut self, rules: RuleSet) -> Result<Self, RulesError> {
+        self.rules = Arc::new(rules::Rules::new(&rules, &self.places)?);
+        self.written = Arc::new(rules);
+        Ok(self)
+    }
+
+    /// The same policy with one more guard.
+    pub fn with_guard(mut self, guard: impl Guard + 'static) -> Self {
+        let one: Arc<dyn Guard> = Arc::new(guard);
+        self.guards = self.guards.iter().cloned().chain([one]).collect();
+        self
+    }
+
     /// The profile.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Rules on a call.
-    pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
-        let risk = call
-            .permissions
-            .iter()
-            .map(|p| p.risk)
-            .fold(call.spec.risk, Risk::max);
-        let verdict = match (self.profile, risk) {
-            (_, Risk::Safe) | (Profile::Trusted, Risk::High) => Verdict::Allow,
-            (Profile::ReadOnly, _) => Verdict::Deny,
-            (Profile::Workspace | Profile::Trusted, _) => Verdict::Ask,
-        };
-        Ruling {
-            verdict,
-            risk,
-            rule: Label::Static(self.profile.as_rule()),
-            layer: Label::Static("profile"),
-            reason: Label::EMPTY,
-            advice: Label::EMPTY,
+    /// The deny rule without specifier that takes this tool out of every list, if there is one.
+    pub fn removes(&self, tool: &str) -> Option<&str> {
+        self.rules.removal(tool).map(|rule| &*rule.text)
+    }
+
+    /// Rules that can never match, with the form that works: to be reported when settings are loaded.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.rules.findings()
+    }
+}
+
+fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
+    vec![
+        Arc::new(WorkspaceEdge),
+        Arc::new(ProtectedPaths),
+        Arc::new(PrivateAddresses),
+        Arc::new(CommandLines::new(places.clone())),
+    ]
+}
+
+/// Collects the parts of a policy.
+#[derive(Debug)]
+#[must_use]
+pub struct PolicyBuilder {
+    profile: Profile,
+    rules: RuleSet,
+    places: Places,
+    own: Vec<PathBuf>,
+    guards: Vec<Arc<dyn Guard>>,
+}
+
+impl PolicyBuilder {
+    /// Adds rules after those already there; layers are added in the order of their strength for people to read, it does not matter
+    /// for the verdict.
+    pub fn rules(mut self, rules: RuleSet) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    /// The workspace's root: where `//` rules and critical paths meet relative ones.
+    pub fn workspace(mut self, root: &Path) -> Self {
+        self.places.workspace = Some(paths::clean(&root.to_string_lossy()));
+        self
+    }
+
+    /// The user's home folder: what `~/` means at the start of a rule. In a call `~` stands for itself.
+    pub fn home(mut self, home: &Path) -> Self {
+        self.places.home = Some(paths::clean(&home.to_string_lossy()));
+        self
+    }
+
+    /// haft's own state folder, settings and secret files.
+    pub fn own_files(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own.extend(paths);
+        self
+    }
+
+    /// One more guard.
+    pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
+        self.guards.push(Arc::new(guard));
+        self
+    }
+
+    /// Reads the rules and proves their examples.
+    pub fn build(self) -> Result<Policy, RulesError> {
+        let rules = rules::Rules::new(&self.rules, &self.places)?;
+        let mut guards = standard_guards(&self.places);
+        if !self.own.is_empty() {
+            let own = OwnFiles::new(self.own);
+            guards.push(Arc::new(match &self.places.workspace {
+                Some(root) => own.in_workspace(Path::new(root)),
+                None => own,
+            }));
         }
+        guards.extend(self.guards);
+        Ok(Policy {
+            profile: self.profile,
+            rules: Arc::new(rules),
+            written: Arc::new(self.rules),
+            guards: guards.into(),
+            places: Arc::new(self.places),
+        })
     }
 }

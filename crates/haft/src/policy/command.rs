@@ -1,0 +1,212 @@
+//! What a command does, as far as its words tell: how harmful it is, and which files it reads or edits.
+
+use super::paths::clean;
+use super::words::plain_words;
+use super::wrapper::{FIND_ACTIONS, base_name, layers, unwrapped};
+use crate::spec::Risk;
+
+/// Programs that only read and print, whatever their options: clause 4 of the shell rules.
+const READERS: &[&str] = &[
+    "ls", "cat", "echo", "pwd", "head", "tail", "grep", "wc", "which", "stat", "du",
+];
+
+/// Commands of git that only read, without the options below.
+const GIT_READERS: &[&str] = &["status", "log", "diff", "show"];
+
+/// Beginnings of options that make a reading command of git write a file or run a program; git takes abbreviations.
+const GIT_WRITES: &[&str] = &["--o", "--ex", "--te"];
+
+/// Builtins of a shell that no program of that name stands for.
+const SHELL_ONLY: &[&str] = &[
+    ".",
+    ":",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "noglob",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+/// Places a policy knows by name: the folder its relative paths start at, and the user's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The workspace's root, absolute and cleaned.
+    pub workspace: Option<String>,
+    /// The user's home folder, absolute and cleaned.
+    pub home: Option<String>,
+}
+
+/// How harmful a command is: the built-in read-only set is safe, removing a critical path is critical, all else is high.
+pub fn command_risk(argv: &[String]) -> Risk {
+    if removes_critical(argv, &Places::default()) {
+        return Risk::Critical;
+    }
+    if reads_only(unwrapped(argv)) {
+        return Risk::Safe;
+    }
+    Risk::High
+}
+
+/// How harmful a command line is; one with shell syntax is at least high.
+pub fn line_risk(line: &str) -> Risk {
+    plain_words(line).map_or(Risk::High, |argv| command_risk(&argv))
+}
+
+/// The words to start a program with where a line needs no shell: plain words, the first of which is no builtin of a shell.
+pub fn direct_argv(line: &str) -> Option<Vec<String>> {
+    plain_words(line).filter(|words| !SHELL_ONLY.contains(&words[0].as_str()))
+}
+
+fn reads_only(words: &[String]) -> bool {
+    let Some((name, rest)) = words.split_first() else {
+        return false;
+    };
+    let none = |bad: &dyn Fn(&str) -> bool| !rest.iter().any(|w| bad(w));
+    match name.as_str() {
+        "find" => none(&|w| FIND_ACTIONS.contains(&w)),
+        // Paginating runs `pr`.
+        "diff" => none(&|w| w.starts_with("--p") || (is_short(w) && w.contains('l'))),
+        "cd" => rest.len() < 2 && none(&|w| w.starts_with(['-', '/', '~']) || leaves(w)),
+        "git" => {
+            let rest = rest
+                .strip_prefix(&["--no-pager".to_owned()])
+                .unwrap_or(rest);
+            rest.first()
+                .is_some_and(|w| GIT_READERS.contains(&w.as_str()))
+                && none(&|w| GIT_WRITES.iter().any(|option| w.starts_with(option)))
+        }
+        name => READERS.contains(&name),
+    }
+}
+
+fn is_short(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
+}
+
+fn leaves(path: &str) -> bool {
+    clean(path).starts_with("..")
+}
+
+/// `rm` or `rmdir` of a critical path, also within wrappers: clause 15.
+pub(crate) fn removes_critical(argv: &[String], places: &Places) -> bool {
+    layers(argv).into_iter().any(|words| {
+        let Some((name, rest)) = words.split_first() else {
+            return false;
+        };
+        matches!(base_name(name), "rm" | "rmdir")
+            && operands(rest).any(|target| is_critical(target, places))
+    })
+}
+
+/// The words that are no options; all of them after `--`.
+fn operands(words: &[String]) -> impl Iterator<Item = &str> {
+    let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
+    let before = words[..end]
+        .iter()
+        .filter(|w| !w.starts_with('-') || w.len() == 1);
+    let after = words.get(end + 1..).unwrap_or_default();
+    before.chain(after).map(String::as_str)
+}
+
+/// The root, its direct children, a home, the working directory and its parents, and what a shell would make of `~` or `*`.
+fn is_critical(target: &str, places: &Places) -> bool {
+    if target.is_empty() || target.starts_with('~') || matches!(target, "*" | "./*") {
+        return !target.is_empty();
+    }
+    let path = clean(target);
+    if !path.starts_with('/') {
+        return path == "." || path.split('/').all(|part| part == "..");
+    }
+    let parts = path.split('/').filter(|part| !part.is_empty()).count();
+    let below = |folder: &Option<String>| {
+        folder.as_ref().is_some_and(|folder| {
+            folder
+                .strip_prefix(path.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let somebodys_home = parts == 2 && (path.starts_with("/home/") || path.starts_with("/Users/"));
+    parts < 2 || somebodys_home || below(&places.workspace) || below(&places.home)
+}
+
+/// Files that a command names where rules on files speak of it too: clause 14.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) reads: Vec<String>,
+    pub(crate) edits: Vec<String>,
+}
+
+/// The files that `cat`, `head`, `tail` and `sed` name; `sed -i` edits them.
+pub(crate) fn touched(words: &[String]) -> Touched {
+    let mut found = Touched::default();
+    let Some((name, rest)) = words.split_first() else {
+        return found;
+    };
+    let name = base_name(name);
+    if !matches!(name, "cat" | "head" | "tail" | "sed") {
+        return found;
+    }
+    let mut files: Vec<&str> = operands(rest).collect();
+    if name == "sed" {
+        let scripted = rest.iter().any(|w| {
+            (is_short(w) && w.contains(['e', 'f'])) || w.starts_with("--e") || w.starts_with("--f")
+        });
+        if !scripted && !files.is_empty() {
+            files.remove(0);
+        }
+        if rest
+            .iter()
+            .any(|w| (is_short(w) && w.contains('i')) || w.starts_with("--i"))
+        {
+            found.edits = files.iter().map(|&file| clean(file)).collect();
+        }
+    }
+    found.reads = files.into_iter().map(clean).collect();
+    found
+}

@@ -1,0 +1,305 @@
+//! What a policy can say of itself: why a call is judged so, what stands in it, whether its rules hold what they promise.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::judge::{by_profile, floor, own_permission};
+use super::rules::{Finding, RuleSet, RulesError, finding, read};
+use super::ruling::Label;
+use super::subject::Subject;
+use super::{JudgedCall, List, Places, Policy, Profile};
+use crate::permission::{Permission, Verdict};
+
+/// Why a call is allowed, asked about or denied: `haft policy explain`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The tool.
+    pub tool: String,
+    /// The call's verdict.
+    pub verdict: Verdict,
+    /// The call itself and each of its effects.
+    pub parts: Vec<Part>,
+    /// What each layer of settings, each guard and the profile say by themselves.
+    pub layers: Vec<Layer>,
+    /// False for a tool that nothing enables; set by the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// One effect of the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// `call`, `read`, `write`, `run`, `connect`, …
+    pub kind: String,
+    /// What it is about; for the call itself the tool.
+    pub value: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// What decided.
+    pub rule: Label,
+    /// Where that comes from.
+    pub layer: Label,
+}
+
+/// What one layer says of the whole call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Layer {
+    /// A layer of settings, `guard` or `profile`.
+    pub layer: Label,
+    /// The highest it says, `none` where it says nothing.
+    #[serde(serialize_with = "verdict_or_none")]
+    pub verdict: Option<Verdict>,
+    /// Its rule that says so.
+    pub rule: Label,
+    /// Why; empty where there is nothing to say.
+    pub reason: Label,
+}
+
+#[expect(clippy::ref_option, reason = "serde hands a field over by reference")]
+fn verdict_or_none<S: Serializer>(
+    verdict: &Option<Verdict>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verdict.map_or("none", Verdict::as_str))
+}
+
+/// The outcome of `haft policy check`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckReport {
+    /// No failures.
+    pub ok: bool,
+    /// Every wrong rule and example.
+    pub failures: Vec<Failure>,
+}
+
+/// One wrong rule or example.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The rule as written.
+    pub rule: String,
+    /// The example; empty where the rule itself is wrong.
+    pub example: String,
+    /// What was wanted.
+    pub expected: String,
+    /// What is.
+    pub got: String,
+}
+
+/// The effective policy: `haft policy show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyView {
+    /// The profile.
+    pub profile: Profile,
+    /// Every rule, in the order they are read.
+    pub rules: Vec<RuleView>,
+    /// What stands over the rules.
+    pub guards: Vec<GuardView>,
+    /// Rules that do nothing.
+    pub findings: Vec<Finding>,
+}
+
+/// A rule as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleView {
+    /// Its list.
+    pub list: List,
+    /// As written.
+    pub rule: String,
+    /// Where it comes from.
+    pub layer: String,
+    /// What callers are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A guard as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuardView {
+    /// Its name.
+    pub name: String,
+}
+
+impl Policy {
+    /// Why a call is judged as it is, with every part and every layer.
+    pub fn explain(&self, call: &JudgedCall<'_>) -> Explanation {
+        let own = own_permission(call);
+        let permissions: Vec<&Permission> = std::iter::once(&own).chain(call.permissions).collect();
+        let parts: Vec<Part> = permissions
+            .iter()
+            .map(|permission| {
+                let judged = self.judge_effect(call, permission);
+                let value = match permission.effect.value() {
+                    "" => call.spec.name.as_str(),
+                    value => value,
+                };
+                Part {
+                    kind: permission.effect.kind().to_owned(),
+                    value: value.to_owned(),
+                    verdict: judged.verdict,
+                    rule: judged.rule(self.profile),
+                    layer: judged.layer(),
+                }
+            })
+            .collect();
+        let settings = self.rules.layers();
+        let mut layers: Vec<Layer> = settings
+            .iter()
+            .map(|layer| self.settings_layer(layer, call, &permissions))
+            .collect();
+        layers.extend(self.guard_layers(call, &permissions));
+        layers.push(self.profile_layer(call, &permissions));
+        Explanation {
+            tool: call.spec.name.as_str().to_owned(),
+            verdict: parts
+                .iter()
+                .map(|part| part.verdict)
+                .max()
+                .unwrap_or(Verdict::Deny),
+            parts,
+            layers,
+            enabled: None,
+        }
+    }
+
+    /// What one layer's rules alone say.
+    fn settings_layer(
+        &self,
+        layer: &Arc<str>,
+        call: &JudgedCall<'_>,
+        permissions: &[&Permission],
+    ) -> Layer {
+        let rule = permissions
+            .iter()
+            .filter_map(|permission| {
+                let subject = Subject::new(call, &permission.effect, &self.places);
+                self.rules
+                    .decide_among(&subject, &|rule| rule.layer == *layer)
+            })
+            .min_by_key(|rule| rule.list);
+        Layer {
+            layer: Label::Shared(Arc::clone(layer)),
+            verdict: rule.map(|rule| Verdict::of(rule.list)),
+            rule: rule.map_or(Label::EMPTY, |rule| Label::Shared(rule.text.clone())),
+            reason: match rule {
+                Some(rule) => rule.reason.clone().map_or(Label::EMPTY, Label::Shared),
+                None => "no rule of this layer covers the call".into(),
+            },
+        }
+    }
+
+    fn guard_layers(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Vec<Layer> {
+        let one = |guard: &Arc<dyn super::Guard>| {
+            let floors = permissions
+                .iter()
+                .map(|permission| floor(&**guard, call, permission));
+            let highest = floors.max_by_key(|floor| floor.verdict);
+            Layer {
+                layer: "guard".into(),
+                verdict: highest.as_ref().map(|floor| floor.verdict),
+                rule: format!("guard {}", guard.name()).into(),
+                reason: highest.map_or(Label::EMPTY, |floor| floor.reason),
+            }
+        };
+        self.guards.iter().map(one).collect()
+    }
+
+    fn profile_layer(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Layer {
+        let verdicts = permissions
+            .iter()
+            .map(|permission| by_profile(self.profile, call, permission));
+        Layer {
+            layer: "profile".into(),
+            verdict: verdicts.max(),
+            rule: self.profile.as_rule().into(),
+            reason: match self.profile {
+                Profile::ReadOnly => "safe tools run; all else is denied",
+                Profile::Workspace => "safe tools run, high and critical are asked about",
+                Profile::Trusted => {
+                    "writes in the workspace and jailed commands run; network and critical are asked about"
+                }
+            }
+            .into(),
+        }
+    }
+
+    /// Everything in this policy.
+    pub fn view(&self) -> PolicyView {
+        let rules = self.rules.all().iter().map(|rule| RuleView {
+            list: rule.list,
+            rule: rule.text.to_string(),
+            layer: rule.layer.to_string(),
+            reason: rule.reason.as_ref().map(ToString::to_string),
+        });
+        let guards = self.guards.iter().map(|guard| GuardView {
+            name: guard.name().to_owned(),
+        });
+        PolicyView {
+            profile: self.profile,
+            rules: rules.collect(),
+            guards: guards.collect(),
+            findings: self.findings(),
+        }
+    }
+
+    /// Runs every rule's examples, and reports deny and ask rules that can never match.
+    pub fn check(&self) -> CheckReport {
+        self.written.check(&self.places)
+    }
+}
+
+impl RuleSet {
+    /// Reads every rule and runs its examples; unlike `PolicyBuilder::build` it goes on after the first failure.
+    pub fn check(&self, places: &Places) -> CheckReport {
+        let failures: Vec<Failure> = self
+            .all()
+            .flat_map(|(list, text)| match read(list, text, places) {
+                Ok(rule) => finding(&rule)
+                    .filter(|finding| finding.list != List::Allow)
+                    .map(|finding| Failure {
+                        rule: finding.rule,
+                        example: String::new(),
+                        expected: finding.advice,
+                        got: finding.problem,
+                    })
+                    .into_iter()
+                    .collect(),
+                Err(wrong) => wrong.into_iter().map(Failure::from).collect::<Vec<_>>(),
+            })
+            .collect();
+        CheckReport {
+            ok: failures.is_empty(),
+            failures,
+        }
+    }
+}
+
+impl From<RulesError> for Failure {
+    fn from(error: RulesError) -> Self {
+        match error {
+            RulesError::Unreadable {
+                rule,
+                problem,
+                form,
+                ..
+            } => Self {
+                rule,
+                example: String::new(),
+                expected: form,
+                got: problem,
+            },
+            RulesError::Example {
+                rule,
+                example,
+                expected,
+                got,
+                ..
+            } => Self {
+                rule,
+                example,
+                expected: expected.to_owned(),
+                got: got.to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! `Guard`: what stands over every rule and only raises a verdict, and the standard ones.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+use super::JudgedCall;
+use super::command::{Places, removes_critical};
+use super::paths::{clean, segments};
+use super::ruling::Label;
+use super::words::plain_words;
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+
+/// What a guard says of one effect: the least verdict it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Floor {
+    /// No lower than this.
+    pub verdict: Verdict,
+    /// Why, in one sentence; empty for an allow.
+    pub reason: Label,
+    /// What to do instead.
+    pub advice: Label,
+}
+
+impl Floor {
+    /// Nothing against it.
+    pub const NONE: Self = Self {
+        verdict: Verdict::Allow,
+        reason: Label::EMPTY,
+        advice: Label::EMPTY,
+    };
+
+    /// At least a person decides.
+    pub fn ask(reason: impl Into<Label>) -> Self {
+        Self {
+            verdict: Verdict::Ask,
+            reason: reason.into(),
+            advice: Label::EMPTY,
+        }
+    }
+
+    /// It may not be.
+    pub fn deny(reason: impl Into<Label>) -> Self {
+        Self {
+            verdict: Verdict::Deny,
+            reason: reason.into(),
+            advice: Label::EMPTY,
+        }
+    }
+
+    /// The same with what to do instead.
+    pub fn advise(mut self, advice: impl Into<Label>) -> Self {
+        self.advice = advice.into();
+        self
+    }
+}
+
+/// A floor under the verdict that no rule, approval or edited argument lowers.
+///
+/// It is asked about each effect of a call, and about the call itself (`Effect::Call`). One that errs denies.
+pub trait Guard: Send + Sync + fmt::Debug {
+    /// Its name, a word or two joined by `-`.
+    fn name(&self) -> &'static str;
+
+    /// The least verdict for this effect. It must be quick and change nothing.
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String>;
+}
+
+/// Paths that a file tool may read but not write, at any depth, compared without case. A jail mounts the same read-only.
+pub const PROTECTED: &[&str] = &[
+    ".git",
+    ".haft/skills",
+    ".agents/skills",
+    ".claude",
+    ".mcp.json",
+    ".cursor",
+    ".vscode",
+    ".envrc",
+    "haft.toml",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zprofile",
+    ".zshenv",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+];
+
+/// The entry of `PROTECTED` at or above this path, or that writing the path would replace.
+pub fn protected(path: &str) -> Option<&'static str> {
+    let parts = segments(path);
+    // Zipping ends with the shorter: a path that ends within an entry is a folder above it.
+    let meets = |entry: &str, here: &[&str]| {
+        here.iter()
+            .zip(entry.split('/'))
+            .all(|(a, b)| a.eq_ignore_ascii_case(b))
+    };
+    PROTECTED
+        .iter()
+        .copied()
+        .find(|entry| (0..parts.len()).any(|from| meets(entry, &parts[from..])))
+}
+
+/// The paths a claim names: as written and where links lead.
+fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
+    std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
+}
+
+/// A call that runs a command: the jail keeps its file effects, and they are asked about where a file tool would be refused.
+fn runs_command(call: &JudgedCall<'_>) -> bool {
+    call.permissions
+        .iter()
+        .any(|p| matches!(p.effect, Effect::Run { .. }))
+}
+
+/// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkspaceEdge;
+
+impl Guard for WorkspaceEdge {
+    fn name(&self) -> &'static str {
+        "workspace-edge"
+    }
+
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        let (Effect::Read(claim) | Effect::Write(claim)) = &permission.effect else {
+            return Ok(Floor::NONE);
+        };
+        let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
+        let Some(path) = both(claim).find(|path| outside(path)) else {
+            return Ok(Floor::NONE);
+        };
+        if runs_command(call) {
+            return Ok(Floor::ask(format!("{path} lies outside the workspace")));
+        }
+        Ok(Floor::deny(format!("{path} lies outside the workspace"))
+            .advise("name a path in the workspace, or start haft with --workspace DIR"))
+    }
+}
+
+/// Protected paths are read, not written.
+#[derive(Debug, Clone, Copy)]
+pub struct ProtectedPaths;
+
+impl Guard for ProtectedPaths {
+    fn name(&self) -> &'static str {
+        "protected-paths"
+    }
+
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        let Effect::Write(claim) = &permission.effect else {
+            return Ok(Floor::NONE);
+        };
+        let Some(entry) = both(claim).find_map(protected) else {
+            return Ok(Floor::NONE);
+        };
+        let reason = format!(
+            "{} is protected: {entry} may be read, not written",
+            claim.path
+        );
+        if runs_command(call) {
+            return Ok(Floor::ask(reason));
+        }
+        Ok(Floor::deny(reason).advise("let a person change that file"))
+    }
+}
+
+/// Addresses of this machine and of private networks are not connected to. What a name resolves to is checked again at the connection.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateAddresses;
+
+impl Guard for PrivateAddresses {
+    fn name(&self) -> &'static str {
+        "private-addresses"
+    }
+
+    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        let Effect::Connect { host, .. } = &permission.effect else {
+            return Ok(Floor::NONE);
+        };
+        if is_private_host(host) {
+            return Ok(
+                Floor::deny(format!("{host} is not an address of the public network"))
+                    .advise("use a public address"),
+            );
+        }
+        Ok(Floor::NONE)
+    }
+}
+
+/// Is the host part of a URL this machine, a private address, or a number that is not written as an address usually is?
+fn is_private_host(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = bare.split('%').next().unwrap_or(bare);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return !is_public(address);
+    }
+    let last = bare.rsplit('.').next().unwrap_or(bare);
+    let numeric = last.starts_with(|c: char| c.is_ascii_digit())
+        && (last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x"));
+    let local = [
+        "localhost",
+        "localdomain",
+        "local",
+        "internal",
+        "intranet",
+        "lan",
+        "home.arpa",
+    ]
+    .iter()
+    .any(|name| {
+        bare == *name
+            || bare
+                .strip_suffix(name)
+                .is_some_and(|rest| rest.ends_with('.'))
+    });
+    bare.is_empty() || bare.contains(':') || numeric || local
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => is_public_v6(v6),
+    }
+}
+
+/// Not one of the special ranges of the IANA registry for IPv4.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let special = matches!(
+        (a, b, c),
+        (0 | 10 | 127 | 224..=255, _, _)
+            | (100, 64..=127, _)
+            | (169, 254, _)
+            | (172, 16..=31, _)
+            | (192, 168, _)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (198, 18..=19, _)
+            | (198, 51, 100)
+            | (203, 0, 113)
+    );
+    !special
+}
+
+/// Global unicast (2000::/3) without documentation, tunnels and translated private addresses.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return is_public_v4(v4);
+    }
+    let s = address.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match s {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0x2002, high, low, ..] => embedded(high, low),
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [first, ..] => (0x2000..0x4000).contains(&first),
+    }
+}
+
+/// haft's own state folder, settings and secret files: no tool reads, lists, searches or writes them.
+#[derive(Debug, Clone, Default)]
+pub struct OwnFiles {
+    paths: Vec<String>,
+}
+
+impl OwnFiles {
+    /// These paths, absolute, or relative to the workspace's root.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        let paths = paths
+            .iter()
+            .map(|path| clean(&path.to_string_lossy()))
+            .collect();
+        Self { paths }
+    }
+
+    /// Names the workspace's root, so that a path within it is known by its relative form, too.
+    pub fn in_workspace(mut self, root: &Path) -> Self {
+        let root = clean(&root.to_string_lossy());
+        let relative: Vec<String> = self
+            .paths
+            .iter()
+            .filter_map(|path| {
+                under(path, &root).map(|rest| if rest.is_empty() { "." } else { rest })
+            })
+            .map(str::to_owned)
+            .collect();
+        self.paths.extend(relative);
+        self
+    }
+
+    /// Is this path, cleaned and in the form of a `PathClaim`, one of them or within one?
+    pub fn covers(&self, path: &str) -> bool {
+        self.paths
+            .iter()
+            .any(|own| own == "." && !path.starts_with('/') || under(path, own).is_some())
+    }
+
+    /// Does one of them lie within this folder?
+    fn lies_in(&self, folder: &str) -> bool {
+        self.paths
+            .iter()
+            .any(|own| folder == "." && !own.starts_with('/') || under(own, folder).is_some())
+    }
+
+    /// The word of a command that names one of them, also as `--option=PATH`.
+    fn named<'a>(&self, words: &'a [String]) -> Option<&'a str> {
+        words
+            .iter()
+            .flat_map(|word| {
+                [
+                    Some(word.as_str()),
+                    word.split_once('=').map(|(_, value)| value),
+                ]
+            })
+            .flatten()
+            .find(|word| self.covers(&clean(word)))
+    }
+}
+
+/// What follows the folder in the path, empty for the folder itself.
+fn under<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('/')
+    }
+}
+
+impl Guard for OwnFiles {
+    fn name(&self) -> &'static str {
+        "own-files"
+    }
+
+    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        let name = match &permission.effect {
+            Effect::Read(claim) => both(claim).find(|path| self.covers(path)),
+            Effect::Write(claim) => {
+                both(claim).find(|path| self.covers(path) || self.lies_in(path))
+            }
+            Effect::Run {
+                argv: Some(words), ..
+            } => self.named(words),
+            Effect::Run {
+                command,
+                argv: None,
+                ..
+            } => {
+                let words = plain_words(command).unwrap_or_default();
+                let hit = self.named(&words).is_some()
+                    || self
+                        .paths
+                        .iter()
+                        .any(|own| own.starts_with('/') && command.contains(own.as_str()));
+                hit.then_some(command.as_str())
+            }
+            _ => None,
+        };
+        Ok(name.map_or(Floor::NONE, |name| {
+            Floor::deny(format!("{name} belongs to haft itself")).advise("no rule lifts this")
+        }))
+    }
+}
+
+/// Command lines with shell syntax and removals of critical paths are never run unasked.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLines {
+    places: Places,
+}
+
+impl CommandLines {
+    /// Knows the workspace and the home folder as critical.
+    pub fn new(places: Places) -> Self {
+        Self { places }
+    }
+}
+
+impl Guard for CommandLines {
+    fn name(&self) -> &'static str {
+        "command-lines"
+    }
+
+    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        let Effect::Run { command, argv, .. } = &permission.effect else {
+            return Ok(Floor::NONE);
+        };
+        let read;
+        let words = match argv {
+            Some(words) => words.as_slice(),
+            None => {
+                read = plain_words(command);
+                match &read {
+                    Some(words) => words.as_slice(),
+                    None => {
+                        return Ok(Floor::ask("a command line with shell syntax is always asked about")
+                            .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv"));
+                    }
+                }
+            }
+        };
+        if words.is_empty() {
+            return Ok(Floor::deny("the command is empty"));
+        }
+        if removes_critical(words, &self.places) {
+            return Ok(Floor::ask("it removes a critical path"));
+        }
+        Ok(Floor::NONE)
+    }
+}

@@ -1,0 +1,268 @@
+//! Judging: each effect takes the first list that matches, else the profile; guards raise; the call takes the highest.
+
+use std::sync::Arc;
+
+use super::guard::{Floor, Guard};
+use super::rule::{List, Rule};
+use super::ruling::{Label, Ruling};
+use super::subject::Subject;
+use super::suggest::{clip, phrase};
+use super::{JudgedCall, Policy, Profile};
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::spec::Risk;
+
+/// What decided on an effect.
+#[derive(Debug, Clone)]
+pub(super) enum Source<'a> {
+    Profile,
+    Rule(&'a Rule),
+    Guard(&'static str, Floor),
+}
+
+/// The verdict on one effect.
+#[derive(Debug, Clone)]
+pub(super) struct Judged<'a> {
+    pub(super) verdict: Verdict,
+    pub(super) source: Source<'a>,
+}
+
+impl Judged<'_> {
+    /// The rule as written, `guard NAME` or `profile NAME`.
+    pub(super) fn rule(&self, profile: Profile) -> Label {
+        match &self.source {
+            Source::Profile => profile.as_rule().into(),
+            Source::Rule(rule) => Label::Shared(rule.text.clone()),
+            Source::Guard(name, _) => format!("guard {name}").into(),
+        }
+    }
+
+    /// The layer it comes from.
+    pub(super) fn layer(&self) -> Label {
+        match &self.source {
+            Source::Profile => "profile".into(),
+            Source::Rule(rule) => Label::Shared(rule.layer.clone()),
+            Source::Guard(..) => "guard".into(),
+        }
+    }
+}
+
+impl Verdict {
+    /// The verdict of a list.
+    pub(super) fn of(list: List) -> Self {
+        match list {
+            List::Deny => Self::Deny,
+            List::Ask => Self::Ask,
+            List::Allow => Self::Allow,
+        }
+    }
+}
+
+/// The effect that every call has. It carries the spec's risk unless a stated effect carries at least as much: what the tool
+/// says it will do is judged there.
+pub(super) fn own_permission(call: &JudgedCall<'_>) -> Permission {
+    let stated = call.permissions.iter().map(|p| p.risk).max();
+    let carried = stated.is_some_and(|risk| risk >= call.spec.risk);
+    Permission {
+        effect: Effect::Call,
+        risk: if carried { Risk::Safe } else { call.spec.risk },
+    }
+}
+
+impl Policy {
+    /// Rules on a call.
+    pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
+        let own = own_permission(call);
+        let (mut decisive, mut top) = (&own, self.judge_effect(call, &own));
+        let mut risk = call.spec.risk;
+        for permission in call.permissions {
+            risk = risk.max(permission.risk);
+            let judged = self.judge_effect(call, permission);
+            let named = matches!(
+                (&top.source, &judged.source),
+                (Source::Profile, Source::Rule(_))
+            );
+            if judged.verdict > top.verdict || (judged.verdict == top.verdict && named) {
+                (decisive, top) = (permission, judged);
+            }
+        }
+        let (reason, advice) = match top.verdict {
+            Verdict::Allow => (Label::EMPTY, Label::EMPTY),
+            Verdict::Ask | Verdict::Deny => {
+                (self.reason(call, decisive, &top), self.advice(call, &top))
+            }
+        };
+        Ruling {
+            verdict: top.verdict,
+            risk,
+            rule: top.rule(self.profile),
+            layer: top.layer(),
+            reason,
+            advice,
+        }
+    }
+
+    /// The verdict on one effect, and what decided.
+    pub(super) fn judge_effect(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Judged<'_> {
+        let mut judged = self.by_rules(call, permission).unwrap_or_else(|| Judged {
+            verdict: by_profile(self.profile, call, permission),
+            source: Source::Profile,
+        });
+        let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
+        if lifted && judged.verdict < Verdict::Deny {
+            judged = Judged {
+                verdict: Verdict::Deny,
+                source: Source::Profile,
+            };
+        }
+        for guard in &*self.guards {
+            // Where both ask or both deny, the guard is named: a change of profile would not lift it.
+            let by_profile = matches!(judged.source, Source::Profile);
+            if judged.verdict == Verdict::Deny && !by_profile {
+                break;
+            }
+            let floor = floor(&**guard, call, permission);
+            let as_high =
+                by_profile && floor.verdict > Verdict::Allow && floor.verdict == judged.verdict;
+            if floor.verdict > judged.verdict || as_high {
+                judged = Judged {
+                    verdict: floor.verdict,
+                    source: Source::Guard(guard.name(), floor),
+                };
+            }
+        }
+        judged
+    }
+
+    fn by_rules(&self, call: &JudgedCall<'_>, permission: &Permission) -> Option<Judged<'_>> {
+        if self.rules.all().is_empty() {
+            return None;
+        }
+        let subject = Subject::new(call, &permission.effect, &self.places);
+        let rule = self.rules.decide(&subject)?;
+        Some(Judged {
+            verdict: Verdict::of(rule.list),
+            source: Source::Rule(rule),
+        })
+    }
+
+    fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
+        let what = phrase(call, &permission.effect);
+        match &judged.source {
+            Source::Guard(_, floor) if !floor.reason.is_empty() => floor.reason.clone(),
+            Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
+            Source::Rule(rule) => match &rule.reason {
+                Some(reason) => Label::Shared(reason.clone()),
+                None => {
+                    let (list, text, layer) = (rule.list, clip(&rule.text), &rule.layer);
+                    format!("the {list} rule {text} of {layer} covers {what}").into()
+                }
+            },
+            Source::Profile => {
+                let says = match judged.verdict {
+                    Verdict::Deny => "denies",
+                    _ => "asks about",
+                };
+                format!(
+                    "the profile {} {says} {what} (risk {})",
+                    self.profile, permission.risk
+                )
+                .into()
+            }
+        }
+    }
+
+    fn advice(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
+        match &judged.source {
+            Source::Guard(_, floor) if !floor.advice.is_empty() => floor.advice.clone(),
+            Source::Guard(..) if judged.verdict == Verdict::Ask => {
+                "a person must decide on it each time".into()
+            }
+            Source::Guard(..) => "no rule lifts this".into(),
+            Source::Rule(rule) => format!(
+                "remove or narrow the {} rule {} of {}",
+                rule.list,
+                clip(&rule.text),
+                rule.layer
+            )
+            .into(),
+            Source::Profile => self.advice_on_profile(call),
+        }
+    }
+
+    /// The rules or the profile that would allow what the profile does not.
+    fn advice_on_profile(&self, call: &JudgedCall<'_>) -> Label {
+        let own = own_permission(call);
+        let by_trusted = |p| {
+            let guarded =
+                |guard: &Arc<dyn Guard>| floor(&**guard, call, p).verdict > Verdict::Allow;
+            by_profile(Profile::Trusted, call, p) == Verdict::Allow
+                && !self.guards.iter().any(guarded)
+        };
+        let trusted = by_trusted(&own) && call.permissions.iter().all(by_trusted);
+        let rules = self.suggest_for(Profile::Workspace, call);
+        let with_rules = || {
+            let words = if rules.len() == 1 {
+                "the rule"
+            } else {
+                "the rules"
+            };
+            let rules: Vec<String> = rules.iter().map(|rule| clip(rule)).collect();
+            format!("{words} {}", rules.join(" and "))
+        };
+        match (self.profile, trusted, rules.is_empty()) {
+            (Profile::ReadOnly, true, _) => "allow it with --profile trusted".into(),
+            (Profile::ReadOnly, false, true) => {
+                "have it asked about with --profile workspace".into()
+            }
+            (Profile::ReadOnly, false, false) => {
+                format!("allow it with --profile workspace and {}", with_rules()).into()
+            }
+            (Profile::Workspace, true, true) => "allow it with --profile trusted".into(),
+            (Profile::Workspace, true, false) => {
+                format!("allow it with {} or --profile trusted", with_rules()).into()
+            }
+            (_, _, false) => format!("allow it with {}", with_rules()).into(),
+            (_, _, true) => "a person must decide on it each time".into(),
+        }
+    }
+}
+
+/// What a guard says; one that errs denies.
+pub(super) fn floor(guard: &dyn Guard, call: &JudgedCall<'_>, permission: &Permission) -> Floor {
+    guard.floor(call, permission).unwrap_or_else(|problem| {
+        Floor::deny(format!("the guard {} failed: {problem}", guard.name()))
+    })
+}
+
+/// The verdict where no rule matches.
+pub(super) fn by_profile(
+    profile: Profile,
+    call: &JudgedCall<'_>,
+    permission: &Permission,
+) -> Verdict {
+    match (profile, permission.risk) {
+        (_, Risk::Safe) => Verdict::Allow,
+        (Profile::ReadOnly, _) => Verdict::Deny,
+        (Profile::Trusted, Risk::High) if is_trusted(call, &permission.effect) => Verdict::Allow,
+        (Profile::Workspace | Profile::Trusted, _) => Verdict::Ask,
+    }
+}
+
+/// What the profile `trusted` lets run. A server's tool is code of strangers at the end of a connection: it is asked about.
+fn is_trusted(call: &JudgedCall<'_>, effect: &Effect) -> bool {
+    let inside = |path: &str| !path.starts_with('/') && path != ".." && !path.starts_with("../");
+    match effect {
+        Effect::Write(PathClaim { path, target }) => {
+            inside(path) && target.as_deref().is_none_or(inside)
+        }
+        Effect::Run { jailed, .. } => *jailed,
+        Effect::Call | Effect::Other { .. } => matches!(&*call.spec.source, "builtin" | "host"),
+        Effect::Read(_) | Effect::Connect { .. } | Effect::Remember { .. } | Effect::Question => {
+            false
+        }
+    }
+}

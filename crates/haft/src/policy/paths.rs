@@ -1,0 +1,373 @@
+//! Paths as rules see them: cleaned text, and gitignore-style patterns compiled to segments.
+
+/// Removes `.`, `//` and resolves `..` by text alone; `.` is the start itself, leading `..` of a relative path stay.
+pub(crate) fn clean(path: &str) -> String {
+    let absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => match parts.last() {
+                Some(&last) if last != ".." => {
+                    parts.pop();
+                }
+                _ if absolute => {}
+                _ => parts.push(".."),
+            },
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    match (absolute, joined.is_empty()) {
+        (true, _) => format!("/{joined}"),
+        (false, true) => ".".to_owned(),
+        (false, false) => joined,
+    }
+}
+
+/// The segments of a cleaned path; none for `.` and `/`.
+pub(crate) fn segments(path: &str) -> Vec<&str> {
+    path.split('/')
+        .filter(|s| !s.is_empty() && *s != ".")
+        .collect()
+}
+
+/// Where a pattern starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anchor {
+    /// At the workspace's root.
+    Workspace,
+    /// At the root of the file system.
+    Root,
+    /// At any folder below the workspace.
+    AnyDepth,
+}
+
+/// One segment of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    /// `**`: any number of folders.
+    Deep,
+    /// A name without wildcards.
+    Name(Box<str>),
+    /// A name with `*`, `?` or `[…]`.
+    Wild(Box<[Token]>),
+}
+
+/// One element of a name with wildcards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    One,
+    Many,
+    Class {
+        not: bool,
+        ranges: Box<[(char, char)]>,
+    },
+}
+
+/// A compiled gitignore-style pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathPattern {
+    anchor: Anchor,
+    segments: Box<[Segment]>,
+    /// Ends in `/**`: as an allow it covers what is below, not the folder itself.
+    inside: bool,
+}
+
+/// Why a path pattern cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathProblem {
+    /// `!pattern`.
+    Negated,
+    /// It climbs out of the workspace.
+    Escapes,
+    /// `~/…` where the home folder is not known.
+    NoHome,
+}
+
+impl PathPattern {
+    /// Reads a pattern; `strict` (deny and ask) gives a single `dir/**` any depth, as an allow it stays at the workspace's root.
+    pub(crate) fn parse(text: &str, home: Option<&str>, strict: bool) -> Result<Self, PathProblem> {
+        if text.starts_with('!') {
+            return Err(PathProblem::Negated);
+        }
+        let home_path;
+        let (anchor, rest) = if let Some(rest) = text.strip_prefix("//") {
+            (Some(Anchor::Root), rest)
+        } else if let Some(rest) = text
+            .strip_prefix("~/")
+            .or(text.strip_prefix('~').filter(|r| r.is_empty()))
+        {
+            home_path = format!("{}/{rest}", home.ok_or(PathProblem::NoHome)?);
+            (Some(Anchor::Root), home_path.as_str())
+        } else if let Some(rest) = text.strip_prefix('/').or(text.strip_prefix("./")) {
+            (Some(Anchor::Workspace), rest)
+        } else {
+            (None, text)
+        };
+        let folder = rest.ends_with('/') && !rest.trim_end_matches('/').is_empty();
+        let mut parts: Vec<&str> = rest
+            .split('/')
+            .filter(|s| !s.is_empty() && *s != ".")
+            .collect();
+        if parts.contains(&"..") {
+            return Err(PathProblem::Escapes);
+        }
+        let mut inside = folder;
+        while parts.last() == Some(&"**") {
+            parts.pop();
+            inside = true;
+        }
+        let anchor = anchor.unwrap_or(match parts.len() {
+            1 if strict || !inside => Anchor::AnyDepth,
+            _ => Anchor::Workspace,
+        });
+        Ok(Self {
+            anchor,
+            segments: parts.into_iter().map(Segment::parse).collect(),
+            inside,
+        })
+    }
+
+    /// Does an allow with this pattern cover the path?
+    pub(crate) fn allows(&self, path: &PathView<'_>) -> bool {
+        let Some(parts) = self.start(path, false) else {
+            return false;
+        };
+        let exact = self.is_wild() && !self.inside;
+        (usize::from(self.inside)..=parts.len())
+            .filter(|below| !exact || *below == 0)
+            .any(|below| self.fits(&parts[..parts.len() - below]))
+            || (self.segments.is_empty() && !self.inside)
+    }
+
+    /// Does a deny or ask with this pattern cover the path? Also the folder of `dir/**` and all below what it names.
+    pub(crate) fn forbids(&self, path: &PathView<'_>) -> bool {
+        self.start(path, true)
+            .is_some_and(|parts| (0..=parts.len()).any(|len| self.fits(&parts[..len])))
+    }
+
+    /// Would removing or replacing this folder remove what the pattern names?
+    pub(crate) fn lies_below(&self, path: &PathView<'_>) -> bool {
+        if self.anchor == Anchor::AnyDepth {
+            return false;
+        }
+        self.start(path, true).is_some_and(|parts| {
+            parts.len() < self.segments.len()
+                && parts
+                    .iter()
+                    .zip(&self.segments)
+                    .all(|(part, segment)| match segment {
+                        Segment::Name(name) => **name == **part,
+                        _ => false,
+                    })
+        })
+    }
+
+    fn start<'p>(&self, path: &'p PathView<'_>, strict: bool) -> Option<&'p [&'p str]> {
+        match self.anchor {
+            Anchor::Root => path.absolute.as_deref(),
+            Anchor::Workspace => path.relative.as_deref(),
+            Anchor::AnyDepth if strict => path.relative.as_deref().or(path.absolute.as_deref()),
+            Anchor::AnyDepth => path.relative.as_deref(),
+        }
+    }
+
+    fn is_wild(&self) -> bool {
+        matches!(self.segments.last(), Some(Segment::Wild(_)))
+    }
+
+    fn fits(&self, parts: &[&str]) -> bool {
+        if self.anchor == Anchor::AnyDepth {
+            return (0..=parts.len()).any(|from| fit(&self.segments, &parts[from..]));
+        }
+        fit(&self.segments, parts)
+    }
+}
+
+/// A path split once, in every form that a pattern may start at.
+#[derive(Debug)]
+pub(crate) struct PathView<'a> {
+    relative: Option<Vec<&'a str>>,
+    absolute: Option<Vec<&'a str>>,
+}
+
+impl<'a> PathView<'a> {
+    /// A cleaned path: relative to the workspace, or absolute.
+    pub(crate) fn new(path: &'a str, workspace: Option<&'a str>) -> Self {
+        let parts = segments(path);
+        if path.starts_with('/') {
+            let root = workspace.map(segments);
+            let relative = root.and_then(|root| parts.strip_prefix(&*root).map(<[_]>::to_vec));
+            return Self {
+                relative,
+                absolute: Some(parts),
+            };
+        }
+        let absolute = workspace.map(|root| [segments(root), parts.clone()].concat());
+        Self {
+            relative: Some(parts),
+            absolute,
+        }
+    }
+}
+
+/// Matches segments, `**` standing for any number of them; goes back only to the last `**`.
+fn fit(pattern: &[Segment], parts: &[&str]) -> bool {
+    let (mut p, mut s) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while s < parts.len() {
+        match pattern.get(p) {
+            Some(Segment::Deep) => {
+                back = Some((p + 1, s));
+                p += 1;
+            }
+            Some(segment) if segment.matches(parts[s]) => {
+                p += 1;
+                s += 1;
+            }
+            _ => match back {
+                Some((to, from)) => {
+                    back = Some((to, from + 1));
+                    p = to;
+                    s = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|segment| *segment == Segment::Deep)
+}
+
+impl Segment {
+    fn parse(text: &str) -> Self {
+        if text == "**" {
+            return Self::Deep;
+        }
+        let tokens = tokens(text);
+        let plain: Option<String> = tokens
+            .iter()
+            .map(|token| match token {
+                Token::Char(c) => Some(*c),
+                _ => None,
+            })
+            .collect();
+        match plain {
+            Some(name) => Self::Name(name.into()),
+            None => Self::Wild(tokens.into()),
+        }
+    }
+
+    fn matches(&self, part: &str) -> bool {
+        match self {
+            Self::Deep => true,
+            Self::Name(name) => **name == *part,
+            Self::Wild(tokens) => wild(tokens, part),
+        }
+    }
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let chars: Vec<char> = text.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&c) = chars.get(at) {
+        at += 1;
+        tokens.push(match c {
+            '*' if tokens.last() == Some(&Token::Many) => continue,
+            '*' => Token::Many,
+            '?' => Token::One,
+            '[' => match class(&chars[at..]) {
+                Some((token, used)) => {
+                    at += used;
+                    token
+                }
+                None => Token::Char('['),
+            },
+            '\\' if at < chars.len() => {
+                at += 1;
+                Token::Char(chars[at - 1])
+            }
+            c => Token::Char(c),
+        });
+    }
+    tokens
+}
+
+/// Reads `…]` after `[`; `None` when it is never closed.
+fn class(chars: &[char]) -> Option<(Token, usize)> {
+    let not = matches!(chars.first(), Some('!' | '^'));
+    let mut at = usize::from(not);
+    let first = at;
+    let mut ranges = Vec::new();
+    loop {
+        let low = *chars.get(at)?;
+        if low == ']' && at > first {
+            return Some((
+                Token::Class {
+                    not,
+                    ranges: ranges.into(),
+                },
+                at + 1,
+            ));
+        }
+        match (chars.get(at + 1), chars.get(at + 2)) {
+            (Some('-'), Some(&high)) if high != ']' => {
+                ranges.push((low, high));
+                at += 3;
+            }
+            _ => {
+                ranges.push((low, low));
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Matches one name; goes back only to the last `*`.
+fn wild(tokens: &[Token], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut t, mut n) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while n < name.len() {
+        let one = match tokens.get(t) {
+            Some(Token::Many) => {
+                back = Some((t + 1, n));
+                t += 1;
+                continue;
+            }
+            Some(Token::One) => true,
+            Some(Token::Char(c)) => *c == name[n],
+            Some(Token::Class { not, ranges }) => {
+                *not != ranges
+                    .iter()
+                    .any(|(low, high)| (low..=high).contains(&&name[n]))
+            }
+            None => false,
+        };
+        if one {
+            t += 1;
+            n += 1;
+        } else if let Some((to, from)) = back {
+            back = Some((to, from + 1));
+            t = to;
+            n = from + 1;
+        } else {
+            return false;
+        }
+    }
+    tokens[t..].iter().all(|token| *token == Token::Many)
+}
+
+/// The path as a pattern that matches it alone, anchored at the workspace or the root.
+pub(crate) fn escape_path(path: &str) -> String {
+    let mut pattern = String::from("/");
+    for c in path.trim_start_matches("./").chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}

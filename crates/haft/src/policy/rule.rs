@@ -1,0 +1,404 @@
+//! `Rule`: one rule as a user writes it, `Tool` or `Tool(specifier)`, read into what it selects and what it covers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::command::Places;
+use super::glob::Glob;
+use super::paths::{PathPattern, PathProblem};
+use super::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use super::words::NotPlain;
+
+/// The three lists, in the order they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum List {
+    /// It may not.
+    Deny,
+    /// A person decides.
+    Ask,
+    /// It may run.
+    Allow,
+}
+
+impl List {
+    /// The word in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A class of effects, under the name that users of coding agents know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Read,
+    Edit,
+    Bash,
+    WebFetch,
+}
+
+impl Class {
+    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Edit, Self::Bash, Self::WebFetch];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "Read",
+            Self::Edit => "Edit",
+            Self::Bash => "Bash",
+            Self::WebFetch => "WebFetch",
+        }
+    }
+
+    /// The standard tools whose bare call a bare class rule speaks of.
+    pub(crate) fn tools(self) -> &'static [&'static str] {
+        match self {
+            Self::Read => &[
+                "read_file",
+                "list_files",
+                "glob_files",
+                "grep_files",
+                "view_image",
+            ],
+            Self::Edit => &[
+                "write_file",
+                "edit_file",
+                "apply_patch",
+                "move_file",
+                "delete_file",
+            ],
+            Self::Bash => &["run_command", "await_command", "kill_command"],
+            Self::WebFetch => &["fetch_url"],
+        }
+    }
+
+    fn of_tool(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|class| class.tools().contains(&name))
+    }
+
+    /// Arguments that the class's own specifier covers: a rule on the parameter would never be consulted.
+    fn covered_parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Read | Self::Edit => &["path", "file_path", "from", "to", "patch"],
+            Self::Bash => &["command", "argv", "cmd"],
+            Self::WebFetch => &["url", "urls"],
+        }
+    }
+
+    /// Arguments of the class's tools that a `param:value` rule may speak of.
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Read => &[
+                "start_line",
+                "max_lines",
+                "depth",
+                "hidden",
+                "limit",
+                "pattern",
+                "glob",
+                "type",
+                "output",
+                "ignore_case",
+                "multiline",
+                "before",
+                "after",
+                "question",
+            ],
+            Self::Edit => &["mode", "content", "overwrite", "recursive"],
+            Self::Bash => &[
+                "cwd",
+                "timeout_s",
+                "background",
+                "on_timeout",
+                "task",
+                "pattern",
+            ],
+            Self::WebFetch => &["format", "max_chars"],
+        }
+    }
+}
+
+/// Tool names of other programs, and the class that stands for them here.
+const FOREIGN: &[(&str, Class)] = &[
+    ("Write", Class::Edit),
+    ("MultiEdit", Class::Edit),
+    ("NotebookEdit", Class::Edit),
+    ("Grep", Class::Read),
+    ("Glob", Class::Read),
+    ("LS", Class::Read),
+    ("BashOutput", Class::Bash),
+    ("KillShell", Class::Bash),
+];
+
+/// Which tools a rule speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Selector {
+    Any,
+    Named(Vec<Box<str>>),
+    Glob(Glob),
+    Class(Class),
+}
+
+impl Selector {
+    pub(crate) fn selects(&self, tool: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Named(names) => names.iter().any(|name| **name == *tool),
+            Self::Glob(glob) => glob.matches(tool),
+            Self::Class(class) => class.tools().contains(&tool),
+        }
+    }
+}
+
+/// What of a tool's calls a rule covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Specifier {
+    All,
+    Command(CommandPattern),
+    Path(PathPattern),
+    Domain(DomainPattern),
+    Param(ParamPattern),
+    /// Nothing: such a rule can never match.
+    Nothing,
+}
+
+/// Why a rule never matches, and the form that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Never {
+    pub(crate) why: String,
+    pub(crate) form: String,
+}
+
+/// Why a text is no rule, and the form that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) problem: String,
+    pub(crate) form: String,
+}
+
+/// A rule, read.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) list: List,
+    pub(crate) text: Arc<str>,
+    pub(crate) layer: Arc<str>,
+    pub(crate) reason: Option<Arc<str>>,
+    pub(crate) selector: Selector,
+    pub(crate) specifier: Specifier,
+    pub(crate) never: Option<Never>,
+}
+
+/// Selector, specifier and why it never matches: what a rule's text says.
+type Parsed = (Selector, Specifier, Option<Never>);
+
+/// Reads a rule's text.
+pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, Unreadable> {
+    let text = text.trim();
+    let Some((tool, rest)) = text.split_once('(') else {
+        let selector = selector(text, list)?;
+        let never = FOREIGN
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, class)| never(format!("haft has no tool {text}"), class.as_str()));
+        return Ok((selector, Specifier::All, never));
+    };
+    let Some(inner) = rest.strip_suffix(')') else {
+        return Err(unreadable(
+            "it does not end with a bracket",
+            &format!("{tool}(…)"),
+        ));
+    };
+    if inner.trim().is_empty() {
+        return Err(unreadable("its brackets are empty", tool));
+    }
+    let tool = tool.trim();
+    let selector = selector(tool, list)?;
+    if inner.trim() == "*" {
+        return Ok((selector, Specifier::All, None));
+    }
+    if let Some((_, class)) = FOREIGN.iter().find(|(name, _)| *name == tool) {
+        let form = format!("{}({inner})", class.as_str());
+        let why = format!("{tool} rules are never consulted");
+        return Ok((selector, Specifier::Nothing, Some(never(why, &form))));
+    }
+    let inner = inner.trim_start();
+    let result = match &selector {
+        Selector::Class(class) => of_class(*class, tool, inner, (list, places))?,
+        Selector::Named(names) => match names.first().and_then(|name| Class::of_tool(name)) {
+            Some(class) => of_standard_tool(class, tool, inner, (list, places))?,
+            None => of_parameter(tool, inner),
+        },
+        Selector::Any if list == List::Allow => {
+            return Err(unreadable(
+                "an allow on a parameter names its tool",
+                &format!("some_tool({inner})"),
+            ));
+        }
+        Selector::Any | Selector::Glob(_) => of_parameter(tool, inner),
+    };
+    let (specifier, never) = match result {
+        Ok(specifier) => (specifier, None),
+        Err(never) => (Specifier::Nothing, Some(never)),
+    };
+    Ok((selector, specifier, never))
+}
+
+fn unreadable(problem: impl Into<String>, form: &str) -> Unreadable {
+    Unreadable {
+        problem: problem.into(),
+        form: format!("write {form}"),
+    }
+}
+
+fn never(why: impl Into<String>, form: &str) -> Never {
+    Never {
+        why: why.into(),
+        form: format!("write {form}"),
+    }
+}
+
+fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
+    let tool = tool.trim();
+    if tool == "*" {
+        return Ok(Selector::Any);
+    }
+    if let Some(class) = Class::ALL.into_iter().find(|class| class.as_str() == tool) {
+        return Ok(Selector::Class(class));
+    }
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '*');
+    if tool.is_empty() || !tool.chars().all(fine) {
+        return Err(unreadable(
+            format!("{tool:?} is no tool name"),
+            "Tool or Tool(specifier), e.g. Read, Edit(src/**), Bash(npm test), server.tool",
+        ));
+    }
+    if let Some(rest) = tool.strip_prefix("mcp__") {
+        return of_server(rest, tool, list);
+    }
+    if tool.contains('*') {
+        let literal = tool.split('*').next().unwrap_or_default();
+        if list == List::Allow && !literal.contains('.') {
+            return Err(unreadable(
+                "an allow may hold a * only after the server's name",
+                "server.* or name each tool",
+            ));
+        }
+        return Ok(Selector::Glob(Glob::parse(tool)));
+    }
+    Ok(Selector::Named(vec![tool.into()]))
+}
+
+/// `mcp__server`, `mcp__server__*`, `mcp__server__tool`. Where the text could be split in two ways, deny and ask take each.
+fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable> {
+    let Some((server, tool)) = rest.split_once("__") else {
+        if rest.contains('*') && list == List::Allow || rest.is_empty() {
+            return Err(unreadable("an allow names its server", "mcp__server__*"));
+        }
+        return Ok(Selector::Glob(Glob::parse(&format!("{rest}.*"))));
+    };
+    if server.contains('*') && list == List::Allow {
+        return Err(unreadable("an allow names its server", "mcp__server__*"));
+    }
+    if whole.contains('*') {
+        return Ok(Selector::Glob(Glob::parse(&format!("{server}.{tool}"))));
+    }
+    let mut names = vec![format!("{server}.{tool}").into()];
+    if list != List::Allow {
+        let more = rest.match_indices("__").skip(1);
+        names.extend(
+            more.map(|(at, sep)| format!("{}.{}", &rest[..at], &rest[at + sep.len()..]).into()),
+        );
+        names.push(whole.into());
+    }
+    Ok(Selector::Named(names))
+}
+
+type Read = Result<Result<Specifier, Never>, Unreadable>;
+
+fn of_class(class: Class, tool: &str, inner: &str, at: (List, &Places)) -> Read {
+    if let Some((name, value)) = inner.split_once(':')
+        && class.covered_parameters().contains(&name)
+    {
+        let why = format!("{tool} rules do not speak of the parameter {name}");
+        let form = match class {
+            Class::WebFetch => format!("{tool}(domain:example.com)"),
+            _ => format!("{tool}({value})"),
+        };
+        return Ok(Err(never(why, &form)));
+    }
+    match class {
+        Class::Bash => of_command(tool, inner),
+        Class::WebFetch => Ok(of_domain(tool, inner)),
+        Class::Read | Class::Edit => of_path(tool, inner, at),
+    }
+}
+
+fn of_standard_tool(class: Class, tool: &str, inner: &str, at: (List, &Places)) -> Read {
+    let name = inner.split(':').next().unwrap_or_default();
+    if inner.contains(':') && class.parameters().contains(&name) {
+        return Ok(of_parameter(tool, inner));
+    }
+    of_class(class, tool, inner, at)
+}
+
+fn of_command(tool: &str, inner: &str) -> Read {
+    match CommandPattern::parse(inner) {
+        Ok(pattern) => Ok(Ok(Specifier::Command(pattern))),
+        Err(NotPlain::Open) => Err(unreadable("a quote is open", &format!("{tool}(npm run *)"))),
+        Err(NotPlain::Syntax) => Ok(Err(never(
+            "a command line is split at ; & | and newlines before it is matched, and targets of > are writes",
+            &format!("a rule for each part, e.g. {tool}(curl *), and Edit(…) for a target"),
+        ))),
+    }
+}
+
+fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
+    let form = format!("{tool}(domain:example.com) or {tool}(domain:*.example.com)");
+    let Some(domain) = inner.strip_prefix("domain:") else {
+        return Err(never("it names no domain", &form));
+    };
+    DomainPattern::parse(domain)
+        .map(Specifier::Domain)
+        .ok_or_else(|| never(format!("{domain:?} is no host"), &form))
+}
+
+fn of_path(tool: &str, inner: &str, (list, places): (List, &Places)) -> Read {
+    let inner = inner.trim_end();
+    match PathPattern::parse(inner, places.home.as_deref(), list != List::Allow) {
+        Ok(pattern) => Ok(Ok(Specifier::Path(pattern))),
+        Err(PathProblem::Negated) => Err(unreadable(
+            "a pattern cannot be negated",
+            &format!("{tool}({}) in another list", inner.trim_start_matches('!')),
+        )),
+        Err(PathProblem::Escapes) => Ok(Err(never(
+            "a path of a call never holds ..",
+            &format!("{tool}(//absolute/path/**)"),
+        ))),
+        Err(PathProblem::NoHome) => Ok(Err(never(
+            "the home folder is not known",
+            &format!("{tool}(//absolute/path/**)"),
+        ))),
+    }
+}
+
+fn of_parameter(tool: &str, inner: &str) -> Result<Specifier, Never> {
+    ParamPattern::parse(inner)
+        .map(Specifier::Param)
+        .ok_or_else(|| {
+            let why = format!("a rule for {tool} speaks of a parameter");
+            never(why, &format!("{tool}(parameter:value)"))
+        })
+}

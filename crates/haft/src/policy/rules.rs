@@ -1,0 +1,404 @@
+//! `RuleSet`: the rules a user writes, and `Rules`: the same read, proven by their examples and indexed by tool.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::command::Places;
+use super::rule::{Class, List, Rule, Selector, Specifier, parse};
+use super::subject::{Side, Subject, matches_example};
+use crate::permission::Effect;
+
+/// The layer of a rule that names none.
+const NO_LAYER: &str = "settings";
+
+/// A rule as it stands in settings: its text, or a table with examples and a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RuleText {
+    /// `Tool` or `Tool(specifier)`.
+    pub rule: String,
+    /// Examples it must match: a command line, a path, a URL, `name:value` or a tool name, as the rule is about.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Examples it must not match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub no_match: Vec<String>,
+    /// What the caller is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Which settings it comes from; not part of them.
+    #[serde(skip)]
+    pub layer: String,
+}
+
+impl RuleText {
+    /// A rule without examples.
+    pub fn new(rule: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            ..Self::default()
+        }
+    }
+
+    fn layer(&self) -> &str {
+        if self.layer.is_empty() {
+            NO_LAYER
+        } else {
+            &self.layer
+        }
+    }
+}
+
+impl From<&str> for RuleText {
+    fn from(rule: &str) -> Self {
+        Self::new(rule)
+    }
+}
+
+impl<'de> Deserialize<'de> for RuleText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            rule: String,
+            #[serde(default, rename = "match")]
+            matches: Vec<String>,
+            #[serde(default)]
+            no_match: Vec<String>,
+            #[serde(default)]
+            reason: Option<String>,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = RuleText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rule, or a table { rule, match, no_match, reason }")
+            }
+
+            fn visit_str<E: de::Error>(self, rule: &str) -> Result<RuleText, E> {
+                Ok(RuleText::new(rule))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RuleText, A::Error> {
+                let table = Table::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(RuleText {
+                    rule: table.rule,
+                    matches: table.matches,
+                    no_match: table.no_match,
+                    reason: table.reason,
+                    layer: String::new(),
+                })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The rules of all layers, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuleSet {
+    /// What may run.
+    pub allow: Vec<RuleText>,
+    /// What a person decides.
+    pub ask: Vec<RuleText>,
+    /// What may not.
+    pub deny: Vec<RuleText>,
+}
+
+impl RuleSet {
+    /// The same rules, from this layer.
+    pub fn in_layer(mut self, layer: &str) -> Self {
+        for rule in self
+            .allow
+            .iter_mut()
+            .chain(&mut self.ask)
+            .chain(&mut self.deny)
+        {
+            layer.clone_into(&mut rule.layer);
+        }
+        self
+    }
+
+    /// Adds another layer's rules after these.
+    pub fn extend(&mut self, other: Self) {
+        self.allow.extend(other.allow);
+        self.ask.extend(other.ask);
+        self.deny.extend(other.deny);
+    }
+
+    /// Every rule with its list, in the order they are read.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (List, &RuleText)> {
+        let lists = [
+            (List::Deny, &self.deny),
+            (List::Ask, &self.ask),
+            (List::Allow, &self.allow),
+        ];
+        lists
+            .into_iter()
+            .flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)))
+    }
+}
+
+/// Why rules cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// The text is no rule.
+    #[error("read the {list} rule {rule:?} of {layer}: {problem}; {form}")]
+    Unreadable {
+        /// The rule as written.
+        rule: String,
+        /// Its list.
+        list: List,
+        /// Its layer.
+        layer: String,
+        /// What is wrong.
+        problem: String,
+        /// The form that works.
+        form: String,
+    },
+    /// One of its examples is wrong.
+    #[error(
+        "keep the {list} rule {rule:?} of {layer}: its example {example:?} should be {expected}, but is {got}"
+    )]
+    Example {
+        /// The rule as written.
+        rule: String,
+        /// Its list.
+        list: List,
+        /// Its layer.
+        layer: String,
+        /// The example.
+        example: String,
+        /// `match` or `no_match`.
+        expected: &'static str,
+        /// The other of the two.
+        got: &'static str,
+    },
+}
+
+/// A rule that does nothing, and the form that works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its list; in `deny` and `ask` this is an error of `policy check`.
+    pub list: List,
+    /// The rule as written.
+    pub rule: String,
+    /// Its layer.
+    pub layer: String,
+    /// Why it never matches.
+    pub problem: String,
+    /// What to write instead.
+    pub advice: String,
+}
+
+/// Reads one rule and proves it by its examples; every problem is returned.
+pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule, Vec<RulesError>> {
+    let layer = text.layer();
+    let (selector, specifier, never) = parse(&text.rule, list, places).map_err(|e| {
+        vec![RulesError::Unreadable {
+            rule: text.rule.clone(),
+            list,
+            layer: layer.to_owned(),
+            problem: e.problem,
+            form: e.form,
+        }]
+    })?;
+    let rule = Rule {
+        list,
+        text: text.rule.trim().into(),
+        layer: layer.into(),
+        reason: text.reason.as_deref().map(Into::into),
+        selector,
+        specifier,
+        never,
+    };
+    let wanted = text.matches.iter().map(|e| (e, true));
+    let unwanted = text.no_match.iter().map(|e| (e, false));
+    let word = |matched| if matched { "match" } else { "no_match" };
+    let wrong: Vec<RulesError> = wanted
+        .chain(unwanted)
+        .filter(|(example, expected)| matches_example(&rule, example, places) != *expected)
+        .map(|(example, expected)| RulesError::Example {
+            rule: text.rule.clone(),
+            list,
+            layer: layer.to_owned(),
+            example: example.clone(),
+            expected: word(expected),
+            got: word(!expected),
+        })
+        .collect();
+    if wrong.is_empty() {
+        Ok(rule)
+    } else {
+        Err(wrong)
+    }
+}
+
+/// The rules of one list, found by tool name or by kind of effect.
+#[derive(Debug, Default)]
+struct Bucket {
+    named: HashMap<Box<str>, Vec<usize>, foldhash::fast::RandomState>,
+    wide: Vec<usize>,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    runs: Vec<usize>,
+    connects: Vec<usize>,
+}
+
+impl Bucket {
+    fn add(&mut self, at: usize, rule: &Rule) {
+        match &rule.selector {
+            Selector::Any | Selector::Glob(_) => self.wide.push(at),
+            Selector::Named(names) => names.iter().for_each(|name| self.name(name, at)),
+            Selector::Class(class) => {
+                if rule.specifier == Specifier::All {
+                    class.tools().iter().for_each(|name| self.name(name, at));
+                }
+                self.kinds(*class, rule.list)
+                    .into_iter()
+                    .for_each(|kind| kind.push(at));
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str, at: usize) {
+        self.named.entry(name.into()).or_default().push(at);
+    }
+
+    fn kinds(&mut self, class: Class, list: List) -> Vec<&mut Vec<usize>> {
+        match (class, list) {
+            (Class::Read, List::Allow) => vec![&mut self.reads],
+            (Class::Read, _) => vec![&mut self.reads, &mut self.writes, &mut self.runs],
+            (Class::Edit, List::Allow) => vec![&mut self.writes],
+            (Class::Edit, _) => vec![&mut self.writes, &mut self.runs],
+            (Class::Bash, _) => vec![&mut self.runs],
+            (Class::WebFetch, _) => vec![&mut self.connects],
+        }
+    }
+
+    fn of_kind(&self, effect: &Effect) -> &[usize] {
+        match effect {
+            Effect::Read(_) => &self.reads,
+            Effect::Write(_) => &self.writes,
+            Effect::Run { .. } => &self.runs,
+            Effect::Connect { .. } => &self.connects,
+            Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => &[],
+        }
+    }
+
+    fn of_tool(&self, tool: &str) -> &[usize] {
+        if self.named.is_empty() {
+            return &[];
+        }
+        self.named.get(tool).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The rules, read and indexed: those for other tools cost a call nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    all: Vec<Rule>,
+    deny: Bucket,
+    ask: Bucket,
+    allow: Bucket,
+}
+
+impl Rules {
+    /// Reads a set; the first wrong rule or example ends it.
+    pub(crate) fn new(set: &RuleSet, places: &Places) -> Result<Self, RulesError> {
+        let mut rules = Self::default();
+        for (list, text) in set.all() {
+            let rule = read(list, text, places).map_err(|mut wrong| wrong.swap_remove(0))?;
+            let at = rules.all.len();
+            match list {
+                List::Deny => rules.deny.add(at, &rule),
+                List::Ask => rules.ask.add(at, &rule),
+                List::Allow => rules.allow.add(at, &rule),
+            }
+            rules.all.push(rule);
+        }
+        Ok(rules)
+    }
+
+    pub(crate) fn all(&self) -> &[Rule] {
+        &self.all
+    }
+
+    /// The rule that decides on an effect: of the first list that matches.
+    pub(crate) fn decide(&self, subject: &Subject<'_>) -> Option<&Rule> {
+        self.decide_among(subject, &|_| true)
+    }
+
+    /// The same among some of the rules.
+    pub(crate) fn decide_among(
+        &self,
+        subject: &Subject<'_>,
+        only: &dyn Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        if self.all.is_empty() {
+            return None;
+        }
+        let find = |bucket: &Bucket, side| {
+            bucket
+                .of_tool(subject.tool())
+                .iter()
+                .chain(bucket.of_kind(subject.effect()))
+                .chain(&bucket.wide)
+                .filter_map(|at| self.all.get(*at))
+                .filter(|rule| only(rule))
+                .filter(|rule| {
+                    !matches!(rule.selector, Selector::Glob(_))
+                        || rule.selector.selects(subject.tool())
+                })
+                .find(|rule| subject.covered_by(rule, side))
+        };
+        find(&self.deny, Side::Path)
+            .or_else(|| find(&self.ask, Side::Path))
+            .or_else(|| {
+                let rule = find(&self.allow, Side::Path)?;
+                let reached = !subject.has_target() || find(&self.allow, Side::Target).is_some();
+                reached.then_some(rule)
+            })
+    }
+
+    /// The deny rule that takes a tool out of every list, if one does.
+    pub(crate) fn removal(&self, tool: &str) -> Option<&Rule> {
+        self.all.iter().find(|rule| {
+            rule.list == List::Deny
+                && rule.specifier == Specifier::All
+                && rule.selector.selects(tool)
+        })
+    }
+
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.all.iter().filter_map(finding).collect()
+    }
+
+    /// The layers that hold rules, in the order they first appear.
+    pub(crate) fn layers(&self) -> Vec<Arc<str>> {
+        let mut layers: Vec<Arc<str>> = Vec::new();
+        for rule in &self.all {
+            if !layers.contains(&rule.layer) {
+                layers.push(Arc::clone(&rule.layer));
+            }
+        }
+        layers
+    }
+}
+
+/// What is to be said of a rule that never matches.
+pub(crate) fn finding(rule: &Rule) -> Option<Finding> {
+    let never = rule.never.as_ref()?;
+    Some(Finding {
+        list: rule.list,
+        rule: rule.text.to_string(),
+        layer: rule.layer.to_string(),
+        problem: format!("it never matches: {}", never.why),
+        advice: never.form.clone(),
+    })
+}

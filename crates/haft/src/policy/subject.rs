@@ -1,0 +1,242 @@
+//! `Subject`: one effect of a call as rules look at it, taken apart at most once.
+
+use std::cell::OnceCell;
+
+use super::JudgedCall;
+use super::command::Places;
+use super::paths::{PathView, clean};
+use super::pattern::CommandView;
+use super::rule::{Class, List, Rule, Selector, Specifier};
+use crate::permission::{Effect, PathClaim};
+
+/// One effect of a call.
+#[derive(Debug)]
+pub(crate) struct Subject<'a> {
+    call: &'a JudgedCall<'a>,
+    effect: &'a Effect,
+    places: &'a Places,
+    paths: OnceCell<Vec<PathView<'a>>>,
+    command: OnceCell<CommandView>,
+}
+
+/// Which of a claim's two paths an allow looks at; deny and ask look at both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Path,
+    Target,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(call: &'a JudgedCall<'a>, effect: &'a Effect, places: &'a Places) -> Self {
+        Self {
+            call,
+            effect,
+            places,
+            paths: OnceCell::new(),
+            command: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn tool(&self) -> &'a str {
+        self.call.spec.name.as_str()
+    }
+
+    pub(crate) fn effect(&self) -> &'a Effect {
+        self.effect
+    }
+
+    fn claim(&self) -> Option<&'a PathClaim> {
+        match self.effect {
+            Effect::Read(claim) | Effect::Write(claim) => Some(claim),
+            _ => None,
+        }
+    }
+
+    /// Whether an allow must also cover where links lead.
+    pub(crate) fn has_target(&self) -> bool {
+        self.claim().is_some_and(|claim| claim.target.is_some())
+    }
+
+    fn paths(&self) -> &[PathView<'a>] {
+        self.paths.get_or_init(|| {
+            let workspace = self.places.workspace.as_deref();
+            let claim = self.claim();
+            claim
+                .map(|claim| claim.path.as_str())
+                .into_iter()
+                .chain(claim.and_then(|claim| claim.target.as_deref()))
+                .map(|path| PathView::new(path, workspace))
+                .collect()
+        })
+    }
+
+    fn command(&self) -> Option<&CommandView> {
+        let Effect::Run { command, argv, .. } = self.effect else {
+            return None;
+        };
+        Some(
+            self.command
+                .get_or_init(|| CommandView::new(command, argv.as_deref())),
+        )
+    }
+
+    /// Does the rule, whose selector fits the tool or the kind of effect, cover this effect?
+    pub(crate) fn covered_by(&self, rule: &Rule, side: Side) -> bool {
+        if rule.list == List::Allow {
+            return self.allowed_by(rule, side);
+        }
+        self.forbidden_by(rule)
+    }
+
+    fn allowed_by(&self, rule: &Rule, side: Side) -> bool {
+        if let Selector::Class(class) = rule.selector
+            && !self.is_of(class, &rule.specifier)
+        {
+            return false;
+        }
+        match &rule.specifier {
+            // Clause 13: no rule for commands covers what a redirection writes.
+            Specifier::All if matches!(self.effect, Effect::Write(_)) => {
+                !rule.selector.selects("run_command") || rule.selector == Selector::Any
+            }
+            Specifier::All => self.command().is_none_or(|command| !command.exact_only),
+            Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.allows(c)),
+            Specifier::Path(pattern) => {
+                let paths = self.paths();
+                paths
+                    .get(usize::from(side == Side::Target))
+                    .is_some_and(|path| pattern.allows(path))
+            }
+            Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
+            Specifier::Param(pattern) => pattern.matches(self.call.arguments.value()),
+            Specifier::Nothing => false,
+        }
+    }
+
+    fn forbidden_by(&self, rule: &Rule) -> bool {
+        if let Selector::Class(class) = rule.selector
+            && !self.is_of(class, &rule.specifier)
+        {
+            return self.touched_by(class, &rule.specifier)
+                || (class == Class::Read
+                    && rule.list == List::Deny
+                    && self.written_by(&rule.specifier));
+        }
+        match &rule.specifier {
+            Specifier::All => true,
+            Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.forbids(c)),
+            Specifier::Path(pattern) => {
+                let writes = matches!(self.effect, Effect::Write(_));
+                self.paths()
+                    .iter()
+                    .any(|path| pattern.forbids(path) || (writes && pattern.lies_below(path)))
+            }
+            Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
+            Specifier::Param(pattern) => pattern.matches(self.call.arguments.value()),
+            Specifier::Nothing => false,
+        }
+    }
+
+    fn host(&self) -> Option<&'a str> {
+        match self.effect {
+            Effect::Connect { host, .. } => Some(host),
+            _ => None,
+        }
+    }
+
+    /// Is the effect of the class? The bare call of the class's own tools is, for a rule without specifier.
+    fn is_of(&self, class: Class, specifier: &Specifier) -> bool {
+        match self.effect {
+            Effect::Call => *specifier == Specifier::All && class.tools().contains(&self.tool()),
+            Effect::Read(_) => class == Class::Read,
+            Effect::Write(_) => class == Class::Edit,
+            Effect::Run { .. } => class == Class::Bash,
+            Effect::Connect { .. } => class == Class::WebFetch,
+            Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => false,
+        }
+    }
+
+    /// A deny of reading a path denies writing it, too.
+    fn written_by(&self, specifier: &Specifier) -> bool {
+        match (specifier, self.effect) {
+            (Specifier::Path(pattern), Effect::Write(_)) => {
+                self.paths().iter().any(|path| pattern.forbids(path))
+            }
+            _ => false,
+        }
+    }
+
+    /// Clause 14: rules on files speak of commands that name the file.
+    fn touched_by(&self, class: Class, specifier: &Specifier) -> bool {
+        let Some(command) = self.command() else {
+            return false;
+        };
+        let files: Vec<&String> = match class {
+            Class::Read => command.touched.reads.iter().collect(),
+            Class::Edit => command
+                .touched
+                .edits
+                .iter()
+                .chain(&command.targets)
+                .collect(),
+            Class::Bash | Class::WebFetch => return false,
+        };
+        let cwd = match self.call.arguments.value().get("cwd") {
+            Some(serde_json::Value::String(cwd)) if !files.is_empty() => cwd,
+            _ => "",
+        };
+        let workspace = self.places.workspace.as_deref();
+        files
+            .into_iter()
+            .filter(|file| *file != "/dev/null")
+            .any(|file| {
+                let path = match file.starts_with('/') || cwd.is_empty() {
+                    true => file.clone(),
+                    false => clean(&format!("{cwd}/{file}")),
+                };
+                match specifier {
+                    Specifier::All => true,
+                    Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
+                    _ => false,
+                }
+            })
+    }
+}
+
+/// Does the rule, taken alone, match an example from settings?
+pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bool {
+    let allow = rule.list == List::Allow;
+    let command = || CommandView::new(example, None);
+    match &rule.specifier {
+        Specifier::All => match rule.selector {
+            Selector::Class(Class::Bash) if allow => !command().exact_only,
+            Selector::Class(_) => true,
+            _ => rule.selector.selects(example.trim()),
+        },
+        Specifier::Command(pattern) if allow => pattern.allows(&command()),
+        Specifier::Command(pattern) => pattern.forbids(&command()),
+        Specifier::Path(pattern) => {
+            let path = clean(example);
+            let view = PathView::new(&path, places.workspace.as_deref());
+            if allow {
+                pattern.allows(&view)
+            } else {
+                pattern.forbids(&view)
+            }
+        }
+        Specifier::Domain(pattern) => pattern.matches(host_of(example)),
+        Specifier::Param(pattern) => pattern.matches_example(example),
+        Specifier::Nothing => false,
+    }
+}
+
+/// The host of a URL, or the text itself where it is none.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    if host.starts_with('[') {
+        return host.split_inclusive(']').next().unwrap_or(host);
+    }
+    host.split(':').next().unwrap_or(host)
+}

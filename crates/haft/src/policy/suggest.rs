@@ -1,0 +1,134 @@
+//! Rules offered to a person: each covers what the call shows and no more.
+
+use super::glob::escape;
+use super::judge::{Source, by_profile, own_permission};
+use super::paths::escape_path;
+use super::words::{join_words, plain_words};
+use super::{JudgedCall, Policy, Profile};
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+
+/// Longest part of a call that is repeated in a sentence, in characters.
+const LONGEST_QUOTE: usize = 160;
+
+/// A text short enough for a sentence, on one line.
+pub(super) fn clip(text: &str) -> String {
+    let mut short: String = text
+        .chars()
+        .take(LONGEST_QUOTE)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().nth(LONGEST_QUOTE).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// An effect in words: `writing src/a.rs`.
+pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
+    let value = clip(effect.value());
+    match effect {
+        Effect::Call => format!("calls of {}", call.spec.name),
+        Effect::Read(_) => format!("reading {value}"),
+        Effect::Write(_) => format!("writing {value}"),
+        Effect::Run { jailed: true, .. } => format!("running {value}"),
+        Effect::Run { jailed: false, .. } => format!("running {value} without the jail"),
+        Effect::Connect { .. } => format!("connecting to {value}"),
+        Effect::Remember { .. } => format!("writing to the memory {value}"),
+        Effect::Question => "asking the person".to_owned(),
+        Effect::Other { kind, .. } => format!("{} {value}", clip(kind)),
+    }
+}
+
+impl Policy {
+    /// The allow rules that would let this call run where now a person is asked: one an effect, escaped, as narrow as rules can
+    /// say it (one path, one command, one host; a tool's name only for the bare call). None where no rule would do.
+    pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
+        let own = own_permission(call);
+        let asked_otherwise = |permission: &Permission| {
+            let judged = self.judge_effect(call, permission);
+            judged.verdict > Verdict::Allow && !matches!(judged.source, Source::Profile)
+        };
+        let others = call.permissions.iter().any(asked_otherwise);
+        if self.profile == Profile::ReadOnly || asked_otherwise(&own) || others {
+            return Vec::new();
+        }
+        self.suggest_for(self.profile, call)
+    }
+
+    /// The same under another profile, guards and other rules aside.
+    pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
+        let own = own_permission(call);
+        let mut rules: Vec<String> = Vec::new();
+        for permission in std::iter::once(&own).chain(call.permissions) {
+            let allowed = by_profile(profile, call, permission) == Verdict::Allow
+                || self.judge_effect(call, permission).verdict == Verdict::Allow;
+            if allowed {
+                continue;
+            }
+            let Some(found) = covering(call, &permission.effect) else {
+                return Vec::new();
+            };
+            for rule in found {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+        rules
+    }
+}
+
+/// The rules that cover one effect, none if rules cannot say it exactly.
+fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
+    match effect {
+        Effect::Read(claim) => paths("Read", claim),
+        Effect::Write(claim) => paths("Edit", claim),
+        Effect::Run { command, argv, .. } => {
+            let words = argv.clone().or_else(|| plain_words(command))?;
+            Some(vec![command_rule(&words)?])
+        }
+        Effect::Connect { host, .. } => Some(vec![format!("WebFetch(domain:{})", escape(host))]),
+        Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
+            Some(vec![call.spec.name.as_str().to_owned()])
+        }
+    }
+}
+
+fn paths(class: &str, claim: &PathClaim) -> Option<Vec<String>> {
+    let rule = |path: &str| {
+        let sayable = path != "." && path != "/" && path.trim() == path;
+        sayable.then(|| format!("{class}({})", escape_path(path)))
+    };
+    std::iter::once(claim.path.as_str())
+        .chain(claim.target.as_deref())
+        .map(rule)
+        .collect()
+}
+
+/// The rule for exactly these words.
+fn command_rule(words: &[String]) -> Option<String> {
+    let has = |c: char| words.iter().any(|word| word.contains(c));
+    if words.is_empty() || has('\n') || has('\0') {
+        return None;
+    }
+    if !has('*') {
+        return Some(format!("Bash({})", join_words(words)));
+    }
+    // A star is a star within quotes, too: only backslashes make it plain.
+    let escaped: Vec<String> = words
+        .iter()
+        .map(|word| {
+            if word.is_empty() {
+                return "''".to_owned();
+            }
+            word.chars()
+                .flat_map(|c| {
+                    let plain = c.is_alphanumeric() || "_-./:=,@%+".contains(c);
+                    (!plain).then_some('\\').into_iter().chain([c])
+                })
+                .collect()
+        })
+        .collect();
+    let line = escaped.join(" ");
+    (line.trim() == line).then(|| format!("Bash({line})"))
+}

@@ -1,0 +1,169 @@
+//! Tests of the policy: one scene, in which a call is judged under a few rules.
+
+mod examples;
+mod guards;
+mod patterns;
+mod profiles;
+mod properties;
+mod rules;
+mod shell_data;
+mod speech;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, line_risk, plain_words};
+use crate::arguments::Arguments;
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::spec::{Risk, ToolName, ToolSpec};
+
+const WORKSPACE: &str = "/home/dev/app";
+const HOME: &str = "/home/dev";
+
+/// Rules by list, in one layer called `test`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lists<'a> {
+    pub(super) deny: &'a [&'a str],
+    pub(super) ask: &'a [&'a str],
+    pub(super) allow: &'a [&'a str],
+}
+
+impl Lists<'_> {
+    pub(super) fn set(self) -> RuleSet {
+        let texts = |list: &[&str]| list.iter().map(|rule| (*rule).into()).collect();
+        RuleSet {
+            allow: texts(self.allow),
+            ask: texts(self.ask),
+            deny: texts(self.deny),
+        }
+        .in_layer("test")
+    }
+}
+
+/// A call to be judged.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub(super) spec: ToolSpec,
+    pub(super) arguments: Arguments,
+    pub(super) permissions: Vec<Permission>,
+}
+
+impl Scene {
+    pub(super) fn call(&self) -> JudgedCall<'_> {
+        JudgedCall {
+            spec: &self.spec,
+            arguments: &self.arguments,
+            permissions: &self.permissions,
+        }
+    }
+}
+
+pub(super) fn builder(profile: Profile, rules: RuleSet) -> PolicyBuilder {
+    Policy::builder(profile)
+        .workspace(Path::new(WORKSPACE))
+        .home(Path::new(HOME))
+        .rules(rules)
+}
+
+pub(super) fn policy(profile: Profile, lists: Lists<'_>) -> Policy {
+    builder(profile, lists.set())
+        .build()
+        .expect("the rules are fine")
+}
+
+pub(super) fn judge(lists: Lists<'_>, scene: &Scene) -> Ruling {
+    policy(Profile::Workspace, lists).judge(&scene.call())
+}
+
+/// A call of a tool with these arguments and effects.
+pub(super) fn tool(
+    name: &str,
+    risk: Risk,
+    arguments: &Value,
+    permissions: Vec<Permission>,
+) -> Scene {
+    let mut spec = ToolSpec::new(ToolName::new(name).unwrap(), "", json!({"type": "object"}));
+    spec.risk = risk;
+    spec.source = if name.contains('.') {
+        "mcp:server"
+    } else {
+        "builtin"
+    }
+    .into();
+    Scene {
+        spec,
+        arguments: Arguments::new(arguments.to_string().into()),
+        permissions,
+    }
+}
+
+pub(super) fn read(path: &str) -> Scene {
+    let permission = Permission::read(PathClaim::plain(path));
+    tool(
+        "read_file",
+        Risk::Safe,
+        &json!({"path": path}),
+        vec![permission],
+    )
+}
+
+pub(super) fn write(path: &str) -> Scene {
+    let permission = Permission::write(PathClaim::plain(path));
+    tool(
+        "write_file",
+        Risk::High,
+        &json!({"path": path}),
+        vec![permission],
+    )
+}
+
+pub(super) fn linked(path: &str, target: &str) -> PathClaim {
+    PathClaim {
+        path: path.into(),
+        target: Some(target.into()),
+    }
+}
+
+pub(super) fn run(line: &str) -> Scene {
+    let permission = Permission {
+        effect: Effect::Run {
+            command: line.into(),
+            argv: plain_words(line),
+            jailed: true,
+        },
+        risk: line_risk(line),
+    };
+    tool(
+        "run_command",
+        Risk::Safe,
+        &json!({"command": line}),
+        vec![permission],
+    )
+}
+
+pub(super) fn fetch(host: &str) -> Scene {
+    let url = format!("https://{host}/x");
+    let permission = Permission {
+        effect: Effect::Connect {
+            url: url.clone(),
+            host: host.to_ascii_lowercase(),
+        },
+        risk: Risk::High,
+    };
+    tool(
+        "fetch_url",
+        Risk::High,
+        &json!({"url": url}),
+        vec![permission],
+    )
+}
+
+/// A server's tool, without effects of its own.
+pub(super) fn served(name: &str, arguments: &Value) -> Scene {
+    tool(name, Risk::High, arguments, Vec::new())
+}
+
+pub(super) const ALLOW: Verdict = Verdict::Allow;
+pub(super) const ASK: Verdict = Verdict::Ask;
+pub(super) const DENY: Verdict = Verdict::Deny;

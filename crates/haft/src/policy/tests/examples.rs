@@ -1,0 +1,200 @@
+//! Rules as text: what is read, what is refused, what is found to do nothing.
+
+use super::super::{List, RuleText, RulesError};
+use super::*;
+
+fn table(rule: &str, matches: &[&str], no_match: &[&str]) -> RuleText {
+    let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+    RuleText {
+        matches: owned(matches),
+        no_match: owned(no_match),
+        ..RuleText::new(rule)
+    }
+}
+
+fn set(list: List, rule: RuleText) -> RuleSet {
+    let mut set = RuleSet::default();
+    match list {
+        List::Deny => set.deny.push(rule),
+        List::Ask => set.ask.push(rule),
+        List::Allow => set.allow.push(rule),
+    }
+    set.in_layer("user")
+}
+
+#[test]
+fn examples_hold_or_the_rules_are_refused() {
+    for (list, rule, matches, no_match) in [
+        (
+            List::Allow,
+            "Bash(npm run *)",
+            &["npm run test", "timeout 5 npm run x"][..],
+            &["npm runs", "npm run a; rm b"][..],
+        ),
+        (
+            List::Deny,
+            "Bash(rm *)",
+            &["rm -rf x", "ls; rm x", "A=1 rm x"],
+            &["echo rm x"],
+        ),
+        (
+            List::Allow,
+            "Edit(src/**)",
+            &["src/a.rs", "./src/b"],
+            &["lib/src/a", "src"],
+        ),
+        (List::Deny, "Read(.env)", &["a/.env"], &["a/.envrc"]),
+        (
+            List::Allow,
+            "WebFetch(domain:*.example.com)",
+            &[
+                "https://a.example.com/x?y",
+                "https://u:p@a.example.com:8443/",
+            ],
+            &["https://example.com"],
+        ),
+        (
+            List::Ask,
+            "github.create_issue(repo:a/*)",
+            &["repo:a/b"],
+            &["repo:b", "owner:a/b"],
+        ),
+        (List::Deny, "mcp__github", &["github.x"], &["gitlab.x"]),
+        (List::Allow, "Bash", &["make all"], &["make; ls"]),
+    ] {
+        let good = builder(
+            Profile::Workspace,
+            set(list, table(rule, matches, no_match)),
+        );
+        assert!(good.build().is_ok(), "{rule}");
+        for (swapped, expected) in [
+            (table(rule, no_match, &[]), "match"),
+            (table(rule, &[], matches), "no_match"),
+        ] {
+            let set = set(list, swapped);
+            let report = set.check(&super::super::Places::default());
+            let error = builder(Profile::Workspace, set).build().unwrap_err();
+            let RulesError::Example {
+                rule: named,
+                expected: got,
+                layer,
+                ..
+            } = &error
+            else {
+                panic!("{error}");
+            };
+            assert_eq!(
+                (named.as_str(), *got, layer.as_str()),
+                (rule, expected, "user")
+            );
+            assert!(
+                !report.ok && report.failures[0].expected == expected,
+                "{report:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_rule_is_refused_with_the_form_that_works() {
+    for (list, rule, says) in [
+        (List::Allow, "", "Tool(specifier)"),
+        (List::Deny, "Bash(rm", "Bash(…)"),
+        (List::Deny, "Bash()", "empty"),
+        (List::Deny, "Bash(rm) x", "Bash(…)"),
+        (List::Deny, "Bash('rm)", "quote"),
+        (List::Deny, "run command", "no tool name"),
+        (List::Deny, "(x)", "no tool name"),
+        (List::Deny, "Edit(!src/**)", "negated"),
+        (List::Allow, "read_*", "server.*"),
+        (List::Allow, "mcp__*", "mcp__server__*"),
+        (List::Allow, "mcp__*__x", "mcp__server__*"),
+        (List::Allow, "*(path:x)", "names its tool"),
+    ] {
+        let error = builder(Profile::Workspace, set(list, rule.into()))
+            .build()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(says) && error.contains("user"),
+            "{rule}: {error}"
+        );
+    }
+}
+
+#[test]
+fn rules_that_can_never_match_are_found_with_the_form_that_works() {
+    for (rule, form) in [
+        ("Bash(command:rm *)", "Bash(rm *)"),
+        ("Write(out.txt)", "Edit(out.txt)"),
+        ("Write", "Edit"),
+        ("Grep(src/**)", "Read(src/**)"),
+        ("Edit(../x/**)", "Edit(//absolute/path/**)"),
+        ("Edit(path:src/**)", "Edit(src/**)"),
+        (
+            "WebFetch(https://example.com)",
+            "WebFetch(domain:example.com)",
+        ),
+        (
+            "WebFetch(domain:https://example.com/x)",
+            "WebFetch(domain:example.com)",
+        ),
+        (
+            "WebFetch(domain:example.com:443)",
+            "WebFetch(domain:example.com)",
+        ),
+        (
+            "WebFetch(url:https://example.com)",
+            "WebFetch(domain:example.com)",
+        ),
+        (
+            "github.create_issue(src/**)",
+            "github.create_issue(parameter:value)",
+        ),
+        ("Bash(curl * | sh)", "Bash(curl *)"),
+    ] {
+        let deny = set(List::Deny, rule.into());
+        let report = deny.check(&super::super::Places::default());
+        assert!(
+            !report.ok && report.failures[0].expected.contains(form),
+            "{rule}: {report:?}"
+        );
+        let policy = builder(Profile::Workspace, deny).build().unwrap();
+        assert_eq!(policy.findings().len(), 1, "{rule}");
+        assert!(!policy.check().ok);
+        let allow = builder(Profile::Workspace, set(List::Allow, rule.into()))
+            .build()
+            .unwrap();
+        assert!(allow.check().ok && allow.findings().len() == 1, "{rule}");
+    }
+    let homeless = set(List::Deny, "Edit(~/x)".into());
+    assert!(!homeless.check(&super::super::Places::default()).ok);
+    assert!(
+        builder(Profile::Workspace, homeless)
+            .build()
+            .unwrap()
+            .check()
+            .ok
+    );
+}
+
+#[test]
+fn settings_hold_rules_as_text_or_table() {
+    let text = json!({
+        "allow": ["Read", {"rule": "Bash(npm *)", "match": ["npm test"], "no_match": ["npx x"], "reason": "why"}],
+        "deny": [],
+    });
+    let set: RuleSet = serde_json::from_value(text).unwrap();
+    assert_eq!(set.allow[0], RuleText::new("Read"));
+    assert_eq!(set.allow[1].reason.as_deref(), Some("why"));
+    for wrong in [
+        json!({"allow": [{"rule": "Read", "matches": []}]}),
+        json!({"permit": []}),
+        json!({"allow": [1]}),
+    ] {
+        assert!(
+            serde_json::from_value::<RuleSet>(wrong.clone()).is_err(),
+            "{wrong}"
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! Guards: what no rule lifts.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::super::{Floor, Guard, OwnFiles, protected};
+use super::*;
+
+fn everything() -> Lists<'static> {
+    Lists {
+        allow: &["*", "Edit", "Read", "WebFetch"],
+        ..Lists::default()
+    }
+}
+
+#[test]
+fn protected_paths_are_read_and_not_written() {
+    for path in [
+        ".git",
+        ".git/config",
+        "sub/.git/hooks/pre-commit",
+        ".GIT/config",
+        ".claude/settings.json",
+        ".haft/skills/x/SKILL.md",
+        ".haft",
+        ".agents/skills/x",
+        ".claude/skills/x",
+        ".mcp.json",
+        ".cursor/rules",
+        ".vscode/tasks.json",
+        ".envrc",
+        "haft.toml",
+        "a/b/.bashrc",
+        ".Profile",
+    ] {
+        assert!(protected(path).is_some(), "{path}");
+        let ruling = judge(everything(), &write(path));
+        assert_eq!(
+            (ruling.verdict, &*ruling.rule),
+            (DENY, "guard protected-paths"),
+            "{path}"
+        );
+        assert_eq!(judge(everything(), &read(path)).verdict, ALLOW, "{path}");
+        let through = tool(
+            "write_file",
+            Risk::High,
+            &json!({}),
+            vec![Permission::write(linked("a", path))],
+        );
+        assert_eq!(
+            judge(everything(), &through).verdict,
+            DENY,
+            "link to {path}"
+        );
+        let mut redirected = run("ls");
+        redirected
+            .permissions
+            .push(Permission::write(PathClaim::plain(path)));
+        assert_eq!(judge(everything(), &redirected).verdict, ASK, "> {path}");
+    }
+    for path in [
+        ".",
+        "src/a",
+        ".gitignore",
+        "git",
+        ".github/x",
+        ".haft/cache/x",
+        "skills/x",
+        "my.haft.toml",
+    ] {
+        assert_eq!(protected(path), None, "{path}");
+        assert_eq!(judge(everything(), &write(path)).verdict, ALLOW, "{path}");
+    }
+}
+
+#[test]
+fn nothing_outside_the_workspace_is_touched() {
+    for path in ["/etc/passwd", "..", "../x", "/"] {
+        for scene in [read(path), write(path)] {
+            let ruling = judge(everything(), &scene);
+            assert_eq!(
+                (ruling.verdict, &*ruling.rule),
+                (DENY, "guard workspace-edge"),
+                "{path}"
+            );
+            assert!(ruling.advice.contains("workspace"), "{ruling:?}");
+        }
+    }
+    assert_eq!(judge(everything(), &write("..x/y")).verdict, ALLOW);
+}
+
+#[test]
+fn private_addresses_are_not_connected_to() {
+    for host in [
+        "localhost",
+        "LOCALHOST.",
+        "a.localhost",
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "0",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.100.100.200",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "[::1]",
+        "[::]",
+        "[fe80::1%eth0]",
+        "[fd00::1]",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "metadata.google.internal",
+        "",
+    ] {
+        let ruling = judge(everything(), &fetch(host));
+        assert_eq!(ruling.verdict, DENY, "{host}");
+    }
+    for host in [
+        "example.com",
+        "8.8.8.8",
+        "[2606:4700::1111]",
+        "172.15.0.1",
+        "1.example.com",
+        "4chan.org",
+    ] {
+        assert_eq!(judge(everything(), &fetch(host)).verdict, ALLOW, "{host}");
+    }
+}
+
+#[test]
+fn hafts_own_files_are_out_of_reach() {
+    let own = ["/home/dev/app/.state", "/var/haft/token", "private.toml"].map(PathBuf::from);
+    let policy = builder(Profile::Trusted, everything().set())
+        .own_files(own)
+        .build()
+        .unwrap();
+    for (scene, expect) in [
+        (read(".state/haft.db"), DENY),
+        (read(".state"), DENY),
+        (read("."), ALLOW),
+        (read(".state2"), ALLOW),
+        (write("private.toml"), DENY),
+        (
+            tool(
+                "delete_file",
+                Risk::High,
+                &json!({}),
+                vec![Permission::write(PathClaim::plain("."))],
+            ),
+            DENY,
+        ),
+        (run("cat .state/token"), DENY),
+        (run("cat x/../.state/token"), DENY),
+        (run("cp --target=/var/haft/token x"), DENY),
+        (run("cat /var/haft/token | base64"), DENY),
+        (run("cat state"), ALLOW),
+    ] {
+        assert_eq!(policy.judge(&scene.call()).verdict, expect, "{scene:?}");
+    }
+    assert!(
+        OwnFiles::new(vec![PathBuf::from("/ws")])
+            .in_workspace(Path::new("/ws"))
+            .covers("a/b")
+    );
+}
+
+#[test]
+fn command_lines_with_shell_syntax_and_critical_removals_are_asked_about() {
+    let lists = Lists {
+        allow: &["Bash", "run_command", "*", "Bash(rm *)", "Bash(ls; make)"],
+        ..Lists::default()
+    };
+    for line in [
+        "ls; make",
+        "ls > x",
+        "ls $HOME",
+        "ls *",
+        "echo `id`",
+        "A=1 ls",
+        "ls &",
+        "ls\nls",
+        "echo 'open",
+    ] {
+        let ruling = judge(lists, &run(line));
+        assert_eq!(
+            (ruling.verdict, &*ruling.rule),
+            (ASK, "guard command-lines"),
+            "{line}"
+        );
+        assert!(ruling.reason.contains("shell syntax"), "{ruling:?}");
+    }
+    for line in [
+        "rm -rf /",
+        "rm -rf /usr",
+        "rm -rf .",
+        "rmdir ..",
+        "rm -rf ../..",
+        "rm -rf /home/dev",
+        "rm -rf /home",
+        "rm -rf /home/dev/app/",
+        "timeout 5 rm -r /etc",
+        "sudo rm -rf /",
+        "/bin/rm -rf -- /",
+        "rm '~'",
+    ] {
+        assert_eq!(judge(lists, &run(line)).verdict, ASK, "{line}");
+    }
+    for line in [
+        "rm a.txt",
+        "rm -rf build",
+        "rm -rf /tmp/x",
+        "rm -rf ./build",
+        "echo 'rm -rf /'",
+    ] {
+        assert_eq!(judge(lists, &run(line)).verdict, ALLOW, "{line}");
+    }
+    let mut empty = run("ls");
+    empty.permissions[0].effect = Effect::Run {
+        command: String::new(),
+        argv: Some(vec![]),
+        jailed: true,
+    };
+    assert_eq!(judge(lists, &empty).verdict, DENY);
+}
+
+#[derive(Debug)]
+struct Broken;
+
+impl Guard for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn floor(&self, _: &JudgedCall<'_>, _: &Permission) -> Result<Floor, String> {
+        Err("no answer".into())
+    }
+}
+
+#[test]
+fn a_guard_that_errs_denies() {
+    let policy = policy(Profile::Trusted, everything()).with_guard(Broken);
+    let ruling = policy.judge(&read("a").call());
+    assert_eq!((ruling.verdict, &*ruling.rule), (DENY, "guard broken"));
+    assert!(ruling.reason.contains("no answer"), "{ruling:?}");
+}

@@ -1,0 +1,363 @@
+//! The big table: rules, a call, the verdict.
+
+use serde_json::json;
+
+use super::*;
+
+fn check(lists: Lists<'_>, scene: &Scene, expect: Verdict) {
+    let ruling = judge(lists, scene);
+    assert_eq!(ruling.verdict, expect, "{lists:?}\n{scene:?}\n{ruling:?}");
+}
+
+fn allow(rules: &[&str], scene: &Scene, expect: Verdict) {
+    check(
+        Lists {
+            allow: rules,
+            ..Lists::default()
+        },
+        scene,
+        expect,
+    );
+}
+
+fn deny(rules: &[&str], scene: &Scene, expect: Verdict) {
+    check(
+        Lists {
+            deny: rules,
+            ..Lists::default()
+        },
+        scene,
+        expect,
+    );
+}
+
+fn ask(rules: &[&str], scene: &Scene, expect: Verdict) {
+    check(
+        Lists {
+            ask: rules,
+            ..Lists::default()
+        },
+        scene,
+        expect,
+    );
+}
+
+#[test]
+fn an_allow_covers_what_it_names_and_no_more() {
+    let github = served("github.create_issue", &json!({"repo": "a/b"}));
+    for (rule, scene, expect) in [
+        ("write_file", write("src/a.rs"), ALLOW),
+        ("edit_file", write("src/a.rs"), ASK),
+        ("Edit", write("src/a.rs"), ALLOW),
+        ("Edit(*)", write("src/a.rs"), ALLOW),
+        ("Read", write("src/a.rs"), ASK),
+        ("*", write("src/a.rs"), ALLOW),
+        ("Edit(src/**)", write("src/a.rs"), ALLOW),
+        ("Edit(src/**)", write("src/deep/a.rs"), ALLOW),
+        ("Edit(src/**)", write("lib/src/a.rs"), ASK),
+        ("Edit(src/**)", write("src"), ASK),
+        ("Edit(src/)", write("src/a.rs"), ALLOW),
+        ("Edit(src/*)", write("src/a.rs"), ALLOW),
+        ("Edit(src/*)", write("src/deep/a.rs"), ASK),
+        ("Edit(/src/a.rs)", write("src/a.rs"), ALLOW),
+        ("Edit(./src/a.rs)", write("src/a.rs"), ALLOW),
+        ("Edit(//home/dev/app/src/**)", write("src/a.rs"), ALLOW),
+        ("Edit(~/app/src/**)", write("src/a.rs"), ALLOW),
+        ("Edit(~/other/**)", write("src/a.rs"), ASK),
+        ("Edit(*.rs)", write("src/deep/a.rs"), ALLOW),
+        ("Edit(*.rs)", write("src/a.rsx"), ASK),
+        ("Edit(**/gen/*.rs)", write("a/gen/b.rs"), ALLOW),
+        ("Edit(out.txt)", write("x/out.txt"), ALLOW),
+        ("Edit(/out.txt)", write("x/out.txt"), ASK),
+        ("Edit(src/**)", write("SRC/a.rs"), ASK),
+        ("write_file(src/**)", write("src/a.rs"), ALLOW),
+        ("edit_file(src/**)", write("src/a.rs"), ASK),
+        ("write_file(mode:append)", write("src/a.rs"), ASK),
+        ("WebFetch(domain:example.com)", fetch("example.com"), ALLOW),
+        ("WebFetch(domain:example.com)", fetch("EXAMPLE.com"), ALLOW),
+        ("WebFetch(domain:example.com)", fetch("example.com."), ALLOW),
+        (
+            "WebFetch(domain:example.com)",
+            fetch("www.example.com"),
+            ASK,
+        ),
+        ("WebFetch(domain:example.com)", fetch("notexample.com"), ASK),
+        (
+            "WebFetch(domain:example.com)",
+            fetch("example.com.evil.org"),
+            ASK,
+        ),
+        (
+            "WebFetch(domain:*.example.com)",
+            fetch("a.b.example.com"),
+            ALLOW,
+        ),
+        ("WebFetch(domain:*.example.com)", fetch("example.com"), ASK),
+        (
+            "WebFetch(domain:api-*.example.com)",
+            fetch("api-1.example.com"),
+            ALLOW,
+        ),
+        (
+            "WebFetch(domain:api-*.example.com)",
+            fetch("api-1.x.example.com"),
+            ASK,
+        ),
+        ("WebFetch", fetch("example.com"), ALLOW),
+        ("fetch_url", fetch("example.com"), ALLOW),
+        ("fetch_url(domain:example.com)", fetch("example.com"), ALLOW),
+        ("Bash", fetch("example.com"), ASK),
+        ("github.create_issue", github.clone(), ALLOW),
+        ("mcp__github__create_issue", github.clone(), ALLOW),
+        ("mcp__github", github.clone(), ALLOW),
+        ("mcp__github__*", github.clone(), ALLOW),
+        ("github.*", github.clone(), ALLOW),
+        ("github.create_*", github.clone(), ALLOW),
+        ("mcp__git", github.clone(), ASK),
+        ("mcp__github__create", github.clone(), ASK),
+        ("github.create_issue(repo:a/*)", github.clone(), ALLOW),
+        ("github.create_issue(repo:b/*)", github.clone(), ASK),
+        ("github.create_issue(owner:a)", github, ASK),
+    ] {
+        allow(&[rule], &scene, expect);
+    }
+}
+
+#[test]
+fn a_deny_takes_every_spelling_and_depth() {
+    for (rule, scene, expect) in [
+        ("Edit(secrets/**)", write("pkg/secrets/key"), DENY),
+        ("Edit(secrets/**)", write("secrets"), DENY),
+        ("Edit(secrets/**)", write("secrets2/key"), ASK),
+        ("Edit(/secrets/**)", write("pkg/secrets/key"), ASK),
+        ("Edit(secrets/**)", read("secrets/key"), ALLOW),
+        ("Read(secrets/**)", read("secrets/key"), DENY),
+        ("Read(secrets/**)", read("secrets"), DENY),
+        ("Read(secrets/**)", write("secrets/key"), DENY),
+        ("Read(.env)", read("a/b/.env"), DENY),
+        ("Read(.env)", read("a/b/.env/c"), DENY),
+        ("Read(.env)", read("a/b/.envrc"), ALLOW),
+        ("Read(.env*)", read("a/b/.env.local"), DENY),
+        ("Read(//home/dev/app/x)", read("x"), DENY),
+        ("Edit(/config/prod/**)", write("config"), DENY),
+        ("Edit(/*/prod/**)", write("README.md"), ASK),
+        ("Read(**)", read("anything"), DENY),
+        ("read_file", read("anything"), DENY),
+        ("read_*", read("anything"), DENY),
+        ("*", read("anything"), DENY),
+        ("Read", read("anything"), DENY),
+        ("Read", write("anything"), ASK),
+        ("*(path:any*)", read("anything"), DENY),
+        ("mcp__a__b__c", served("a.b__c", &json!({})), DENY),
+        ("mcp__a__b__c", served("a__b.c", &json!({})), DENY),
+        (
+            "x.y(deep.0.name:s*)",
+            served("x.y", &json!({"deep": [{"name": "s1"}]})),
+            DENY,
+        ),
+        ("x.y(n:3)", served("x.y", &json!({"n": 3})), DENY),
+        (
+            "x.y(force:true)",
+            served("x.y", &json!({"force": true})),
+            DENY,
+        ),
+        (
+            "x.y(force:true)",
+            served("x.y", &json!({"force": false})),
+            ASK,
+        ),
+        ("x.y(a.b:1)", served("x.y", &json!({"a.b": 1})), DENY),
+        ("x.y(a:*)", served("x.y", &json!({"a": {"b": 1}})), ASK),
+    ] {
+        deny(&[rule], &scene, expect);
+    }
+}
+
+#[test]
+fn files_named_by_reading_commands_are_covered_too() {
+    let deny_key = ["Read(secrets/**)"];
+    for (line, expect) in [
+        ("cat secrets/key", DENY),
+        ("/bin/cat secrets/key", DENY),
+        ("cat ./secrets/../secrets/key", DENY),
+        ("head -n 3 'secrets/key'", DENY),
+        ("timeout 5 tail secrets/key", DENY),
+        ("sed -n 1p secrets/key", DENY),
+        ("sed -e 1p secrets/key", DENY),
+        ("sed secrets/key other", ASK),
+        ("cat -- secrets/key", DENY),
+        ("cat x && cat secrets/key", DENY),
+        ("sh -c 'cat secrets/key'", DENY),
+        ("cat public/key", ALLOW),
+    ] {
+        deny(&deny_key, &run(line), expect);
+    }
+    let mut scene = run("cat key");
+    scene.arguments = Arguments::new(r#"{"command":"cat key","cwd":"secrets"}"#.into());
+    deny(&["Read(/secrets/**)"], &scene, DENY);
+    deny(
+        &["Edit(secrets/**)"],
+        &run("sed -i s/a/b/ secrets/key"),
+        DENY,
+    );
+    deny(&["Edit(secrets/**)"], &run("cat secrets/key"), ALLOW);
+    deny(&["Edit"], &run("echo x > out.txt"), DENY);
+    deny(&["Edit"], &run("ls 2> /dev/null"), ASK);
+    ask(&["Read(.env)"], &run("cat .env"), ASK);
+}
+
+#[test]
+fn deny_then_ask_then_allow_whatever_is_narrower() {
+    let lists = |deny, ask, allow| Lists { deny, ask, allow };
+    let scene = write("src/a.rs");
+    check(lists(&["Edit(**)"], &[], &["Edit(src/a.rs)"]), &scene, DENY);
+    check(lists(&[], &["Edit"], &["Edit(src/a.rs)"]), &scene, ASK);
+    check(lists(&["write_file"], &["*"], &["*"]), &scene, DENY);
+    check(lists(&["edit_file"], &[], &["*"]), &scene, ALLOW);
+    ask(&["Read(a)"], &read("a"), ASK);
+    ask(&["Read(a)"], &read("b"), ALLOW);
+}
+
+#[test]
+fn each_effect_needs_its_own_allow_and_the_highest_counts() {
+    let two = tool(
+        "move_file",
+        Risk::High,
+        &json!({}),
+        vec![
+            Permission::write(PathClaim::plain("src/a")),
+            Permission::write(PathClaim::plain("docs/a")),
+        ],
+    );
+    allow(&["Edit(src/**)"], &two, ASK);
+    allow(&["Edit(src/**)", "Edit(docs/**)"], &two, ALLOW);
+    allow(&["move_file"], &two, ALLOW);
+    check(
+        Lists {
+            deny: &["Edit(docs/**)"],
+            allow: &["move_file"],
+            ask: &[],
+        },
+        &two,
+        DENY,
+    );
+}
+
+#[test]
+fn a_spec_that_is_riskier_than_its_stated_effects_is_judged_by_itself() {
+    let odd = tool(
+        "delete_file",
+        Risk::Critical,
+        &json!({}),
+        vec![Permission::write(PathClaim::plain("a"))],
+    );
+    allow(&["Edit(a)"], &odd, ASK);
+    allow(&["Edit"], &odd, ALLOW);
+    allow(&["delete_file"], &odd, ALLOW);
+    let honest = Permission::write(PathClaim::plain("a")).at(Risk::Critical);
+    allow(
+        &["Edit(a)"],
+        &tool("delete_file", Risk::Critical, &json!({}), vec![honest]),
+        ALLOW,
+    );
+}
+
+#[test]
+fn an_allow_needs_the_link_and_its_target_a_deny_takes_either() {
+    let through = |path, target| {
+        tool(
+            "write_file",
+            Risk::High,
+            &json!({}),
+            vec![Permission::write(linked(path, target))],
+        )
+    };
+    for (path, target, expect) in [
+        ("src/a", "src/b", ALLOW),
+        ("src/a", "lib/b", ASK),
+        ("lib/a", "src/b", ASK),
+        ("src/a", "docs/b", ALLOW),
+    ] {
+        allow(
+            &["Edit(src/**)", "Edit(docs/**)"],
+            &through(path, target),
+            expect,
+        );
+    }
+    for (path, target, expect) in [
+        ("src/a", "secrets/b", DENY),
+        ("secrets/a", "src/b", DENY),
+        ("src/a", "src/b", ALLOW),
+    ] {
+        let lists = Lists {
+            deny: &["Edit(secrets/**)"],
+            ask: &[],
+            allow: &["Edit"],
+        };
+        check(lists, &through(path, target), expect);
+        let lists = Lists {
+            deny: &[],
+            ask: &["Edit(secrets/**)"],
+            allow: &["Edit"],
+        };
+        check(lists, &through(path, target), expect.min(ASK));
+    }
+    allow(&["Edit"], &through("a", "/etc/passwd"), DENY);
+}
+
+#[test]
+fn no_rule_for_commands_covers_what_a_redirection_writes() {
+    let mut scene = run("ls");
+    scene
+        .permissions
+        .push(Permission::write(PathClaim::plain("out.txt")));
+    for rule in ["Bash", "run_command", "Bash(ls)"] {
+        allow(&[rule], &scene, ASK);
+        allow(&[rule, "Edit(out.txt)"], &scene, ALLOW);
+    }
+}
+
+#[test]
+fn a_deny_in_any_layer_is_final_and_names_its_layer() {
+    let deny = Lists {
+        deny: &["Edit(src/**)"],
+        ..Lists::default()
+    };
+    let allow = Lists {
+        allow: &["*", "Edit"],
+        ..Lists::default()
+    };
+    for (first, second) in [("/etc", "user"), ("user", "/etc")] {
+        let mut set = deny.set().in_layer(first);
+        set.extend(allow.set().in_layer(second));
+        let ruling = builder(Profile::Trusted, set)
+            .build()
+            .unwrap()
+            .judge(&write("src/a").call());
+        assert_eq!(
+            (ruling.verdict, &*ruling.rule, &*ruling.layer),
+            (DENY, "Edit(src/**)", first)
+        );
+    }
+}
+
+#[test]
+fn a_bare_deny_takes_the_tool_away() {
+    let policy = policy(
+        Profile::Workspace,
+        Lists {
+            deny: &["write_file", "Bash", "github.*", "Read(secrets/**)"],
+            ..Lists::default()
+        },
+    );
+    for (name, rule) in [
+        ("write_file", Some("write_file")),
+        ("run_command", Some("Bash")),
+        ("kill_command", Some("Bash")),
+        ("github.x", Some("github.*")),
+        ("read_file", None),
+        ("edit_file", None),
+    ] {
+        assert_eq!(policy.removes(name), rule, "{name}");
+    }
+}

@@ -1,0 +1,192 @@
+//! What the policy says: reasons, advice, suggested rules, explanations, the view.
+
+use super::*;
+
+fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, advice: &str) {
+    let ruling = policy(profile, lists).judge(&scene.call());
+    assert!(ruling.reason.contains(reason), "{ruling:?}");
+    assert_eq!(&*ruling.advice, advice, "{ruling:?}");
+}
+
+#[test]
+fn a_refusal_names_what_would_allow_it() {
+    let none = Lists::default();
+    says(
+        Profile::Workspace,
+        none,
+        &write("src/a.rs"),
+        "asks about writing src/a.rs",
+        "allow it with the rule Edit(/src/a.rs) or --profile trusted",
+    );
+    says(
+        Profile::ReadOnly,
+        none,
+        &write("src/a.rs"),
+        "denies writing",
+        "allow it with --profile trusted",
+    );
+    says(
+        Profile::Workspace,
+        none,
+        &fetch("example.com"),
+        "connecting to https://example.com/x",
+        "allow it with the rule WebFetch(domain:example.com)",
+    );
+    says(
+        Profile::ReadOnly,
+        none,
+        &fetch("example.com"),
+        "denies connecting",
+        "allow it with --profile workspace and the rule WebFetch(domain:example.com)",
+    );
+    says(
+        Profile::Workspace,
+        none,
+        &run("npm test"),
+        "running npm test",
+        "allow it with the rule Bash(npm test) or --profile trusted",
+    );
+    let deny = Lists {
+        deny: &["Edit(src/**)"],
+        ..none
+    };
+    says(
+        Profile::Trusted,
+        deny,
+        &write("src/a.rs"),
+        "the deny rule Edit(src/**) of test covers writing src/a.rs",
+        "remove or narrow the deny rule Edit(src/**) of test",
+    );
+    says(
+        Profile::Trusted,
+        none,
+        &write(".git/x"),
+        "protected",
+        "let a person change that file",
+    );
+    says(
+        Profile::Workspace,
+        none,
+        &served("a.b", &json!({})),
+        "calls of a.b",
+        "allow it with the rule a.b",
+    );
+    let long = "x".repeat(10_000);
+    assert!(
+        policy(Profile::Workspace, none)
+            .judge(&write(&long).call())
+            .reason
+            .len()
+            < 400
+    );
+}
+
+#[test]
+fn suggested_rules_allow_the_call_and_nothing_beside_it() {
+    for (scene, rules) in [
+        (write("src/a.rs"), &["Edit(/src/a.rs)"][..]),
+        (write("a [1]*?.txt"), &["Edit(/a \\[1]\\*\\?.txt)"]),
+        (run("git commit -m 'a b'"), &["Bash(git commit -m 'a b')"]),
+        (run("make 'x *'"), &["Bash(make x\\ \\*)"]),
+        (run("find . -exec x"), &["Bash(find . -exec x)"]),
+        (fetch("example.com"), &["WebFetch(domain:example.com)"]),
+        (served("a.b", &json!({})), &["a.b"]),
+        (run("make; ls"), &[]),
+        (run("rm -rf /"), &[]),
+        (write(".git/x"), &[]),
+        (write("a "), &[]),
+        (read("a"), &[]),
+    ] {
+        let before = policy(Profile::Workspace, Lists::default());
+        let found = before.suggest(&scene.call());
+        assert_eq!(found, rules);
+        if !found.is_empty() {
+            let texts: Vec<&str> = found.iter().map(String::as_str).collect();
+            let lists = Lists {
+                allow: &texts,
+                ..Lists::default()
+            };
+            assert_eq!(judge(lists, &scene).verdict, ALLOW, "{found:?}");
+            for other in [
+                write("src/b.rs"),
+                write("a [1]xy.txt"),
+                run("git commit -m a"),
+                run("make 'x y'"),
+                fetch("a.example.com"),
+            ] {
+                assert_eq!(judge(lists, &other).verdict, ASK, "{found:?} {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_explanation_holds_every_part_and_layer() {
+    let mut set = Lists {
+        allow: &["Edit(src/**)"],
+        ..Lists::default()
+    }
+    .set()
+    .in_layer("user");
+    set.extend(
+        Lists {
+            ask: &["Bash"],
+            ..Lists::default()
+        }
+        .set()
+        .in_layer("workspace"),
+    );
+    let policy = builder(Profile::Workspace, set).build().unwrap();
+    let explained = serde_json::to_value(policy.explain(&write("src/a.rs").call())).unwrap();
+    assert_eq!(explained["tool"], "write_file");
+    assert_eq!(explained["verdict"], "allow");
+    assert_eq!(
+        explained["parts"],
+        json!([
+            {"kind": "call", "value": "write_file", "verdict": "allow", "rule": "profile workspace", "layer": "profile"},
+            {"kind": "write", "value": "src/a.rs", "verdict": "allow", "rule": "Edit(src/**)", "layer": "user"},
+        ])
+    );
+    let layers: Vec<(&str, &str, &str)> = explained["layers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| {
+            (
+                l["layer"].as_str().unwrap(),
+                l["verdict"].as_str().unwrap(),
+                l["rule"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        layers,
+        [
+            ("workspace", "none", ""),
+            ("user", "allow", "Edit(src/**)"),
+            ("guard", "allow", "guard workspace-edge"),
+            ("guard", "allow", "guard protected-paths"),
+            ("guard", "allow", "guard private-addresses"),
+            ("guard", "allow", "guard command-lines"),
+            ("profile", "ask", "profile workspace"),
+        ]
+    );
+    assert!(explained.get("enabled").is_none());
+}
+
+#[test]
+fn the_view_holds_all_rules_in_their_order() {
+    let lists = Lists {
+        allow: &["Read"],
+        ask: &["Bash"],
+        deny: &["Edit(x)"],
+    };
+    let view = serde_json::to_value(policy(Profile::Trusted, lists).view()).unwrap();
+    assert_eq!(view["profile"], "trusted");
+    assert_eq!(
+        view["rules"][0],
+        json!({"list": "deny", "rule": "Edit(x)", "layer": "test"})
+    );
+    assert_eq!(view["rules"][2]["list"], "allow");
+    assert_eq!(view["guards"].as_array().unwrap().len(), 4);
+}
