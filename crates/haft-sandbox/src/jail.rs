@@ -1,42 +1,419 @@
-//! The jail driver.
-use crate::{CommandSpec, Config, Missing, Probe, Running, StartError, Strength};
+//! The jail driver, host side: plans a jail, starts its supervisor, hears how it went.
+
+mod bare;
+mod guards;
+mod inside;
+mod lock;
+mod plan;
+mod root;
+mod seccomp;
+mod supervisor;
+pub(crate) mod sys;
+mod system;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use seccompiler::BpfProgram;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+pub(crate) use self::guards::Guards;
+use self::plan::{Bind, Caps, Entry, Grant, Plan};
+use self::supervisor::Report;
+pub(crate) use self::system::SystemList;
+use crate::command::{CommandSpec, Limits, Stdin};
+use crate::running::{self, Running, Started};
+use crate::spawn::Start;
+use crate::strength::{Missing, Probe, Strength};
+use crate::tree::Tree;
+use crate::{Config, StartError};
+
+/// What the supervisor is called in place of a program's name.
+const MARKER: &str = "haft-jail-supervisor";
+/// How long a jail may take to set up; a machine that swaps needs some, a hang is an error.
+const SETUP: Duration = Duration::from_secs(30);
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
 /// Must be the first thing `main` does in a program that uses the jail. Returns at once, except in the
 /// jail's supervisor (this same program, executed again), where it never returns.
-pub fn enter() {}
-#[derive(Debug)]
-pub(crate) struct SystemList;
-impl SystemList {
-    pub(crate) fn find(_: &Config) -> Self {
-        Self
+pub fn enter() {
+    if std::env::args_os()
+        .next()
+        .is_some_and(|name| name == MARKER)
+    {
+        supervisor::run();
     }
+    ENTERED.store(true, Ordering::Relaxed);
 }
-#[derive(Debug)]
-pub(crate) struct Guards;
-pub(crate) async fn probe(_: &Config) -> Probe {
-    let missing = Missing {
-        what: "the jail".into(),
-        why: "this build lacks it".into(),
-        fix: "use a later one".into(),
-    };
-    Probe {
+
+/// Finds the strongest level that really works, by setting each up around a child that does nothing.
+pub(crate) async fn probe(config: &Config) -> Probe {
+    let entered = ENTERED.load(Ordering::Relaxed) || config.supervisor.is_some();
+    let mut probe = Probe {
         strength: Strength::None,
         landlock_abi: 0,
-        memory: "",
-        pids: "",
-        missing: vec![missing],
-        entered: true,
+        memory: "rlimit (per process)",
+        pids: "rlimit (per user)",
+        missing: Vec::new(),
+        entered,
+    };
+    if !entered {
+        return probe;
+    }
+    let system = SystemList::find(config);
+    let most = config.at_most.unwrap_or(Strength::Full);
+    for strength in [Strength::Full, Strength::NoProc, Strength::LandlockSeccomp] {
+        if strength > most {
+            probe.missing.push(not_wanted(strength));
+            continue;
+        }
+        let spec = CommandSpec::argv(Vec::<OsString>::new(), "/");
+        match set_up(config, &system, strength, &spec).await {
+            Ok((_, landlock)) => {
+                probe.landlock_abi = u32::from(landlock);
+                probe.strength = strength;
+                if landlock == 0 {
+                    probe.missing.push(no_landlock());
+                    let weaker = strength.min(Strength::NoProc);
+                    let bare = strength == Strength::LandlockSeccomp;
+                    probe.strength = if bare { Strength::None } else { weaker };
+                }
+                if strength == Strength::Full && pid_max_counts() {
+                    probe.pids = "pid_max";
+                }
+                break;
+            }
+            Err(error) => probe.missing.push(missing(strength, &error)),
+        }
+    }
+    probe
+}
+
+/// Whether the largest process number is counted for each pid namespace (Linux 6.14).
+fn pid_max_counts() -> bool {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
+}
+
+fn not_wanted(strength: Strength) -> Missing {
+    Missing {
+        what: strength.to_string(),
+        why: "the configuration asks for less".into(),
+        fix: "raise `at_most`".into(),
     }
 }
-pub(crate) async fn start(
-    _: &Config,
-    probe: &Probe,
-    _: &SystemList,
-    _: CommandSpec,
-) -> Result<Running, StartError> {
-    probe.admit(Strength::Full)?;
-    Err(StartError::NotEntered)
+
+fn no_landlock() -> Missing {
+    Missing {
+        what: "Landlock".into(),
+        why: "the kernel has none or does not enable it".into(),
+        fix: "use Linux 5.13 or later with `landlock` in the `lsm=` boot parameter".into(),
+    }
 }
-pub(crate) fn read_end(_: &mut UnixStream) -> (Option<i32>, Option<i32>) {
-    (None, None)
+
+/// What a level's failure means and how to get it.
+fn missing(strength: Strength, error: &StartError) -> Missing {
+    let why = error.to_string();
+    let (what, fix) = if why.contains("/proc") && strength == Strength::Full {
+        (
+            "a fresh /proc",
+            "in a container run it with an unmasked /proc (`--security-opt systempaths=unconfined`)",
+        )
+    } else if why.contains("namespace") || why.contains("uid_map") || why.contains("bind") {
+        (
+            "user namespaces",
+            "allow them: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu), `sysctl -w user.max_user_namespaces=10000`, or in a container `--security-opt seccomp=unconfined`",
+        )
+    } else if strength == Strength::LandlockSeccomp {
+        (
+            "Landlock and seccomp",
+            "use Linux 5.13 or later with both enabled",
+        )
+    } else {
+        ("the jail", "see the step that failed")
+    };
+    Missing {
+        what: what.into(),
+        why,
+        fix: fix.into(),
+    }
+}
+
+/// Starts a command in a jail of the strength that the probe found.
+pub(crate) async fn start(
+    config: &Config,
+    probe: &Probe,
+    system: &SystemList,
+    spec: CommandSpec,
+) -> Result<Running, StartError> {
+    if spec.words().first().is_none_or(|word| word.is_empty()) {
+        return Err(StartError::Spec("no program".into()));
+    }
+    // Landlock may be what is missing from full; the namespaces are set up whole then all the same.
+    let (started, _) = set_up(config, system, probe.strength, &spec).await?;
+    running::serve(started, &spec)
+}
+
+/// Starts the supervisor, plans while it starts, and returns when the command has been executed.
+async fn set_up(
+    config: &Config,
+    system: &SystemList,
+    strength: Strength,
+    spec: &CommandSpec,
+) -> Result<(Started, u8), StartError> {
+    let failed = |step: &'static str| move |source| StartError::System { step, source };
+    let (ours, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
+    let own = PathBuf::from("/proc/self/exe");
+    let start = Start {
+        program: config.supervisor.as_ref().unwrap_or(&own),
+        argv: &[MARKER.into()],
+        env: &BTreeMap::new(),
+        cwd: Path::new("/"),
+    };
+    let stdin = Stdio::from(OwnedFd::from(theirs));
+    let mut child = start
+        .spawn(stdin, Stdio::piped)
+        .map_err(failed("start the supervisor"))?;
+    let pipes = child.stdout.take().zip(child.stderr.take());
+    let link = ours.try_clone().map_err(failed("make a socket"))?;
+    let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
+    let (stdout, stderr) =
+        pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
+    let (plan, guards) = plan(system, strength, spec).await?;
+    tree.hold(guards);
+    let report = tokio::time::timeout(SETUP, talk(ours, &plan.encode())).await;
+    match report.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        Ok(Report::Ready { landlock }) => {
+            let (stdout, stderr) = (stdout.into(), stderr.into());
+            Ok((
+                Started {
+                    tree,
+                    stdout,
+                    stderr,
+                    strength,
+                },
+                landlock,
+            ))
+        }
+        Ok(Report::NoProgram { errno }) => Err(StartError::Program {
+            program: plan
+                .argv
+                .first()
+                .map_or_else(String::new, |name| name.display().to_string()),
+            source: io::Error::from_raw_os_error(errno),
+        }),
+        Ok(Report::Failed { step, errno }) => Err(StartError::Jail {
+            step,
+            source: io::Error::from_raw_os_error(errno),
+        }),
+        Ok(Report::Ended { .. }) => Err(StartError::Spec("the jail ended early".into())),
+        Err(source) => Err(StartError::Jail {
+            step: "hear from the supervisor".into(),
+            source,
+        }),
+    }
+}
+
+/// Sends the plan and reads the first report.
+async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<Report> {
+    link.set_nonblocking(true)?;
+    let mut link = tokio::net::UnixStream::from_std(link)?;
+    link.write_all(plan).await?;
+    let mut bytes = Vec::new();
+    // Read to the report's last byte and no further: the next one is the end's.
+    loop {
+        bytes.push(link.read_u8().await?);
+        if let Some((report, _)) = Report::decode(&bytes) {
+            // Dropping the stream leaves the connection open: the tree holds the other handle on it.
+            return Ok(report);
+        }
+    }
+}
+
+/// How the command ended, once the supervisor is gone; without a word from inside it was killed.
+pub(crate) fn read_end(link: &mut UnixStream) -> (Option<i32>, Option<i32>) {
+    let mut bytes = Vec::new();
+    let mut part = [0; 256];
+    while let Ok(count @ 1..) = link.read(&mut part) {
+        bytes.extend_from_slice(&part[..count]);
+    }
+    match Report::decode(&bytes) {
+        Some((Report::Ended { code, signal }, _)) => (code, signal),
+        _ => (None, Some(libc::SIGKILL)),
+    }
+}
+
+fn wrong(path: &Path, why: &str) -> StartError {
+    StartError::Spec(format!("`{}` {why}", path.display()))
+}
+
+/// Everything about the jail, and what holds places in the workspace meanwhile.
+async fn plan(
+    system: &SystemList,
+    strength: Strength,
+    spec: &CommandSpec,
+) -> Result<(Plan, Guards), StartError> {
+    let own_root = strength > Strength::LandlockSeccomp;
+    let mut plan = Plan {
+        argv: spec.words(),
+        cwd: spec.cwd.canonicalize().unwrap_or_else(|_| spec.cwd.clone()),
+        stdin: match &spec.stdin {
+            Stdin::Null => None,
+            Stdin::Bytes(bytes) => Some(bytes.clone()),
+        },
+        caps: caps(&spec.limits),
+        filters: filters(own_root)?,
+        ..Plan::default()
+    };
+    plan.set_strength(strength);
+    let mut guards = Guards::default();
+    if let Some(workspace) = &spec.mounts.workspace {
+        let workspace = workspace
+            .canonicalize()
+            .map_err(|error| wrong(workspace, &error.to_string()))?;
+        if !system::may_show(&workspace) || !workspace.is_dir() {
+            return Err(wrong(&workspace, "is no workspace for a jail"));
+        }
+        plan.workspace.clone_from(&workspace);
+        let mounts = spec.mounts.clone();
+        guards = tokio::task::spawn_blocking(move || Guards::prepare(&workspace, &mounts))
+            .await
+            .map_err(|error| StartError::Spec(error.to_string()))?
+            .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
+    }
+    let mut scratch = PathBuf::from("/tmp");
+    if own_root {
+        plan.grants.clone_from(&system.grants);
+        plan.entries.clone_from(&system.entries);
+        let megabytes = spec.limits.tmp_mb;
+        plan.entries.push(Entry::Tmpfs {
+            target: scratch.clone(),
+            megabytes,
+        });
+        plan.covers.clone_from(&guards.covers);
+    } else {
+        scratch = guards.scratch().map_err(|source| StartError::System {
+            step: "make a private folder",
+            source,
+        })?;
+        plan.grants.clone_from(&system.bare);
+    }
+    plan.env = environment(system, spec, &scratch);
+    plan.grants.push((scratch, Grant::Write));
+    files(&mut plan, spec, &guards, own_root)?;
+    Ok((plan, guards))
+}
+
+/// The workspace and what else this command may read, as binds and as grants.
+fn files(
+    plan: &mut Plan,
+    spec: &CommandSpec,
+    guards: &Guards,
+    own_root: bool,
+) -> Result<(), StartError> {
+    let mut shown = Vec::new();
+    for path in &spec.mounts.read_only {
+        let path = path
+            .canonicalize()
+            .map_err(|error| wrong(path, &error.to_string()))?;
+        if !system::may_show(&path) {
+            return Err(wrong(&path, "is not to be seen in a jail"));
+        }
+        if path.starts_with(&plan.workspace) && spec.mounts.workspace.is_some() {
+            return Err(wrong(&path, "lies in the workspace: guard it instead"));
+        }
+        plan.grants.push((path.clone(), Grant::Execute));
+        shown.push((path, Bind::ReadOnly));
+    }
+    if spec.mounts.workspace.is_some() {
+        let workspace = plan.workspace.clone();
+        if own_root {
+            plan.grants.push((workspace.clone(), Grant::Write));
+        } else {
+            plan.grants
+                .extend(bare::workspace(&workspace, &guards.covers));
+        }
+        shown.push((workspace, Bind::ReadWrite));
+    }
+    if own_root {
+        plan.entries
+            .extend(shown.into_iter().map(|(path, kind)| Entry::Bind {
+                source: path.clone(),
+                target: path,
+                kind,
+            }));
+        plan.entries.sort_by_key(depth);
+    }
+    Ok(())
+}
+
+/// Parents before children; a stable sort, so the list's own order stays otherwise.
+fn depth(entry: &Entry) -> usize {
+    let (Entry::Bind { target, .. }
+    | Entry::Link { target, .. }
+    | Entry::File { target, .. }
+    | Entry::Dir { target }
+    | Entry::Tmpfs { target, .. }) = entry;
+    target.components().count()
+}
+
+/// The environment inside: nothing of this process's own.
+fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<OsString> {
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
+        ("PATH".into(), system.path.clone()),
+        ("HOME".into(), scratch.into()),
+        ("TMPDIR".into(), scratch.into()),
+        ("LANG".into(), "C.UTF-8".into()),
+        ("TERM".into(), "dumb".into()),
+    ]);
+    env.extend(spec.env.clone());
+    let pair = |(mut name, value): (OsString, OsString)| {
+        name.push(OsStr::new("="));
+        name.push(value);
+        name
+    };
+    env.into_iter().map(pair).collect()
+}
+
+fn caps(limits: &Limits) -> Caps {
+    const MIB: u64 = 1 << 20;
+    let mib = |mib: Option<u64>| mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
+    let data = mib(limits.memory_mb);
+    Caps {
+        data,
+        // Address space is reserved far beyond what is used by runtimes with a garbage collector;
+        // this only bounds shared memory, which the limit on data does not count.
+        address: data.saturating_mul(4).max(data.saturating_add(16 << 30)),
+        pids: limits.pids.map_or(u64::MAX, u64::from),
+        file: mib(limits.file_mb),
+        cpu: limits.cpu_s.unwrap_or(u64::MAX),
+        open_files: limits.open_files,
+    }
+}
+
+/// The system call filters, compiled once for the process.
+fn filters(own_network: bool) -> Result<Vec<BpfProgram>, StartError> {
+    static COMPILED: [OnceLock<Option<Vec<BpfProgram>>>; 2] = [OnceLock::new(), OnceLock::new()];
+    COMPILED[usize::from(own_network)]
+        .get_or_init(|| {
+            Some(vec![
+                seccomp::absent().ok()?,
+                seccomp::deny(own_network).ok()?,
+            ])
+        })
+        .clone()
+        .ok_or_else(|| StartError::Spec("no system call filter for this architecture".into()))
 }

@@ -64,6 +64,9 @@ pub struct Config {
     /// The weakest confinement that is acceptable; the jail refuses to run anything below it. Has no
     /// meaning for [`Backend::Passthrough`].
     pub require: Strength,
+    /// The strongest confinement to set up, for a machine on which a tool cannot live with a stronger
+    /// one; none = the strongest there is. Must not be below `require`.
+    pub at_most: Option<Strength>,
     /// A binary that calls [`enter`] first in its `main`, for hosts that do not; none = this program.
     pub supervisor: Option<PathBuf>,
     /// Folders outside the system's (an interpreter, a toolchain) that every jail sees read-only. Each
@@ -174,7 +177,7 @@ impl Sandbox {
             return Err(StartError::NoRuntime);
         }
         match self.inner.config.backend {
-            Backend::Passthrough => running::passthrough(spec),
+            Backend::Passthrough => running::passthrough(&spec),
             Backend::Jail => {
                 let probe = self.probe().await;
                 probe.admit(self.inner.config.require)?;

@@ -212,7 +212,7 @@ pub(crate) struct Started {
 }
 
 /// Starts a command without a jail.
-pub(crate) fn passthrough(spec: CommandSpec) -> Result<Running, StartError> {
+pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
     let system = |step| move |source| StartError::System { step, source };
     let argv = spec.words();
     let name = argv
@@ -253,7 +253,7 @@ pub(crate) fn passthrough(spec: CommandSpec) -> Result<Running, StartError> {
         stderr: stderr.into(),
         strength: Strength::None,
     };
-    serve(started, &spec)
+    serve(started, spec)
 }
 
 /// What a command without a jail has of this process's environment.

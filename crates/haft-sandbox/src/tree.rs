@@ -8,7 +8,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// A tree of processes, by its first one.
@@ -27,7 +26,8 @@ enum Kind {
     /// The supervisor ends its jail when the link is shut, and says over it how the command ended.
     Jail {
         link: UnixStream,
-        _guards: crate::jail::Guards,
+        /// Hold places in the workspace for as long as anything of the jail lives.
+        guards: crate::jail::Guards,
     },
 }
 
@@ -45,24 +45,27 @@ impl Tree {
         Self::new(child, Kind::Passthrough { cookie })
     }
 
-    pub(crate) fn jail(
-        child: Child,
-        link: UnixStream,
-        guards: crate::jail::Guards,
-    ) -> io::Result<Self> {
+    pub(crate) fn jail(child: Child, link: UnixStream) -> io::Result<Self> {
         Self::new(
             child,
             Kind::Jail {
                 link,
-                _guards: guards,
+                guards: crate::jail::Guards::default(),
             },
         )
+    }
+
+    /// Keeps the guards of a jail until it is gone.
+    pub(crate) fn hold(&mut self, held: crate::jail::Guards) {
+        if let Kind::Jail { guards, .. } = &mut self.kind {
+            *guards = held;
+        }
     }
 
     fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
         let watch = |child: &Child| {
             let pidfd = pidfd_open(pid(child), PidfdFlags::NONBLOCK)?;
-            AsyncFd::with_interest(pidfd, Interest::READABLE)
+            crate::jail::sys::watch(pidfd)
         };
         match watch(&child) {
             Ok(pidfd) => Ok(Self {

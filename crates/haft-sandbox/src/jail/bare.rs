@@ -1,0 +1,139 @@
+//! The level without namespaces: what Landlock grants has to carry everything, so it grants little.
+//!
+//! Landlock can only allow, and what it allows below a folder it allows below all of it. So a workspace
+//! with guards is granted piece by piece around them: its top can then be listed, not added to.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::plan::{Cover, Grant};
+
+/// A private folder in the place of `/tmp`, removed with everything in it.
+#[derive(Debug)]
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn make() -> io::Result<Self> {
+        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let name = format!("haft-{}-{random:016x}", std::process::id());
+        let path = std::env::temp_dir().canonicalize()?.join(name);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Grants of a workspace around its covers.
+pub(crate) fn workspace(root: &Path, covers: &[(PathBuf, Cover)]) -> Vec<(PathBuf, Grant)> {
+    let mut covers = covers.to_vec();
+    // A grant on what a guarded link leads to would be a grant on the guarded.
+    for (path, cover) in covers.clone() {
+        let full = root.join(&path);
+        if fs::symlink_metadata(&full).is_ok_and(|meta| meta.is_symlink())
+            && let Ok(end) = full.canonicalize()
+            && let Ok(inside) = end.strip_prefix(root)
+        {
+            covers.push((inside.to_owned(), cover));
+        }
+    }
+    let mut grants = Vec::new();
+    around(root, Path::new(""), &covers, &mut grants);
+    grants
+}
+
+fn around(root: &Path, at: &Path, covers: &[(PathBuf, Cover)], grants: &mut Vec<(PathBuf, Grant)>) {
+    let full = root.join(at);
+    let here = |wanted: Cover| {
+        covers
+            .iter()
+            .any(|(path, cover)| path == at && *cover == wanted)
+    };
+    let below = || {
+        covers
+            .iter()
+            .any(|(path, _)| path != at && path.starts_with(at))
+    };
+    if here(Cover::Empty) {
+        return;
+    }
+    if here(Cover::ReadOnly) {
+        grants.push((full, Grant::Execute));
+        let open =
+            |(path, cover): &&(PathBuf, Cover)| *cover == Cover::Writable && path.starts_with(at);
+        let open = covers
+            .iter()
+            .filter(open)
+            .map(|(path, _)| (root.join(path), Grant::Write));
+        grants.extend(open);
+        return;
+    }
+    if !below() {
+        grants.push((full, Grant::Write));
+        return;
+    }
+    let Ok(entries) = fs::read_dir(&full) else {
+        return;
+    };
+    grants.push((full, Grant::List));
+    for entry in entries.flatten() {
+        // A link is no place of its own: what it leads to is granted where it lies, or not at all.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            around(root, &at.join(entry.file_name()), covers, grants);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::plan::{Cover, Grant};
+    use super::workspace;
+
+    #[test]
+    fn a_workspace_is_granted_around_its_guards() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for path in ["src/deep", ".git/hooks", "a/b/.git", "real", "secret"] {
+            std::fs::create_dir_all(root.join(path)).unwrap();
+        }
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("real", root.join(".vscode")).unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("out")).unwrap();
+        let covers = [
+            (".git", Cover::ReadOnly),
+            (".git/hooks", Cover::Writable),
+            ("a/b/.git", Cover::ReadOnly),
+            (".vscode", Cover::ReadOnly),
+            ("secret", Cover::Empty),
+        ]
+        .map(|(path, cover)| (PathBuf::from(path), cover));
+        let mut got: Vec<_> = workspace(&root, &covers)
+            .into_iter()
+            .map(|(path, grant)| (path.strip_prefix(&root).unwrap().to_owned(), grant))
+            .collect();
+        got.sort_by_key(|(path, _)| path.clone());
+        let expect = [
+            ("", Grant::List),
+            (".git", Grant::Execute),
+            (".git/hooks", Grant::Write),
+            ("a", Grant::List),
+            ("a/b", Grant::List),
+            ("a/b/.git", Grant::Execute),
+            ("file", Grant::Write),
+            ("real", Grant::Execute),
+            ("src", Grant::Write),
+        ]
+        .map(|(path, grant)| (PathBuf::from(path), grant));
+        assert_eq!(got, expect);
+        let open = workspace(&root, &[]);
+        assert_eq!(open, [(root.clone(), Grant::Write)]);
+    }
+}

@@ -1,0 +1,140 @@
+//! The first process inside: builds the root, takes the locks, starts the command, reaps until it ends.
+//!
+//! It is pid 1 of the pid namespace, so its end is the end of every process in the jail, and it dies
+//! with the supervisor. It is confined by the same locks as the command before the command exists.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+
+use rustix::fs::Mode;
+use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
+
+use super::plan::Plan;
+use super::supervisor::{Fail, Report, leave, step, tell};
+use super::{lock, root, sys};
+use crate::spawn::{self, Start};
+use crate::strength::Strength;
+
+/// Runs the command and never returns.
+pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
+    match prepare(plan, parent) {
+        Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
+        Ok(landlock) if plan.argv.is_empty() => tell(link, &Report::Ready { landlock }),
+        Ok(_) if !plan.cwd.is_dir() => {
+            let step = format!("enter {}: the command does not see it", plan.cwd.display());
+            tell(
+                link,
+                &Report::Failed {
+                    step,
+                    errno: libc::ENOENT,
+                },
+            );
+        }
+        Ok(landlock) => match start(plan) {
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(match error.kind() {
+                    io::ErrorKind::PermissionDenied => libc::EACCES,
+                    _ => libc::ENOENT,
+                });
+                tell(link, &Report::NoProgram { errno });
+            }
+            Ok(child) => {
+                tell(link, &Report::Ready { landlock });
+                tell(link, &reap(&child));
+            }
+        },
+    }
+    leave(0)
+}
+
+/// Everything up to the last lock; the Landlock ABI that holds.
+fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<u8, Fail> {
+    die_with(parent).map_err(step("die with the supervisor"))?;
+    // Away from the host's terminal and from everybody's signals to its groups.
+    rustix::process::setsid()
+        .map_err(io::Error::from)
+        .map_err(step("start a session"))?;
+    let mask = umask(Mode::from_raw_mode(0o022));
+    if plan.strength() > Strength::LandlockSeccomp {
+        let _ = rustix::system::sethostname(b"jail");
+        sys::loopback_up().map_err(step("turn the loopback on"))?;
+        root::build(plan)?;
+    }
+    umask(mask);
+    let mut landlock = 0;
+    // Needed by Landlock and seccomp where no capability of a namespace stands in for it.
+    rustix::thread::set_no_new_privs(true)
+        .map_err(io::Error::from)
+        .map_err(step("give up new privileges"))?;
+    if !plan.grants.is_empty() {
+        landlock = lock::landlock(plan)?;
+    }
+    lock::limits(&plan.caps).map_err(step("limit resources"))?;
+    lock::capabilities().map_err(step("drop capabilities"))?;
+    lock::seccomp(plan)?;
+    Ok(landlock)
+}
+
+/// Dies when the supervisor does, also when that happened just before.
+fn die_with(parent: &OwnedFd) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::io::ioctl_fionbio(parent, true)?;
+    match rustix::io::read(parent, &mut [0; 1]) {
+        Err(rustix::io::Errno::AGAIN) => Ok(()),
+        _ => leave(125),
+    }
+}
+
+fn start(plan: &Plan) -> io::Result<Child> {
+    let env: BTreeMap<_, _> = plan
+        .env
+        .iter()
+        .filter_map(|pair| {
+            let bytes = pair.as_bytes();
+            let at = bytes.iter().position(|byte| *byte == b'=')?;
+            Some((
+                OsStr::from_bytes(&bytes[..at]).into(),
+                OsStr::from_bytes(&bytes[at + 1..]).into(),
+            ))
+        })
+        .collect();
+    let empty = std::ffi::OsString::new();
+    let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
+    let program = spawn::find(plan.argv.first().unwrap_or(&empty), path, &plan.cwd)?;
+    let stdin = match &plan.stdin {
+        Some(bytes) => spawn::memory_file(bytes)?.into(),
+        None => Stdio::null(),
+    };
+    let start = Start {
+        program: &program,
+        argv: &plan.argv,
+        env: &env,
+        cwd: &plan.cwd,
+    };
+    start.spawn(stdin, Stdio::inherit)
+}
+
+/// Reaps everybody until the command itself ends.
+fn reap(child: &Child) -> Report {
+    let gone = Report::Ended {
+        code: None,
+        signal: Some(libc::SIGKILL),
+    };
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == child.id() => {
+                return match (status.exit_status(), status.terminating_signal()) {
+                    (None, None) => gone,
+                    (code, signal) => Report::Ended { code, signal },
+                };
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return gone,
+        }
+    }
+}

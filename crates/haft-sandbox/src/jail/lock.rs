@@ -1,0 +1,171 @@
+//! The locks that the command cannot take off: Landlock, resource limits, capabilities, seccomp.
+
+use std::io;
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
+    set_no_new_privs,
+};
+
+use super::plan::{Caps, Grant, Plan};
+use super::supervisor::{Fail, step};
+
+/// The newest rules this was written for; a kernel with fewer enforces those it has, and the probe
+/// says which.
+const ABI_KNOWN: ABI = ABI::V7;
+
+/// What a grant allows; the right to move between folders goes with the right to write.
+fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let access = match grant {
+        Grant::List => AccessFs::ReadDir.into(),
+        Grant::Read => read,
+        Grant::Execute => read | AccessFs::Execute,
+        Grant::Write => {
+            AccessFs::from_all(ABI_KNOWN)
+                & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+        }
+        Grant::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
+    };
+    if folder {
+        access
+    } else {
+        access & AccessFs::from_file(ABI_KNOWN)
+    }
+}
+
+/// Grants what the plan lists and nothing else; the ABI that is enforced, 0 where there is none.
+pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
+    let failed = |error: &dyn std::fmt::Display| Fail {
+        step: format!("landlock: {error}"),
+        errno: libc::EINVAL,
+    };
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI_KNOWN))
+        .and_then(|rules| rules.scope(Scope::AbstractUnixSocket | Scope::Signal))
+        .and_then(Ruleset::create)
+        .map_err(|error| failed(&error))?;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    for (path, grant) in &plan.grants {
+        let file = match openat2(
+            CWD,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            no_links,
+        ) {
+            Ok(file) => file,
+            // A list for every machine: what is not on this one needs no grant.
+            Err(rustix::io::Errno::NOENT) => continue,
+            Err(errno) => return Err(step(format!("grant {}", path.display()))(errno.into())),
+        };
+        let stat = fstat(&file).map_err(|errno| step("grant")(errno.into()))?;
+        let folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        rules = rules
+            .add_rule(PathBeneath::new(file, access(*grant, folder)))
+            .map_err(|error| failed(&error))?;
+    }
+    let status = rules.restrict_self().map_err(|error| failed(&error))?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => Ok(0),
+        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi as u8),
+        _ => Ok(0),
+    }
+}
+
+/// Sets the limits; a limit above what the user may have is lowered to that.
+pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
+    let Caps {
+        data,
+        address,
+        pids,
+        file,
+        cpu,
+        open_files,
+    } = *caps;
+    for (resource, value) in [
+        (Resource::Core, 0),
+        (Resource::Data, data),
+        (Resource::As, address),
+        (Resource::Fsize, file),
+        (Resource::Cpu, cpu),
+        (Resource::Nofile, open_files),
+        (Resource::Nproc, pids),
+    ] {
+        if value == u64::MAX {
+            continue;
+        }
+        let most = rustix::process::getrlimit(resource)
+            .maximum
+            .unwrap_or(u64::MAX);
+        let value = Some(value.min(most));
+        setrlimit(
+            resource,
+            Rlimit {
+                current: value,
+                maximum: value,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Gives up every capability, and every way to get one back.
+pub(crate) fn capabilities() -> io::Result<()> {
+    let _ = clear_ambient_capability_set();
+    for number in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        match remove_capability_from_bounding_set(one) {
+            Ok(()) => {}
+            // Numbers above the kernel's last; or, without namespaces, no right to drop what the
+            // process does not have anyway.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    let secure = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    match set_capabilities_secure_bits(secure) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?;
+    set_no_new_privs(true)?;
+    // Nobody inside may look into the process that holds the jail together.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+/// Installs the filters, last: they forbid much of the above.
+pub(crate) fn seccomp(plan: &Plan) -> Result<(), Fail> {
+    for filter in &plan.filters {
+        seccompiler::apply_filter(filter).map_err(|error| Fail {
+            step: format!("seccomp: {error}"),
+            errno: io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EINVAL),
+        })?;
+    }
+    Ok(())
+}

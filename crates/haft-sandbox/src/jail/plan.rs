@@ -1,0 +1,376 @@
+//! What the host tells its supervisor: the whole jail as plain data, over a socket, in one frame.
+//!
+//! Fields are written one after another with lengths in front; both ends are the same binary, so there
+//! is no version and no self-description. A plan that does not read back whole is refused.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use seccompiler::{BpfProgram, sock_filter};
+
+use crate::strength::Strength;
+
+/// What a bind may do beyond being seen read-only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bind {
+    ReadOnly,
+    ReadWrite,
+    /// A device node: read-only as a mount, usable as a device.
+    Device,
+}
+
+/// One step of building the root, in order; targets are absolute paths inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Bind {
+        source: PathBuf,
+        target: PathBuf,
+        kind: Bind,
+    },
+    Link {
+        target: PathBuf,
+        to: PathBuf,
+    },
+    File {
+        target: PathBuf,
+        bytes: Vec<u8>,
+    },
+    Dir {
+        target: PathBuf,
+    },
+    Tmpfs {
+        target: PathBuf,
+        megabytes: u64,
+    },
+}
+
+/// What is done to one path of the workspace (relative to it), in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cover {
+    /// A mount on itself that cannot be changed.
+    ReadOnly,
+    /// An empty folder or file over it.
+    Empty,
+    /// A mount on itself, only so that it cannot be renamed away.
+    Pin,
+    /// Changeable again, over a read-only parent.
+    Writable,
+}
+
+/// What Landlock grants below a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    List,
+    Read,
+    Execute,
+    Write,
+    Device,
+}
+
+/// Resource limits as the kernel takes them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Caps {
+    pub(crate) data: u64,
+    pub(crate) address: u64,
+    pub(crate) pids: u64,
+    pub(crate) file: u64,
+    pub(crate) cpu: u64,
+    pub(crate) open_files: u64,
+}
+
+/// The whole jail.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) level: u8,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) env: Vec<OsString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) stdin: Option<Vec<u8>>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) workspace: PathBuf,
+    pub(crate) covers: Vec<(PathBuf, Cover)>,
+    pub(crate) grants: Vec<(PathBuf, Grant)>,
+    pub(crate) caps: Caps,
+    pub(crate) filters: Vec<BpfProgram>,
+}
+
+impl Plan {
+    pub(crate) fn strength(&self) -> Strength {
+        match self.level {
+            3 => Strength::Full,
+            2 => Strength::NoProc,
+            _ => Strength::LandlockSeccomp,
+        }
+    }
+
+    pub(crate) fn set_strength(&mut self, strength: Strength) {
+        self.level = strength as u8;
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Out(vec![0; 4]);
+        out.number(u64::from(self.level));
+        out.list(&self.argv, |out, word| out.text(word));
+        out.list(&self.env, |out, word| out.text(word));
+        out.text(self.cwd.as_os_str());
+        out.list(self.stdin.as_slice(), |out, bytes| out.bytes(bytes));
+        out.list(&self.entries, Out::entry);
+        out.text(self.workspace.as_os_str());
+        out.list(&self.covers, |out, (path, cover)| {
+            out.text(path.as_os_str());
+            out.number(*cover as u64);
+        });
+        out.list(&self.grants, |out, (path, grant)| {
+            out.text(path.as_os_str());
+            out.number(*grant as u64);
+        });
+        let Caps {
+            data,
+            address,
+            pids,
+            file,
+            cpu,
+            open_files,
+        } = self.caps;
+        for cap in [data, address, pids, file, cpu, open_files] {
+            out.number(cap);
+        }
+        out.list(&self.filters, |out, filter| {
+            out.list(filter, |out, line| {
+                out.0.extend(line.code.to_ne_bytes());
+                out.0.extend([line.jt, line.jf]);
+                out.0.extend(line.k.to_ne_bytes());
+            });
+        });
+        let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
+        out.0[..4].copy_from_slice(&length.to_ne_bytes());
+        out.0
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote, without the length in front.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = From(bytes);
+        let plan = Self {
+            level: u8::try_from(from.number()?).ok()?,
+            argv: from.list(From::text)?,
+            env: from.list(From::text)?,
+            cwd: from.text()?.into(),
+            stdin: from.list(|from| Some(from.bytes()?.to_vec()))?.pop(),
+            entries: from.list(From::entry)?,
+            workspace: from.text()?.into(),
+            covers: from.list(|from| Some((from.text()?.into(), from.cover()?)))?,
+            grants: from.list(|from| Some((from.text()?.into(), from.grant()?)))?,
+            caps: Caps {
+                data: from.number()?,
+                address: from.number()?,
+                pids: from.number()?,
+                file: from.number()?,
+                cpu: from.number()?,
+                open_files: from.number()?,
+            },
+            filters: from.list(|from| from.list(From::instruction))?,
+        };
+        from.0.is_empty().then_some(plan)
+    }
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn number(&mut self, number: u64) {
+        self.0.extend(number.to_ne_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    fn text(&mut self, text: &OsStr) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn list<T>(&mut self, list: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.number(list.len() as u64);
+        for item in list {
+            each(self, item);
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        let mut put = |kind: u64, target: &Path, rest: &[u8], number: u64| {
+            self.number(kind);
+            self.text(target.as_os_str());
+            self.bytes(rest);
+            self.number(number);
+        };
+        match entry {
+            Entry::Bind {
+                source,
+                target,
+                kind,
+            } => {
+                put(0, target, source.as_os_str().as_bytes(), *kind as u64);
+            }
+            Entry::Link { target, to } => put(1, target, to.as_os_str().as_bytes(), 0),
+            Entry::File { target, bytes } => put(2, target, bytes, 0),
+            Entry::Dir { target } => put(3, target, &[], 0),
+            Entry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
+        }
+    }
+}
+
+struct From<'a>(&'a [u8]);
+
+impl From<'_> {
+    fn take(&mut self, count: usize) -> Option<&[u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<&[u8]> {
+        let count = usize::try_from(self.number()?).ok()?;
+        self.take(count)
+    }
+
+    fn text(&mut self) -> Option<OsString> {
+        Some(OsString::from_vec(self.bytes()?.to_vec()))
+    }
+
+    fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        (0..self.number()?).map(|_| each(self)).collect()
+    }
+
+    fn entry(&mut self) -> Option<Entry> {
+        let kind = self.number()?;
+        let target = PathBuf::from(self.text()?);
+        let rest = self.bytes()?.to_vec();
+        let number = self.number()?;
+        let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
+        Some(match kind {
+            0 => {
+                let kinds = [Bind::ReadOnly, Bind::ReadWrite, Bind::Device];
+                let kind = *kinds.get(usize::try_from(number).ok()?)?;
+                Entry::Bind {
+                    source: path(rest),
+                    target,
+                    kind,
+                }
+            }
+            1 => Entry::Link {
+                target,
+                to: path(rest),
+            },
+            2 => Entry::File {
+                target,
+                bytes: rest,
+            },
+            3 => Entry::Dir { target },
+            4 => Entry::Tmpfs {
+                target,
+                megabytes: number,
+            },
+            _ => return None,
+        })
+    }
+
+    fn cover(&mut self) -> Option<Cover> {
+        let covers = [Cover::ReadOnly, Cover::Empty, Cover::Pin, Cover::Writable];
+        covers.get(usize::try_from(self.number()?).ok()?).copied()
+    }
+
+    fn grant(&mut self) -> Option<Grant> {
+        let grants = [
+            Grant::List,
+            Grant::Read,
+            Grant::Execute,
+            Grant::Write,
+            Grant::Device,
+        ];
+        grants.get(usize::try_from(self.number()?).ok()?).copied()
+    }
+
+    fn instruction(&mut self) -> Option<sock_filter> {
+        let code = u16::from_ne_bytes(self.take(2)?.try_into().ok()?);
+        let [jt, jf] = self.take(2)?.try_into().ok()?;
+        let k = u32::from_ne_bytes(self.take(4)?.try_into().ok()?);
+        Some(sock_filter { code, jt, jf, k })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bind, Caps, Cover, Entry, Grant, Plan};
+    use crate::strength::Strength;
+
+    fn plan() -> Plan {
+        let mut plan = Plan {
+            argv: vec!["a".into(), "".into(), "ü b".into()],
+            env: vec!["X=1".into()],
+            cwd: "/w".into(),
+            stdin: Some(b"in\0put".to_vec()),
+            workspace: "/w".into(),
+            entries: vec![
+                Entry::Bind {
+                    source: "/s".into(),
+                    target: "/t".into(),
+                    kind: Bind::Device,
+                },
+                Entry::Link {
+                    target: "/l".into(),
+                    to: "usr/l".into(),
+                },
+                Entry::File {
+                    target: "/f".into(),
+                    bytes: vec![0, 1, 255],
+                },
+                Entry::Dir {
+                    target: "/d".into(),
+                },
+                Entry::Tmpfs {
+                    target: "/tmp".into(),
+                    megabytes: 7,
+                },
+            ],
+            covers: vec![
+                (".git".into(), Cover::ReadOnly),
+                ("x".into(), Cover::Writable),
+            ],
+            grants: vec![("/usr".into(), Grant::Execute), ("/w".into(), Grant::Write)],
+            caps: Caps {
+                data: 1,
+                address: 2,
+                pids: 3,
+                file: 4,
+                cpu: 5,
+                open_files: 6,
+            },
+            filters: vec![super::super::seccomp::deny(true).unwrap()],
+            ..Plan::default()
+        };
+        plan.set_strength(Strength::NoProc);
+        plan
+    }
+
+    #[test]
+    fn a_plan_reads_back_as_it_was_and_a_cut_one_not_at_all() {
+        let plan = plan();
+        assert_eq!(plan.strength(), Strength::NoProc);
+        let bytes = plan.encode();
+        let (length, body) = bytes.split_at(4);
+        assert_eq!(
+            u32::from_ne_bytes(length.try_into().unwrap()) as usize,
+            body.len()
+        );
+        assert_eq!(Plan::decode(body), Some(plan));
+        for cut in 0..body.len() {
+            assert_eq!(Plan::decode(&body[..cut]), None, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The jail's root: a fresh tmpfs filled from the plan's list, and what guards the workspace in it.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    mount_change, move_mount, open_tree, unmount,
+};
+
+use super::plan::{Bind, Cover, Entry, Plan};
+use super::supervisor::{Fail, step};
+use super::sys::mount_setattr;
+use crate::strength::Strength;
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+/// Where the new root is built: a folder that every system has. Its old content is only covered, and
+/// what is needed of it was taken before.
+const BUILT_AT: &str = "/usr";
+const EMPTY_FILE: &str = ".empty-file";
+const EMPTY_FOLDER: &str = ".empty-folder";
+
+/// Builds the root, enters it and leaves the old one for good.
+pub(crate) fn build(plan: &Plan) -> Result<(), Fail> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)
+        .map_err(io::Error::from)
+        .map_err(step("leave the host's mounts"))?;
+    // Taken before anything is covered.
+    let mut trees = Vec::new();
+    for entry in &plan.entries {
+        trees.push(match entry {
+            Entry::Bind { source, kind, .. } => {
+                Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
+            }
+            _ => None,
+        });
+    }
+    let options = c"mode=0755,size=16m,nr_inodes=8k";
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
+        .and_then(|()| rustix::process::chdir(BUILT_AT))
+        .map_err(io::Error::from)
+        .map_err(step("make a root"))?;
+    for (entry, tree) in plan.entries.iter().zip(trees) {
+        place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
+    }
+    proc(plan)?;
+    fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
+    fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
+    rustix::process::pivot_root(".", ".")
+        .and_then(|()| unmount(".", UnmountFlags::DETACH))
+        .and_then(|()| rustix::process::chdir("/"))
+        .map_err(io::Error::from)
+        .map_err(step("change the root"))?;
+    if !plan.covers.is_empty() {
+        guard(plan)?;
+    }
+    let close = || -> io::Result<()> {
+        fs::remove_file(Path::new("/").join(EMPTY_FILE))?;
+        fs::remove_dir(Path::new("/").join(EMPTY_FOLDER))?;
+        mount_setattr(path_fd(Path::new("/"))?.as_fd(), READ_ONLY, false)
+    };
+    close().map_err(step("make the root read-only"))
+}
+
+/// A path as a handle, no links on the way.
+fn path_fd(path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(openat2(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        resolve,
+    )?)
+}
+
+/// A detached copy of what lies at a handle, with all that is mounted below it.
+fn clone(of: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = open_tree(of, "", flags)?;
+    mount_setattr(tree.as_fd(), attributes, true)?;
+    Ok(tree)
+}
+
+fn take(source: &Path, kind: Bind) -> io::Result<OwnedFd> {
+    let attributes = match kind {
+        Bind::ReadOnly => READ_ONLY | INERT,
+        Bind::ReadWrite => INERT,
+        Bind::Device => READ_ONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+    };
+    clone(path_fd(source)?.as_fd(), attributes)
+}
+
+fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(fd)?.st_mode) == FileType::Directory)
+}
+
+/// Puts one entry into the root that is the current folder.
+fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
+    let inside = |target: &Path| {
+        target
+            .strip_prefix("/")
+            .map_or_else(|_| target.into(), PathBuf::from)
+    };
+    match entry {
+        Entry::Dir { target } => fs::create_dir_all(inside(target)),
+        Entry::Link { target, to } => symlink(to, inside(target)),
+        Entry::File { target, bytes } => {
+            let target = inside(target);
+            fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
+            fs::write(target, bytes)
+        }
+        Entry::Tmpfs { target, megabytes } => {
+            let target = inside(target);
+            fs::create_dir_all(&target)?;
+            // As many files as an unpacked source tree has, bounded like the bytes.
+            let options = format!("mode=1777,size={megabytes}m,nr_inodes=256k");
+            let options = std::ffi::CString::new(options)?;
+            let flags = MountFlags::NOSUID | MountFlags::NODEV;
+            Ok(mount(
+                "tmpfs",
+                target,
+                "tmpfs",
+                flags,
+                Some(options.as_c_str()),
+            )?)
+        }
+        Entry::Bind { target, .. } => {
+            let (target, Some(tree)) = (inside(target), tree) else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            if is_folder(&tree)? {
+                fs::create_dir_all(&target)?;
+            } else {
+                fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
+                fs::write(&target, "")?;
+            }
+            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+            Ok(move_mount(&tree, "", CWD, target, flags)?)
+        }
+    }
+}
+
+/// A `/proc` of this namespace's own processes, read-only; an empty folder at the level without.
+fn proc(plan: &Plan) -> Result<(), Fail> {
+    fs::create_dir("proc").map_err(step("mount /proc"))?;
+    if plan.strength() != Strength::Full {
+        return Ok(());
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "proc", "proc", flags, None)
+        .map_err(io::Error::from)
+        .map_err(step("mount /proc"))?;
+    if plan.caps.pids != u64::MAX {
+        // Counted for this pid namespace alone since Linux 6.14; before that it is not writable
+        // here and the user's own limit is all there is. Numbers below 300 are not given out twice.
+        let most = plan.caps.pids.saturating_add(300).to_string();
+        let _ = fs::write("proc/sys/kernel/pid_max", most);
+    }
+    path_fd(Path::new("proc"))
+        .and_then(|proc| mount_setattr(proc.as_fd(), READ_ONLY, false))
+        .map_err(step("make /proc read-only"))
+}
+
+/// Puts the covers over paths of the workspace.
+///
+/// All copies are taken first, from the workspace as it is; every path is walked below the workspace
+/// without following links, so what somebody swaps meanwhile can only make this fail.
+fn guard(plan: &Plan) -> Result<(), Fail> {
+    let workspace = path_fd(&plan.workspace).map_err(step("open the workspace"))?;
+    let mut copies = Vec::new();
+    for (path, cover) in &plan.covers {
+        copies.push(
+            copies_for(plan, workspace.as_fd(), path, *cover)
+                .map_err(step(format!("guard {}", path.display())))?,
+        );
+    }
+    for ((path, _), copies) in plan.covers.iter().zip(copies) {
+        let put = |(target, tree): (Option<OwnedFd>, OwnedFd)| -> io::Result<()> {
+            let target = match target {
+                Some(target) => target,
+                None => below(workspace.as_fd(), path)?,
+            };
+            let flags =
+                MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+            Ok(move_mount(&tree, "", &target, "", flags)?)
+        };
+        copies
+            .into_iter()
+            .try_for_each(put)
+            .map_err(step(format!("guard {}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// A handle on a path below the workspace; a link at its end is itself.
+fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat2(workspace, path, flags, Mode::empty(), resolve)?)
+}
+
+/// What is to be mounted for one cover: on the path itself (no target), and for a link also on what it
+/// leads to.
+fn copies_for(
+    plan: &Plan,
+    workspace: BorrowedFd<'_>,
+    path: &Path,
+    cover: Cover,
+) -> io::Result<Vec<(Option<OwnedFd>, OwnedFd)>> {
+    let attributes = match cover {
+        Cover::ReadOnly | Cover::Empty => READ_ONLY | INERT,
+        Cover::Pin | Cover::Writable => INERT,
+    };
+    let copy = |of: &OwnedFd| -> io::Result<OwnedFd> {
+        if cover == Cover::Empty {
+            let name = if is_folder(of)? {
+                EMPTY_FOLDER
+            } else {
+                EMPTY_FILE
+            };
+            return clone(path_fd(&Path::new("/").join(name))?.as_fd(), attributes);
+        }
+        clone(of.as_fd(), attributes)
+    };
+    let own = below(workspace, path)?;
+    let link = FileType::from_raw_mode(fstat(&own)?.st_mode) == FileType::Symlink;
+    if !link {
+        return Ok(vec![(None, copy(&own)?)]);
+    }
+    // Followed inside the jail's own root, so it leads to nothing that is not shown anyway.
+    let full = plan.workspace.join(path);
+    if let Ok(end) = openat(CWD, &full, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        let (over, on_end) = (copy(&end)?, copy(&end)?);
+        return Ok(vec![(Some(end), on_end), (None, over)]);
+    }
+    let empty = path_fd(&Path::new("/").join(EMPTY_FILE))?;
+    Ok(vec![(None, clone(empty.as_fd(), READ_ONLY | INERT)?)])
+}

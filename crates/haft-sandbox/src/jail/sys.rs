@@ -1,0 +1,119 @@
+//! The few system calls that no safe wrapper has; all `unsafe` of the jail is here.
+#![expect(
+    unsafe_code,
+    reason = "system calls without a safe wrapper; each block says why it holds"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Puts this process into namespaces of its own.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: unsafe because CLONE_FILES and CLONE_FS break assumptions of other threads; neither is
+    // ever passed, and the supervisor has one thread.
+    unsafe { rustix::thread::unshare_unsafe(flags) }?;
+    Ok(())
+}
+
+/// Forks; `None` in the child.
+pub(crate) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: only the supervisor calls this, before it starts any thread, so the child's copy of
+    // memory has no lock that another thread holds and may run any code.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Pid::from_raw(pid))
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: called as the supervisor's first act, before anything has opened a descriptor that
+    // some object believes to own.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Adds attributes (`MOUNT_ATTR_*`) to a mount, and to those below it.
+pub(crate) fn mount_setattr(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
+    let attr = libc::mount_attr {
+        attr_set: set,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let below = if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is an empty C string, the attributes outlive the call and their true size is
+    // passed with them.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | below,
+            &raw const attr,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Turns the loopback of this network namespace on.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )?;
+    // SAFETY: all-zero bytes are a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = (*from).cast_signed();
+    }
+    let up = libc::IFF_UP | libc::IFF_RUNNING;
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(up).unwrap_or_default();
+    // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which outlives the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Watches a pidfd for the end of its process.
+pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor is owned by the value that is registered and closed only with it.
+    let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
+    Ok(watched?)
+}
+
+/// Drops the supplementary groups, where that is permitted.
+pub(crate) fn drop_groups() {
+    // SAFETY: no groups are read from the null pointer, as their number is 0.
+    let _ = unsafe { libc::setgroups(0, std::ptr::null()) };
+}
+
+/// Puts another file in the place of standard input.
+pub(crate) fn replace_stdin(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both numbers are open; nothing in this crate owns descriptor 0.
+    let done = unsafe { libc::dup2(file.as_raw_fd(), 0) };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
