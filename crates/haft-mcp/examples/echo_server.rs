@@ -11,7 +11,12 @@ use tokio::net::TcpListener;
 use tower_service::Service;
 
 #[path = "../tests/it/support/small_host.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "shared with the tests")]
+#[expect(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "shared with the tests"
+)]
 mod small_host;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

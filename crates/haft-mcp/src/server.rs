@@ -76,7 +76,7 @@ impl Default for Limits {
             sessions: 1024,
             idle: Duration::from_mins(30),
             keep_alive: Duration::from_secs(15),
-            grace: Duration::from_secs(2),
+            grace: Duration::from_secs(1),
             resource_bytes: 4 * 1024 * 1024,
         }
     }

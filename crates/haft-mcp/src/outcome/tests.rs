@@ -1,1 +1,149 @@
-//! Tests.
+//! Outcomes as clients see them.
+
+use std::time::Duration;
+
+use haft::call::Origin;
+use haft::error::ErrorKind;
+use haft::result::Failure;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::era::Revision;
+
+fn outcome(status: Status) -> Outcome {
+    Outcome {
+        run: RunId::new("r"),
+        call: CallId::new("c"),
+        tool: "t".into(),
+        origin: Origin::Mcp,
+        status,
+        summary: "in short".into(),
+        content: Vec::new(),
+        data: None,
+        artifacts: Vec::new(),
+        error: None,
+        calls: Vec::new(),
+        strength: None,
+        approval: None,
+        duration: Duration::ZERO,
+    }
+}
+
+fn shown(outcome: &Outcome, era: Era) -> Value {
+    let server = RawValue::from_string("{\"name\":\"s\"}".into()).unwrap();
+    let mut out = Vec::new();
+    write(&mut out, outcome, era, &server);
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    let blocks = value["content"].as_array().unwrap().iter();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
+#[test]
+fn whatever_is_not_ok_is_an_error_that_says_what_to_do() {
+    for (status, failure, expect) in [
+        (
+            Status::Denied,
+            Some((ErrorKind::Denied, "no", Some("ask"))),
+            "no\nask",
+        ),
+        (
+            Status::Error,
+            Some((ErrorKind::NotFound, "no tool", None)),
+            "no tool",
+        ),
+        (
+            Status::Timeout,
+            Some((ErrorKind::Timeout, "too slow", None)),
+            "too slow",
+        ),
+        (
+            Status::Cancelled,
+            Some((ErrorKind::Cancelled, "stopped", None)),
+            "stopped",
+        ),
+        (Status::Suspended, None, "in short"),
+    ] {
+        let mut outcome = outcome(status);
+        outcome.error = failure.map(|(kind, message, advice)| Failure {
+            kind,
+            message: message.into(),
+            advice: advice.map(str::to_owned),
+        });
+        for era in [Era::Modern, Era::Legacy(Revision::V2024_11_05)] {
+            let value = shown(&outcome, era);
+            assert_eq!(value["isError"], json!(true), "{status:?}");
+            assert_eq!(texts(&value), [expect], "{status:?}");
+            assert_eq!(value["_meta"]["haft"]["status"], json!(status.as_str()));
+        }
+    }
+}
+
+#[test]
+fn a_failure_comes_before_what_there_is_to_show_and_is_said_once() {
+    let mut outcome = outcome(Status::Error);
+    outcome.error = Some(Failure {
+        kind: ErrorKind::Failed,
+        message: "exit code 1".into(),
+        advice: None,
+    });
+    outcome.content = vec![Content::text("output"), Content::text("exit code 1")];
+    let value = shown(&outcome, Era::Modern);
+    assert_eq!(texts(&value), ["exit code 1", "output"]);
+}
+
+#[test]
+fn data_without_content_is_shown_as_text_too_and_keeps_its_bytes() {
+    let mut outcome = outcome(Status::Ok);
+    let data = r#"{"z":12345678901234567890123,"a":1.50}"#;
+    outcome.data = Some(RawValue::from_string(data.into()).unwrap());
+    let server = RawValue::from_string("{}".into()).unwrap();
+    let mut out = Vec::new();
+    write(&mut out, &outcome, Era::Modern, &server);
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.contains(&format!("\"structuredContent\":{data}")),
+        "{text}"
+    );
+    assert_eq!(texts(&shown(&outcome, Era::Modern)), [data]);
+    outcome.content = vec![Content::text("said")];
+    assert_eq!(texts(&shown(&outcome, Era::Modern)), ["said"]);
+}
+
+#[test]
+fn every_kind_of_content_is_spelled_as_the_client_knows_it() {
+    let mut outcome = outcome(Status::Ok);
+    outcome.content = vec![
+        Content::text("text"),
+        Content::Image {
+            data: "aW1n".into(),
+            mime_type: "image/png".into(),
+        },
+        Content::Audio {
+            data: "c25k".into(),
+            mime_type: "audio/wav".into(),
+        },
+        Content::Resource {
+            uri: "file:///a".into(),
+            text: "inside".into(),
+            mime_type: Some("text/plain".into()),
+        },
+        Content::ResourceLink {
+            uri: "file:///b".into(),
+            name: "b".into(),
+            mime_type: None,
+            bytes: Some(3),
+        },
+    ];
+    outcome.artifacts = vec![Artifact {
+        reference: "sha256-00".into(),
+        media_type: "text/plain".into(),
+        bytes: 9,
+        preview: String::new(),
+    }];
+    insta::assert_json_snapshot!("content_modern", shown(&outcome, Era::Modern));
+    let oldest = Era::Legacy(Revision::V2024_11_05);
+    insta::assert_json_snapshot!("content_2024_11_05", shown(&outcome, oldest));
+}

@@ -19,39 +19,39 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 /// What the text of `big` is.
-pub const BIG: &str = "a large result\n";
+pub(crate) const BIG: &str = "a large result\n";
 
 /// Opens hosts that share one set of files.
 #[derive(Debug, Clone)]
-pub struct SmallFactory {
-    pub read_only: bool,
-    pub extra_tools: usize,
+pub(crate) struct SmallFactory {
+    pub(crate) read_only: bool,
+    pub(crate) extra_tools: usize,
     /// The hosts opened, in order.
-    pub opened: Arc<Mutex<Vec<Arc<SmallHost>>>>,
+    pub(crate) opened: Arc<Mutex<Vec<Arc<SmallHost>>>>,
     /// What the clients said of themselves.
-    pub clients: Arc<Mutex<Vec<ClientInfo>>>,
+    pub(crate) clients: Arc<Mutex<Vec<ClientInfo>>>,
     files: Files,
 }
 
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
 
 #[derive(Debug)]
-pub struct SmallHost {
+pub(crate) struct SmallHost {
     run: RunId,
     read_only: bool,
     tools: watch::Sender<Tools>,
     files: Files,
     calls: AtomicU64,
-    pub running: AtomicUsize,
-    pub cancelled: AtomicUsize,
-    pub closed: AtomicBool,
-    pub refusals: Mutex<Vec<String>>,
+    pub(crate) running: AtomicUsize,
+    pub(crate) cancelled: AtomicUsize,
+    pub(crate) closed: AtomicBool,
+    pub(crate) refusals: Mutex<Vec<String>>,
     /// Name and exact arguments of each call.
-    pub seen: Mutex<Vec<(String, String)>>,
+    pub(crate) seen: Mutex<Vec<(String, String)>>,
 }
 
 impl SmallFactory {
-    pub fn new(read_only: bool) -> Self {
+    pub(crate) fn new(read_only: bool) -> Self {
         let hello = [("hello.txt".to_owned(), "hello\nneedle here\n".to_owned())];
         Self {
             read_only,
@@ -63,7 +63,7 @@ impl SmallFactory {
     }
 
     /// The host opened as the `n`th.
-    pub fn host(&self, n: usize) -> Arc<SmallHost> {
+    pub(crate) fn host(&self, n: usize) -> Arc<SmallHost> {
         Arc::clone(&self.opened.lock().unwrap()[n])
     }
 }
@@ -143,7 +143,7 @@ impl Drop for Running<'_> {
 
 impl SmallHost {
     /// Lists one tool more.
-    pub fn add_tool(&self) {
+    pub(crate) fn add_tool(&self) {
         self.tools.send_modify(|tools| {
             tools.version += 1;
             let mut specs = tools.specs.to_vec();
@@ -182,8 +182,8 @@ impl SmallHost {
     }
 
     async fn perform(&self, call: &ToolCall, progress: &ProgressSink) -> Outcome {
-        let mut outcome = self.outcome(call);
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let mut outcome = self.outcome(call);
         let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
         match call.name.as_str() {
             "echo" => {
@@ -223,16 +223,7 @@ impl SmallHost {
                 }
                 outcome.content = vec![Content::text("done")];
             }
-            "big" => {
-                let reference = ArtifactRef::of(BIG.as_bytes());
-                outcome.content = vec![Content::text("kept aside")];
-                outcome.artifacts = vec![Artifact {
-                    reference: reference.as_str().into(),
-                    media_type: "text/plain".into(),
-                    bytes: BIG.len() as u64,
-                    preview: String::new(),
-                }];
-            }
+            "big" => Self::keep_aside(&mut outcome),
             name => Self::fail(
                 &mut outcome,
                 Status::Error,
@@ -241,6 +232,17 @@ impl SmallHost {
             ),
         }
         outcome
+    }
+
+    fn keep_aside(outcome: &mut Outcome) {
+        let reference = ArtifactRef::of(BIG.as_bytes());
+        outcome.content = vec![Content::text("kept aside")];
+        outcome.artifacts = vec![Artifact {
+            reference: reference.as_str().into(),
+            media_type: "text/plain".into(),
+            bytes: BIG.len() as u64,
+            preview: String::new(),
+        }];
     }
 
     fn read_file(&self, outcome: &mut Outcome, path: &str) {

@@ -1,0 +1,191 @@
+//! Answers that become streams, streams of changes, and clients that go away.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use haft_mcp::http::McpService;
+use haft_mcp::server::Limits;
+use http::Method;
+use serde_json::json;
+
+use crate::support::http_client::{MODERN, connect, event, open, post, request, send};
+use crate::support::{call, modern, server, until_async};
+
+const SLOW: [(&str, &str); 3] = [MODERN, ("mcp-method", "tools/call"), ("mcp-name", "slow")];
+
+fn slow(milliseconds: u64, token: &str) -> String {
+    let token = if token.is_empty() {
+        String::new()
+    } else {
+        format!(r#""progressToken":{token},"#)
+    };
+    let more = format!(r#","name":"slow","arguments":{{"milliseconds":{milliseconds}}}"#);
+    modern("1", "tools/call", &more).replace(r#""_meta":{"#, &format!(r#""_meta":{{{token}"#))
+}
+
+#[tokio::test]
+async fn progress_makes_the_answer_a_stream_in_both_eras() {
+    let (server, _) = server(Limits::default());
+    let service = server.http();
+    let id = open(&service).await;
+    let session = [("mcp-session-id", id.as_str())];
+    let legacy = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":20},"_meta":{"progressToken":7}}}"#;
+    for (headers, body) in [
+        (&SLOW[..], slow(20, "7")),
+        (&session[..], legacy.to_owned()),
+    ] {
+        let response = send(&service, request(Method::POST, headers, body.clone())).await;
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
+        let mut stream = response.into_body();
+        for step in 1..=4 {
+            let note = event(&mut stream).await.unwrap();
+            assert_eq!(note["params"]["progress"], json!(step), "{note}");
+            assert_eq!(note["params"]["progressToken"], json!(7));
+        }
+        let answer = event(&mut stream).await.unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], json!("done"));
+        assert_eq!(event(&mut stream).await, None);
+        // A client that takes no streams gets the answer alone.
+        let plain = [headers, &[("accept", "application/json")]].concat();
+        let answer = post(&service, &plain, &body).await;
+        assert_eq!(answer.json()["id"], json!(1));
+    }
+    let answer = post(&service, &SLOW, &slow(4, "")).await;
+    assert_eq!(answer.header("content-type"), "application/json");
+}
+
+#[tokio::test]
+async fn a_stateless_client_cancels_by_hanging_up() {
+    for streams in [false, true] {
+        let (server, factory) = server(Limits::default());
+        let service = server.http();
+        let mut connection = connect(&service).await;
+        let token = if streams { "1" } else { "" };
+        // With progress the answer is under way as a stream when the client goes; without, nothing was sent yet.
+        let milliseconds = if streams { 2000 } else { 600_000 };
+        let mut body = request(Method::POST, &SLOW, slow(milliseconds, token));
+        body.headers_mut()
+            .insert("host", "localhost".parse().unwrap());
+        let answer = connection.send_request(body);
+        if streams {
+            let mut stream = answer.await.unwrap().into_body();
+            assert!(event(&mut stream).await.is_some());
+            drop(stream);
+        } else {
+            let answer = tokio::spawn(answer);
+            until_async(|| running(&factory) == 1).await;
+            answer.abort();
+        }
+        drop(connection);
+        until_async(|| factory.host(0).cancelled.load(SeqCst) == 1).await;
+    }
+}
+
+fn running(factory: &crate::support::small_host::SmallFactory) -> usize {
+    let hosts = factory.opened.lock().unwrap();
+    hosts.first().map_or(0, |host| host.running.load(SeqCst))
+}
+
+#[tokio::test]
+async fn a_call_of_a_session_outlives_its_connection() {
+    let (server, factory) = server(Limits::default());
+    let service = server.http();
+    let id = open(&service).await;
+    let mut connection = connect(&service).await;
+    let session = [("mcp-session-id", id.as_str()), ("host", "localhost")];
+    let call = call("1", "slow", r#"{"milliseconds":100}"#);
+    let answer = tokio::spawn(connection.send_request(request(Method::POST, &session, call)));
+    let host = factory.host(0);
+    until_async(|| host.running.load(SeqCst) == 1).await;
+    answer.abort();
+    drop(connection);
+    until_async(|| host.running.load(SeqCst) == 0).await;
+    assert_eq!(host.cancelled.load(SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
+    let (server, factory) = server(Limits::default());
+    let service = server.http();
+    let id = open(&service).await;
+    let session = [
+        ("mcp-session-id", id.as_str()),
+        ("accept", "text/event-stream"),
+    ];
+    let mut stream = send(&service, request(Method::GET, &session, ""))
+        .await
+        .into_body();
+    ready(&mut stream).await;
+    factory.host(0).add_tool();
+    let told = event(&mut stream).await.unwrap();
+    assert_eq!(told["method"], json!("notifications/tools/list_changed"));
+    send(&service, request(Method::DELETE, &session, "")).await;
+    assert_eq!(event(&mut stream).await, None);
+}
+
+/// Waits for the sign of life with which a stream begins.
+async fn ready(stream: &mut haft_mcp::http::McpBody) {
+    use http_body_util::BodyExt;
+    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(&first[..], b": ping\n\n");
+}
+
+async fn listen(service: &McpService, more: &str) -> haft_mcp::http::McpBody {
+    let headers = [MODERN, ("mcp-method", "subscriptions/listen")];
+    let body = modern("\"s\"", "subscriptions/listen", more);
+    let response = send(service, request(Method::POST, &headers, body)).await;
+    assert_eq!(response.status(), 200);
+    response.into_body()
+}
+
+#[tokio::test]
+async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
+    let (server, factory) = server(Limits::default());
+    let service = server.http();
+    let mut stream = listen(&service, r#","notifications":{"toolsListChanged":true}"#).await;
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
+    let ack = event(&mut stream).await.unwrap();
+    assert_eq!(
+        ack["method"],
+        json!("notifications/subscriptions/acknowledged")
+    );
+    assert_eq!(
+        ack["params"],
+        json!({"notifications": {"toolsListChanged": true}, "_meta": meta})
+    );
+    factory.host(0).add_tool();
+    let told = event(&mut stream).await.unwrap();
+    assert_eq!(told["params"]["_meta"], meta);
+    service.shutdown().await;
+    let last = event(&mut stream).await.unwrap();
+    assert_eq!(
+        (&last["id"], &last["result"]["resultType"]),
+        (&json!("s"), &json!("complete"))
+    );
+    assert_eq!(event(&mut stream).await, None);
+}
+
+#[tokio::test]
+async fn streams_are_bounded_and_free_their_place() {
+    let (server, _) = server(Limits {
+        sessions: 1,
+        keep_alive: Duration::from_millis(5),
+        ..Limits::default()
+    });
+    let service = server.http();
+    let asks = r#","notifications":{"toolsListChanged":true}"#;
+    let first = listen(&service, asks).await;
+    let headers = [MODERN, ("mcp-method", "subscriptions/listen")];
+    let body = modern("2", "subscriptions/listen", asks);
+    let second = post(&service, &headers, &body).await;
+    assert_eq!(second.verdict(), (503, -32000));
+    drop(first);
+    loop {
+        let again = request(Method::POST, &headers, body.clone());
+        if send(&service, again).await.status() == 200 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}

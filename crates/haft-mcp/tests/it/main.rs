@@ -1,0 +1,14 @@
+//! Integration tests: the server over both transports, in both eras.
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests may fail and may take what reads well"
+)]
+
+mod support;
+
+mod http_legacy;
+mod http_modern;
+mod http_streams;
+mod stdio_bad;
+mod stdio_flow;

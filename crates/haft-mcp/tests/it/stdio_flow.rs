@@ -1,0 +1,268 @@
+//! A client's life over standard input and output, in both eras.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use haft_mcp::server::Limits;
+use serde_json::{Value, json};
+
+use crate::support::line_client::LineClient;
+use crate::support::small_host::BIG;
+use crate::support::{call, initialize, modern, until};
+
+fn impatient() -> Limits {
+    Limits {
+        grace: Duration::from_millis(50),
+        ..Limits::default()
+    }
+}
+
+/// What goes back and forth, one line each way.
+fn transcript(lines: &[String]) -> Vec<Value> {
+    let mut client = LineClient::start(Limits::default());
+    let asked = lines.iter().map(|line| client.ask(line));
+    asked.collect()
+}
+
+#[test]
+fn the_handshake_era_from_hello_to_artifact() {
+    let uri =
+        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
+    let read = format!(
+        r#"{{"jsonrpc":"2.0","id":"r","method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+    );
+    insta::assert_json_snapshot!(transcript(&[
+        initialize("2025-11-25"),
+        r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#.into(),
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#.into(),
+        call("3", "read_file", r#"{"path":"hello.txt"}"#),
+        call("4", "no_such", "{}"),
+        call("5", "big", "{}"),
+        r#"{"jsonrpc":"2.0","id":6,"method":"resources/list"}"#.into(),
+        r#"{"jsonrpc":"2.0","id":7,"method":"resources/templates/list"}"#.into(),
+        read,
+    ]));
+}
+
+#[test]
+fn the_stateless_era_from_discovery_to_artifact() {
+    let uri =
+        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
+    insta::assert_json_snapshot!(transcript(&[
+        modern("1", "server/discover", ""),
+        modern("\"two\"", "tools/list", ""),
+        modern(
+            "3",
+            "tools/call",
+            r#","name":"read_file","arguments":{"path":"hello.txt"}"#
+        ),
+        modern("4", "tools/call", r#","name":"no_such""#),
+        modern("5", "tools/call", r#","name":"big""#),
+        modern("6", "resources/list", ""),
+        modern("7", "resources/templates/list", ""),
+        modern("8", "resources/read", &format!(r#","uri":"{uri}""#)),
+        modern(
+            "9",
+            "resources/read",
+            r#","uri":"artifact://run-9/sha256-00""#
+        ),
+        modern("10", "ping", ""),
+    ]));
+}
+
+#[test]
+fn calls_run_side_by_side_and_answer_as_they_end() {
+    let mut client = LineClient::legacy(Limits::default());
+    client.send(&call("1", "slow", r#"{"milliseconds":100}"#));
+    client.send(&call("2", "echo", "{}"));
+    assert_eq!(client.receive()["id"], json!(2));
+    assert_eq!(client.receive()["id"], json!(1));
+}
+
+#[test]
+fn progress_rises_before_the_answer_for_a_client_that_asks() {
+    let mut client = LineClient::legacy(Limits::default());
+    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":20},"_meta":{"progressToken":"t\"1"}}}"#);
+    for step in 1..=4 {
+        let note = client.receive();
+        assert_eq!(note["method"], json!("notifications/progress"));
+        let expect =
+            json!({"progressToken": "t\"1", "progress": step, "message": format!("step {step}")});
+        assert_eq!(note["params"], expect);
+    }
+    assert_eq!(client.receive()["id"], json!(1));
+    // Without a token nothing is said.
+    let answer = client.ask(&call("2", "slow", r#"{"milliseconds":4}"#));
+    assert_eq!(answer["id"], json!(2));
+}
+
+#[test]
+fn a_cancelled_call_ends_without_an_answer_and_the_rest_goes_on() {
+    let mut client = LineClient::legacy(Limits::default());
+    let host = client.factory.host(0);
+    client.send(&call("\"a\"", "slow", r#"{"milliseconds":600000}"#));
+    until(|| host.running.load(SeqCst) == 1);
+    client.send(
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"none"}}"#,
+    );
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"enough"}}"#);
+    until(|| host.cancelled.load(SeqCst) == 1);
+    let next = client.ask(&call("\"a\"", "echo", "{}"));
+    assert_eq!(
+        next["result"]["isError"],
+        json!(false),
+        "the id is free again"
+    );
+}
+
+#[test]
+fn a_client_that_hangs_up_gets_what_ends_soon_and_cancels_the_rest() {
+    let mut client = LineClient::legacy(impatient());
+    let host = client.factory.host(0);
+    client.send(&call("1", "slow", r#"{"milliseconds":600000}"#));
+    client.send(&call("2", "echo", "{}"));
+    drop(client.input.take());
+    assert_eq!(client.receive()["id"], json!(2));
+    assert_eq!(client.receive_text(), "", "the output ends");
+    client.ended().unwrap();
+    assert_eq!(host.cancelled.load(SeqCst), 1);
+    assert!(host.closed.load(SeqCst));
+}
+
+#[test]
+fn requests_before_the_end_of_input_are_answered() {
+    let mut client = LineClient::start(Limits::default());
+    let mut all = initialize("2025-11-25");
+    for id in 1..=20 {
+        all = all + "\n" + &call(&id.to_string(), "echo", "{}");
+    }
+    // The last line has no newline.
+    client.send_bytes(all.as_bytes());
+    drop(client.input.take());
+    let mut ids: Vec<_> = (0..=20)
+        .map(|_| client.receive()["id"].as_u64().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..=20).collect::<Vec<_>>());
+    assert_eq!(client.receive_text(), "");
+    client.ended().unwrap();
+}
+
+#[test]
+fn a_client_that_reads_no_more_ends_the_server_too() {
+    let mut client = LineClient::legacy(impatient());
+    let host = client.factory.host(0);
+    client.send(&call("1", "slow", r#"{"milliseconds":600000}"#));
+    until(|| host.running.load(SeqCst) == 1);
+    drop(client.output.take());
+    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    until(|| host.closed.load(SeqCst));
+    assert_eq!(host.cancelled.load(SeqCst), 1);
+    client.ended().unwrap();
+}
+
+#[test]
+fn a_changed_list_is_announced_to_a_client_of_the_handshake_era() {
+    let mut client = LineClient::legacy(Limits::default());
+    client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    client.factory.host(0).add_tool();
+    let expect = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    assert_eq!(client.receive(), expect);
+    let list = client.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    assert!(list.to_string().contains("\"late\""));
+}
+
+#[test]
+fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
+    let mut client = LineClient::start(impatient());
+    client.ask(&modern("1", "server/discover", ""));
+    client.factory.host(0).add_tool();
+    let ack = client.ask(&modern(
+        "\"s\"",
+        "subscriptions/listen",
+        r#","notifications":{"toolsListChanged":true,"promptsListChanged":true}"#,
+    ));
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
+    assert_eq!(
+        ack["method"],
+        json!("notifications/subscriptions/acknowledged")
+    );
+    assert_eq!(
+        ack["params"],
+        json!({"notifications": {"toolsListChanged": true}, "_meta": meta})
+    );
+    client.factory.host(0).add_tool();
+    let told = client.receive();
+    assert_eq!(told["method"], json!("notifications/tools/list_changed"));
+    assert_eq!(told["params"]["_meta"], meta);
+    client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#);
+    // One that asks for nothing gets nothing; it ends with the connection, and says so.
+    let ack = client.ask(&modern(
+        "\"n\"",
+        "subscriptions/listen",
+        r#","notifications":{}"#,
+    ));
+    assert_eq!(ack["params"]["notifications"], json!({}));
+    client.factory.host(0).add_tool();
+    let list = client.ask(&modern("9", "tools/list", ""));
+    assert_eq!(list["id"], json!(9));
+    drop(client.input.take());
+    client.ended().unwrap();
+}
+
+#[test]
+fn a_long_list_comes_in_pages() {
+    let mut client = LineClient::start(Limits {
+        page: 2,
+        ..Limits::default()
+    });
+    client.ask(&initialize("2025-11-25"));
+    let (mut names, mut params) = (Vec::new(), "{}".to_owned());
+    loop {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#);
+        let page = client.ask(&line);
+        let tools = page["result"]["tools"].as_array().unwrap().clone();
+        assert!(tools.len() <= 2);
+        names.extend(
+            tools
+                .iter()
+                .map(|tool| tool["name"].as_str().unwrap().to_owned()),
+        );
+        match &page["result"]["nextCursor"] {
+            Value::String(cursor) => params = format!(r#"{{"cursor":"{cursor}"}}"#),
+            _ => break,
+        }
+    }
+    assert_eq!(
+        names,
+        [
+            "echo",
+            "read_file",
+            "grep_files",
+            "write_file",
+            "slow",
+            "big"
+        ]
+    );
+}
+
+#[test]
+fn a_text_artifact_reads_whole_and_one_over_the_limit_says_how() {
+    let uri =
+        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+    );
+    let mut client = LineClient::legacy(Limits::default());
+    assert_eq!(
+        client.ask(&line)["result"]["contents"][0]["text"],
+        json!(BIG)
+    );
+    let mut client = LineClient::legacy(Limits {
+        resource_bytes: 4,
+        ..Limits::default()
+    });
+    let message = client.ask(&line)["error"]["message"].to_string();
+    assert!(message.contains("read_artifact"), "{message}");
+}

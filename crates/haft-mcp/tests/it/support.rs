@@ -1,0 +1,60 @@
+//! A small host and clients for both transports.
+
+pub(crate) mod http_client;
+pub(crate) mod line_client;
+pub(crate) mod small_host;
+
+use std::sync::Arc;
+
+use haft_mcp::server::{Limits, McpServer, ServerInfo};
+
+use self::small_host::SmallFactory;
+
+/// `_meta` of a stateless request.
+pub(crate) const ENVELOPE: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// A handshake with this version.
+pub(crate) fn initialize(version: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+    )
+}
+
+/// A stateless request; `more` is what follows in its params, with a comma before.
+pub(crate) fn modern(id: &str, method: &str, more: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{ENVELOPE}{more}}}}}"#)
+}
+
+/// A call as the handshake era sends it.
+pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
+/// A server over small hosts.
+pub(crate) fn server(limits: Limits) -> (McpServer, SmallFactory) {
+    let info = ServerInfo {
+        name: "haft".into(),
+        title: "haft".into(),
+        version: "0.0.0".into(),
+        instructions: Some("Use the tools.".into()),
+    };
+    let factory = SmallFactory::new(false);
+    let server = McpServer::new(&info, limits, Arc::new(factory.clone()));
+    (server, factory)
+}
+
+/// Waits until something is so; a test that waits in vain is stopped by its runner.
+pub(crate) fn until(what: impl Fn() -> bool) {
+    while !what() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// The same, without holding up the other tasks.
+pub(crate) async fn until_async(what: impl Fn() -> bool) {
+    while !what() {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+}

@@ -1,0 +1,79 @@
+//! A client over two pipes, as a process on the other end would be.
+
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
+
+use haft_mcp::server::Limits;
+use haft_mcp::stdio::StdioError;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use super::small_host::SmallFactory;
+
+pub(crate) struct LineClient {
+    pub(crate) input: Option<PipeWriter>,
+    pub(crate) output: Option<BufReader<PipeReader>>,
+    pub(crate) factory: SmallFactory,
+    server: JoinHandle<Result<(), StdioError>>,
+    runtime: Runtime,
+}
+
+impl LineClient {
+    pub(crate) fn start(limits: Limits) -> Self {
+        let (server, factory) = super::server(limits);
+        let (from_client, input) = std::io::pipe().unwrap();
+        let (output, to_client) = std::io::pipe().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = runtime.spawn(async move { server.serve_stdio(from_client, to_client).await });
+        Self {
+            input: Some(input),
+            output: Some(BufReader::new(output)),
+            factory,
+            server,
+            runtime,
+        }
+    }
+
+    /// After a handshake with the latest version that has one.
+    pub(crate) fn legacy(limits: Limits) -> Self {
+        let mut client = Self::start(limits);
+        client.send(&super::initialize("2025-11-25"));
+        client.receive();
+        client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client
+    }
+
+    pub(crate) fn send(&mut self, line: &str) {
+        self.send_bytes(line.as_bytes());
+        self.send_bytes(b"\n");
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// The next line, as it is; empty at the end.
+    pub(crate) fn receive_text(&mut self) -> String {
+        let mut line = String::new();
+        self.output.as_mut().unwrap().read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub(crate) fn receive(&mut self) -> Value {
+        serde_json::from_str(&self.receive_text()).unwrap()
+    }
+
+    pub(crate) fn ask(&mut self, line: &str) -> Value {
+        self.send(line);
+        self.receive()
+    }
+
+    /// Waits for the server's end.
+    pub(crate) fn ended(self) -> Result<(), StdioError> {
+        self.runtime.block_on(self.server).unwrap()
+    }
+}
