@@ -1,1 +1,3 @@
-//! Run index on SQLite: which runs there are, and how each ended.
+//! Run index on `SQLite`: which runs there are, and how each ended.
+
+pub mod sqlite;

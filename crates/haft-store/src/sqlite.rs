@@ -1,0 +1,124 @@
+//! `SqliteStore`: haft's own database, one file that several processes share.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft::audit::index::IndexError;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+
+mod runs;
+
+/// The database's file below haft's state folder.
+const FILE: &str = "haft.db";
+
+/// How long a statement waits for another process's write.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// What brings the schema from each version to the next; each ends by setting `user_version`.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_runs.sql")];
+
+/// Haft's database in its state folder: one connection in this process, opened at first use.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    connection: Mutex<Option<SqliteConnection>>,
+}
+
+impl SqliteStore {
+    /// The database `haft.db` in `home`; nothing is made or opened yet.
+    pub fn new(home: &Path) -> Self {
+        Self {
+            path: home.join(FILE),
+            connection: Mutex::new(None),
+        }
+    }
+
+    /// The connection, once nobody else uses it.
+    async fn connection(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, IndexError> {
+        let mut guard = self.connection.lock().await;
+        if guard.is_none() {
+            let connected = connect(&self.path).await;
+            let named = |why| IndexError::Store(format!("{}: {why}", self.path.display()));
+            *guard = Some(connected.map_err(named)?);
+        }
+        MutexGuard::try_map(guard, Option::as_mut)
+            .map_err(|_| IndexError::Store("no connection".into()))
+    }
+
+    /// Closes the connection and folds the write-ahead log into the file. Dropping without it loses nothing.
+    pub async fn shut(&self) -> Result<(), IndexError> {
+        match self.connection.lock().await.take() {
+            Some(connection) => connection
+                .close()
+                .await
+                .map_err(|e| IndexError::Store(reason(e))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Opens the file, private and with the schema up to date.
+async fn connect(path: &Path) -> Result<SqliteConnection, String> {
+    make_private(path).map_err(|e| e.to_string())?;
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        // A power cut may take the last moments of the index, never its soundness; the record itself is synced.
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(BUSY);
+    let mut connection = options.connect().await.map_err(reason)?;
+    migrate(&mut connection).await.map_err(reason)?;
+    Ok(connection)
+}
+
+/// What went wrong, without sqlx's words for the class of error where the cause says it all.
+fn reason(error: sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(e) => e.to_string(),
+        sqlx::Error::Configuration(e) => e.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Makes the file before `SQLite` would make it readable to others; its log and index take over its mode.
+fn make_private(path: &Path) -> io::Result<()> {
+    if let Some(home) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(path)?;
+    Ok(())
+}
+
+/// Brings the schema up to date.
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    if version(connection).await? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    // Another process may be at it: only one holds the write lock, the others then find it done.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let from = version(&mut transaction).await?;
+    let Some(steps) = MIGRATIONS.get(from..) else {
+        let newer = format!(
+            "version {from} of a newer haft, this one knows {}",
+            MIGRATIONS.len()
+        );
+        return Err(sqlx::Error::Configuration(newer.into()));
+    };
+    for step in steps {
+        sqlx::raw_sql(*step).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await
+}
+
+async fn version(connection: &mut SqliteConnection) -> Result<usize, sqlx::Error> {
+    let version: i64 = sqlx::query_scalar("PRAGMA user_version")
+        .fetch_one(connection)
+        .await?;
+    usize::try_from(version).map_err(|e| sqlx::Error::Decode(e.into()))
+}
