@@ -3,8 +3,8 @@
 pub mod bind;
 pub mod cache;
 mod coerce;
-mod keys;
-mod lexer;
+pub(crate) mod keys;
+pub(crate) mod lexer;
 pub mod scan;
 pub mod schema;
 

@@ -10,6 +10,7 @@ pub mod workspace;
 pub mod result;
 pub mod json;
 pub mod tokens;
+pub mod shape;
 pub mod arguments;
 pub mod policy;
 pub mod approval;

@@ -7,20 +7,20 @@ const LINEAR: usize = 16;
 
 /// Keys of every open object, innermost last.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     open: Vec<Span>,
 }
 
 impl Keys {
     /// Where the keys of an object that opens now begin.
     #[inline]
-    pub(super) fn base(&self) -> usize {
+    pub(crate) fn base(&self) -> usize {
         self.open.len()
     }
 
     /// Adds a key to the object that began at `base`.
     #[inline]
-    pub(super) fn add(&mut self, lexer: &Lexer<'_>, base: usize, key: Span) -> Result<(), Stop> {
+    pub(crate) fn add(&mut self, lexer: &Lexer<'_>, base: usize, key: Span) -> Result<(), Stop> {
         let others = self.open.get(base..).unwrap_or_default();
         if others.len() < LINEAR && others.iter().any(|&other| same(lexer, other, key)) {
             return Err(duplicate(key));
@@ -31,7 +31,7 @@ impl Keys {
 
     /// Ends the object that began at `base`.
     #[inline]
-    pub(super) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
         if self.open.len() - base > LINEAR {
             self.sort(lexer, base)?;
         }
@@ -71,7 +71,7 @@ fn same(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
 }
 
 #[cold]
-pub(super) fn duplicate(key: Span) -> Stop {
+pub(crate) fn duplicate(key: Span) -> Stop {
     Stop {
         fault: Fault::DuplicateKey,
         at: key.start - 1,

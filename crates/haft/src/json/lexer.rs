@@ -44,35 +44,35 @@ pub enum Fault {
 
 /// A fault and the byte it was found at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stop {
-    pub(super) fault: Fault,
-    pub(super) at: usize,
+pub(crate) struct Stop {
+    pub(crate) fault: Fault,
+    pub(crate) at: usize,
 }
 
 /// The inside of a string literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) escaped: bool,
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) escaped: bool,
 }
 
 /// A number literal; `small` where it is an integer of at most 18 digits other than `-0`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Number {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) small: Option<i64>,
+pub(crate) struct Number {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) small: Option<i64>,
     /// Without fraction and exponent.
-    pub(super) integer: bool,
+    pub(crate) integer: bool,
 }
 
 /// A place in a text.
 #[derive(Debug)]
-pub(super) struct Lexer<'t> {
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -90,7 +90,7 @@ const fn special(word: u64) -> u64 {
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
@@ -98,18 +98,18 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    pub(super) fn text(&self) -> &'t str {
+    pub(crate) fn text(&self) -> &'t str {
         self.text
     }
 
     /// The raw inside of a string literal.
     #[inline]
-    pub(super) fn raw(&self, span: Span) -> &'t [u8] {
+    pub(crate) fn raw(&self, span: Span) -> &'t [u8] {
         self.bytes.get(span.start..span.end).unwrap_or_default()
     }
 
     #[cold]
-    pub(super) fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
+    pub(crate) fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
         let fault = match fault {
             Fault::Expected(_) if self.at >= self.bytes.len() => Fault::Truncated,
             other => other,
@@ -119,7 +119,7 @@ impl<'t> Lexer<'t> {
 
     /// The next byte that is no white space, not taken; 0 at the end (which no token starts with).
     #[inline]
-    pub(super) fn peek(&mut self) -> u8 {
+    pub(crate) fn peek(&mut self) -> u8 {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
@@ -131,7 +131,7 @@ impl<'t> Lexer<'t> {
 
     /// Takes a key and its colon.
     #[inline]
-    pub(super) fn key(&mut self) -> Result<Span, Stop> {
+    pub(crate) fn key(&mut self) -> Result<Span, Stop> {
         if self.peek() != b'"' {
             return self.stop(Fault::Expected("a key in quotes"));
         }
@@ -145,7 +145,7 @@ impl<'t> Lexer<'t> {
 
     /// Takes the string literal whose opening quote is next.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<Span, Stop> {
+    pub(crate) fn string(&mut self) -> Result<Span, Stop> {
         let start = self.at + 1;
         let mut escaped = false;
         self.at = start;
@@ -218,7 +218,7 @@ impl<'t> Lexer<'t> {
 
     /// Takes the number literal that starts here.
     #[inline]
-    pub(super) fn number(&mut self) -> Result<Number, Stop> {
+    pub(crate) fn number(&mut self) -> Result<Number, Stop> {
         let start = self.at;
         let negative = self.bytes.get(start) == Some(&b'-');
         self.at += usize::from(negative);
@@ -281,13 +281,13 @@ impl<'t> Lexer<'t> {
     }
 
     /// The number as a double, rounded the way every reader of ours rounds; `None` when it is out of range.
-    pub(super) fn double(&self, number: Number) -> Option<f64> {
+    pub(crate) fn double(&self, number: Number) -> Option<f64> {
         serde_json::from_str(self.text.get(number.start..number.end)?).ok()
     }
 
     /// Takes `true`, `false` or `null`.
     #[inline]
-    pub(super) fn literal(&mut self, word: &'static str) -> Result<(), Stop> {
+    pub(crate) fn literal(&mut self, word: &'static str) -> Result<(), Stop> {
         let end = self.at + word.len();
         if self.bytes.get(self.at..end) != Some(word.as_bytes()) {
             return self.stop(Fault::Expected("true, false or null"));
@@ -297,7 +297,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn finish(&mut self) -> Result<(), Stop> {
+    pub(crate) fn finish(&mut self) -> Result<(), Stop> {
         self.peek();
         if self.at < self.bytes.len() {
             return self.stop(Fault::Trailing);
@@ -306,7 +306,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The string that a literal's inside stands for.
-    pub(super) fn unescape(&self, span: Span) -> String {
+    pub(crate) fn unescape(&self, span: Span) -> String {
         let literal = self.text.get(span.start - 1..=span.end).unwrap_or_default();
         serde_json::from_str(literal).unwrap_or_default()
     }

@@ -73,7 +73,7 @@ struct Frame {
 }
 
 /// Takes one value of any shape, `depth` levels being open already.
-pub(super) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Result<(), Stop> {
+pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Result<(), Stop> {
     if !matches!(lexer.peek(), b'{' | b'[') {
         return scalar(lexer);
     }

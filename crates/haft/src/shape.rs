@@ -1,0 +1,288 @@
+//! Shaping: a result made to fit the inline limit, what is too large kept aside whole and replaced by a preview.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use crate::artifact::ArtifactError;
+use crate::call::RunId;
+use crate::error::ErrorKind;
+use crate::result::{Artifact, Content, Failure};
+use crate::spec::Overflow;
+use crate::tokens::Tokenizer;
+
+mod data;
+mod media;
+mod notice;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use notice::Whole;
+
+/// Longest beginning of an artifact that an outcome shows, in bytes (contract §3).
+pub const PREVIEW_BYTES: usize = 1024;
+/// Most pieces of content that stay as they are; more are joined.
+const MAX_PIECES: usize = 256;
+
+/// What may be returned inline, and what to do with more.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    /// Counts for the limit; [`Bytes`](crate::tokens::Bytes) inside a chain.
+    pub tokenizer: &'a dyn Tokenizer,
+    /// Tokens of the texts and of the compact JSON of the data together.
+    pub limit: usize,
+    /// Bytes of pictures and sound together.
+    pub media_bytes: usize,
+    /// What to do with more.
+    pub overflow: Overflow,
+    /// The run that artifacts belong to, for their address.
+    pub run: &'a RunId,
+}
+
+/// Keeps bytes of a media type as an artifact of the run.
+pub type Keep<'k> = &'k mut dyn FnMut(&str, Bytes) -> Result<Artifact, ArtifactError>;
+
+/// A result within its bounds.
+#[derive(Debug, Default)]
+pub struct Fitted {
+    /// The content, or a preview of it.
+    pub content: Vec<Content>,
+    /// The data, or a preview of it; an object.
+    pub data: Option<Box<RawValue>>,
+    /// What was kept aside.
+    pub artifacts: Vec<Artifact>,
+    /// Set where the overflow is [`Overflow::Fail`] and something was too large.
+    pub error: Option<Failure>,
+}
+
+/// Structured content is always an object: a value that is none becomes `{"result": value}`.
+pub fn object(raw: Box<RawValue>) -> Box<RawValue> {
+    if raw.get().starts_with('{') {
+        return raw;
+    }
+    let wrapped = format!("{{\"result\":{}}}", raw.get());
+    RawValue::from_string(wrapped).unwrap_or(raw)
+}
+
+/// How an artifact begins: at most [`PREVIEW_BYTES`], whole characters; empty for what is no text.
+pub fn preview(bytes: &[u8]) -> String {
+    let head = bytes
+        .get(..bytes.len().min(PREVIEW_BYTES))
+        .unwrap_or_default();
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // A character cut at the end is no sign of binary.
+        Err(e) if e.error_len().is_none() => {
+            let sound = head.get(..e.valid_up_to()).unwrap_or_default();
+            std::str::from_utf8(sound).unwrap_or_default()
+        }
+        Err(_) => "",
+    };
+    text.to_owned()
+}
+
+/// Makes a result fit. What fits is returned as it came, nothing copied; `keep` absent means there is no store, and
+/// what is too large is cut.
+pub fn fit(
+    content: Vec<Content>,
+    data: Option<Box<RawValue>>,
+    bounds: &Bounds<'_>,
+    keep: Option<Keep<'_>>,
+) -> Fitted {
+    let data = data.map(object);
+    let media = media::total(&content) <= bounds.media_bytes;
+    if media && content.len() <= MAX_PIECES && within(&content, data.as_deref(), bounds) {
+        return Fitted {
+            content,
+            data,
+            ..Fitted::default()
+        };
+    }
+    let keep = keep.filter(|_| bounds.overflow != Overflow::Clip);
+    let mut shaper = Shaper {
+        bounds,
+        keep,
+        fitted: Fitted::default(),
+    };
+    shaper.run(content, data);
+    shaper.fitted
+}
+
+/// The texts of a piece that count.
+fn texts(piece: &Content) -> [&str; 2] {
+    match piece {
+        Content::Text { text } => [text, ""],
+        Content::Resource { text, uri, .. } => [text, uri],
+        Content::ResourceLink { uri, name, .. } => [name, uri],
+        Content::Image { .. } | Content::Audio { .. } => ["", ""],
+    }
+}
+
+/// Whether texts and data fit. A token is at least a byte, so few bytes need no counting.
+fn within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
+    let texts = || {
+        content
+            .iter()
+            .flat_map(texts)
+            .chain(data.map(RawValue::get))
+    };
+    if texts().map(str::len).sum::<usize>() <= bounds.limit {
+        return true;
+    }
+    let left = texts().try_fold(bounds.limit, |left, text| spend(bounds, text, left));
+    left.is_some()
+}
+
+/// What is left of a limit after a text; `None` when the text is over it.
+fn spend(bounds: &Bounds<'_>, text: &str, left: usize) -> Option<usize> {
+    if text.is_empty() {
+        return Some(left);
+    }
+    left.checked_sub(bounds.tokenizer.fits(text, left)?)
+}
+
+struct Shaper<'a, 'k> {
+    bounds: &'a Bounds<'a>,
+    keep: Option<Keep<'k>>,
+    fitted: Fitted,
+}
+
+impl Shaper<'_, '_> {
+    fn run(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
+        let content = self.media(content);
+        if self.bounds.overflow == Overflow::Fail {
+            self.keep_all(&content, data);
+            self.fail();
+        } else if within(&content, data.as_deref(), self.bounds) && content.len() <= MAX_PIECES {
+            self.fitted.content = content;
+            self.fitted.data = data;
+        } else {
+            self.shrink(content, data);
+        }
+    }
+
+    /// Keeps bytes where there is a store; says what became of them.
+    fn keep(&mut self, media_type: &str, bytes: &Bytes) -> Whole {
+        let Some(keep) = &mut self.keep else {
+            return Whole::Cut;
+        };
+        match keep(media_type, bytes.clone()) {
+            Ok(artifact) => {
+                let whole = Whole::Kept(artifact.reference.clone());
+                if !self.fitted.artifacts.contains(&artifact) {
+                    self.fitted.artifacts.push(artifact);
+                }
+                whole
+            }
+            Err(error) => Whole::Lost(error.to_string()),
+        }
+    }
+
+    fn keep_all(&mut self, content: &[Content], data: Option<Box<RawValue>>) {
+        let text = text::join(content);
+        if !text.is_empty() {
+            self.keep("text/plain", &Bytes::from(text));
+        }
+        if let Some(data) = data {
+            self.keep("application/json", &bytes_of(data));
+        }
+    }
+
+    fn fail(&mut self) {
+        let refs: Vec<String> = self
+            .fitted
+            .artifacts
+            .iter()
+            .map(|a| notice::read(&a.reference, 0))
+            .collect();
+        let advice = if refs.is_empty() {
+            "ask for less: a range, a filter or a lower limit".to_owned()
+        } else {
+            format!("read it with {}", refs.join(" and "))
+        };
+        let limit = self.bounds.limit;
+        self.fitted = Fitted {
+            artifacts: std::mem::take(&mut self.fitted.artifacts),
+            error: Some(Failure {
+                kind: ErrorKind::Failed,
+                message: format!("the result is over the inline limit of {limit} tokens"),
+                advice: Some(advice),
+            }),
+            ..Fitted::default()
+        };
+    }
+
+    /// Shares the limit between texts and data, and previews what is over its share.
+    fn shrink(&mut self, content: Vec<Content>, data: Option<Box<RawValue>>) {
+        let limit = self.bounds.limit;
+        let Some(data) = data else {
+            let (content, _) = self.fit_texts(content, limit);
+            self.fitted.content = content;
+            return;
+        };
+        let half = limit / 2;
+        let texts = content.iter().flat_map(texts);
+        let texts_left = texts
+            .into_iter()
+            .try_fold(half, |left, text| spend(self.bounds, text, left));
+        if let Some(left) = texts_left.filter(|_| content.len() <= MAX_PIECES) {
+            // The texts are small: the data takes all that they leave.
+            let (data, notice) = self.fit_data(data, limit - half + left);
+            self.fitted.content = content;
+            self.fitted.content.extend(notice);
+            self.fitted.data = data;
+            return;
+        }
+        if let Some(left) = spend(self.bounds, data.get(), half) {
+            let (content, _) = self.fit_texts(content, limit - half + left);
+            self.fitted.content = content;
+            self.fitted.data = Some(data);
+            return;
+        }
+        let (content, left) = self.fit_texts(content, half);
+        let (data, notice) = self.fit_data(data, limit - half + left);
+        self.fitted.content = content;
+        self.fitted.content.extend(notice);
+        self.fitted.data = data;
+    }
+
+    /// A preview of texts within `limit` tokens, and what it leaves of them.
+    fn fit_texts(&mut self, content: Vec<Content>, limit: usize) -> (Vec<Content>, usize) {
+        let joined = Bytes::from(text::join(&content));
+        let whole = self.keep("text/plain", &joined);
+        let text = std::str::from_utf8(&joined).unwrap_or_default();
+        let shown = text::preview(text, &whole, self.bounds.tokenizer, limit);
+        let left = spend(self.bounds, &shown, limit).unwrap_or_default();
+        let media =
+            |piece: &Content| matches!(piece, Content::Image { .. } | Content::Audio { .. });
+        let mut shaped = Vec::new();
+        if !shown.is_empty() {
+            shaped.push(Content::Text { text: shown });
+        }
+        shaped.extend(content.into_iter().filter(media).take(MAX_PIECES));
+        (shaped, left)
+    }
+
+    /// A preview of the data and the text that says so, within `limit` tokens together.
+    fn fit_data(
+        &mut self,
+        data: Box<RawValue>,
+        limit: usize,
+    ) -> (Option<Box<RawValue>>, Option<Content>) {
+        let bytes = bytes_of(data);
+        let whole = self.keep("application/json", &bytes);
+        let text = std::str::from_utf8(&bytes).unwrap_or_default();
+        let notice = notice::of_data(text.len(), &whole);
+        // In a very low limit the data comes first.
+        let left = spend(self.bounds, &notice, limit / 2);
+        let notice = left.map(|_| Content::Text { text: notice });
+        let room = left.map_or(limit, |left| limit - limit / 2 + left);
+        (data::preview(text, self.bounds.tokenizer, room), notice)
+    }
+}
+
+fn bytes_of(raw: Box<RawValue>) -> Bytes {
+    let text: Box<str> = raw.into();
+    Bytes::from(String::from(text))
+}

@@ -1,0 +1,70 @@
+//! Pictures and sound: what is over their limit is kept aside and linked.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+
+use crate::result::Content;
+
+use super::Shaper;
+use super::notice::Whole;
+
+/// Longest media type that is believed.
+const MAX_TYPE: usize = 128;
+
+/// The bytes that a base64 text stands for.
+fn size(data: &str) -> usize {
+    data.len() / 4 * 3
+}
+
+/// Bytes of all pictures and sound.
+pub(super) fn total(content: &[Content]) -> usize {
+    let sizes = content.iter().map(|piece| match piece {
+        Content::Image { data, .. } | Content::Audio { data, .. } => size(data),
+        Content::Text { .. } | Content::Resource { .. } | Content::ResourceLink { .. } => 0,
+    });
+    sizes.sum()
+}
+
+impl Shaper<'_, '_> {
+    /// Replaces each picture or sound that is over what the ones before it left of the limit.
+    pub(super) fn media(&mut self, content: Vec<Content>) -> Vec<Content> {
+        let mut left = self.bounds.media_bytes;
+        let mut one = |piece: Content| match piece {
+            Content::Image { data, mime_type } | Content::Audio { data, mime_type }
+                if size(&data) > left =>
+            {
+                self.aside(&data, &mime_type)
+            }
+            Content::Image { ref data, .. } | Content::Audio { ref data, .. } => {
+                left -= size(data);
+                piece
+            }
+            other => other,
+        };
+        content.into_iter().map(&mut one).collect()
+    }
+
+    fn aside(&mut self, data: &str, mime_type: &str) -> Content {
+        let mime_type = mime_type
+            .get(..mime_type.len().min(MAX_TYPE))
+            .unwrap_or_default();
+        let bytes = STANDARD.decode(data);
+        let bytes = bytes.map_or_else(|_| Bytes::copy_from_slice(data.as_bytes()), Bytes::from);
+        match self.keep(mime_type, &bytes) {
+            Whole::Kept(reference) => Content::ResourceLink {
+                uri: format!("artifact://{}/{reference}", self.bounds.run),
+                name: reference,
+                mime_type: Some(mime_type.to_owned()),
+                bytes: Some(bytes.len() as u64),
+            },
+            Whole::Cut | Whole::Lost(_) => {
+                let limit = self.bounds.media_bytes;
+                let size = bytes.len();
+                Content::text(format!(
+                    "[{mime_type} of {size} bytes left out: over the limit of {limit} bytes]"
+                ))
+            }
+        }
+    }
+}
