@@ -167,6 +167,11 @@ pub trait Toolset: Send + Sync + fmt::Debug {
     /// All entries now; cheap.
     fn snapshot(&self) -> Arc<Snapshot>;
 
+    /// The snapshot's version, without the snapshot.
+    fn version(&self) -> u64 {
+        self.snapshot().version()
+    }
+
     /// Tells when the snapshot changes; never misses a change.
     fn changes(&self) -> Changes;
 }
@@ -174,6 +179,10 @@ pub trait Toolset: Send + Sync + fmt::Debug {
 impl<T: Toolset + ?Sized> Toolset for Arc<T> {
     fn snapshot(&self) -> Arc<Snapshot> {
         (**self).snapshot()
+    }
+
+    fn version(&self) -> u64 {
+        (**self).version()
     }
 
     fn changes(&self) -> Changes {

@@ -279,6 +279,10 @@ impl Toolset for ToolRegistry {
         self.current.load_full()
     }
 
+    fn version(&self) -> u64 {
+        self.current.load().version()
+    }
+
     fn changes(&self) -> Changes {
         Changes::of(self.version.subscribe())
     }

@@ -250,18 +250,16 @@ impl Derived {
 
 impl Toolset for Derived {
     fn snapshot(&self) -> Arc<Snapshot> {
-        let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
-        let same = |versions: &[u64]| {
-            sources
-                .iter()
-                .map(|s| s.version())
-                .eq(versions.iter().copied())
-        };
         if let Some(cached) = &*self.cached.load()
-            && same(&cached.0)
+            && self
+                .sources
+                .iter()
+                .map(Toolset::version)
+                .eq(cached.0.iter().copied())
         {
             return Arc::clone(&cached.1);
         }
+        let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
         let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
         // Sources only ever count up, so the sum rises with every change of any of them.
         let snapshot = Arc::new(Snapshot::new(
@@ -271,6 +269,10 @@ impl Toolset for Derived {
         self.cached
             .store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
         snapshot
+    }
+
+    fn version(&self) -> u64 {
+        self.sources.iter().map(Toolset::version).sum()
     }
 
     fn changes(&self) -> Changes {

@@ -1,0 +1,118 @@
+//! A small fuzzer on the stable toolchain: mutates a kept corpus for some seconds, from a seed that a failure prints.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Runs `target` over mutations of the files in `corpus`.
+///
+/// `HAFT_FUZZ_SECONDS` says for how long (default 2), `HAFT_FUZZ_SEED` from where. The target panics to report; the input that
+/// made it is printed first. Every corpus file itself is tried, too.
+pub fn fuzz(corpus: &Path, dictionary: &[&str], target: impl Fn(&[u8])) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seconds = number("HAFT_FUZZ_SECONDS").unwrap_or(2);
+    let seed = number("HAFT_FUZZ_SEED").unwrap_or(0x5eed_1e55);
+    let kept = kept(corpus);
+    assert!(!kept.is_empty(), "no corpus in {}", corpus.display());
+    let mut random = Random(seed);
+    let mut tried = 0_u64;
+    for input in &kept {
+        target(input);
+    }
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        for _ in 0..64 {
+            let input = mutated(&kept, dictionary, &mut random);
+            let shown = Shown {
+                input: &input,
+                seed,
+                tried,
+            };
+            target(&input);
+            std::mem::forget(shown);
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "nothing was tried");
+}
+
+/// Prints the input when the target panics: it is forgotten otherwise.
+struct Shown<'a> {
+    input: &'a [u8],
+    seed: u64,
+    tried: u64,
+}
+
+impl Drop for Shown<'_> {
+    #[expect(clippy::print_stderr, reason = "a fuzzer's report")]
+    fn drop(&mut self) {
+        let text = String::from_utf8_lossy(self.input);
+        eprintln!("fuzz: seed {} input {}: {text:?}", self.seed, self.tried);
+    }
+}
+
+fn kept(corpus: &Path) -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(corpus).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+        .iter()
+        .filter_map(|file| fs::read(file).ok())
+        .collect()
+}
+
+/// One to eight changes of a kept input: bytes, pieces, words, doublings.
+fn mutated(kept: &[Vec<u8>], dictionary: &[&str], random: &mut Random) -> Vec<u8> {
+    let mut input = kept[random.below(kept.len())].clone();
+    for _ in 0..=random.below(8) {
+        let at = random.below(input.len() + 1);
+        match random.below(7) {
+            0 if at < input.len() => input[at] = random.byte(),
+            1 => input.insert(at, random.byte()),
+            2 if at < input.len() => {
+                input.remove(at);
+            }
+            3 => {
+                let word = dictionary
+                    .get(random.below(dictionary.len()))
+                    .copied()
+                    .unwrap_or("0");
+                input.splice(at..at, word.bytes());
+            }
+            4 => input.truncate(at),
+            5 => {
+                let end = (at + random.below(32)).min(input.len());
+                let piece = input[at..end].to_vec();
+                let to = random.below(input.len() + 1);
+                input.splice(to..to, piece);
+            }
+            _ => {
+                let other = &kept[random.below(kept.len())];
+                let from = random.below(other.len() + 1);
+                input.splice(at..at, other[from..].iter().copied().take(256));
+            }
+        }
+        input.truncate(1 << 16);
+    }
+    input
+}
+
+/// xorshift64*: reproducible from its seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap_or(0) % end.max(1)
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next().to_be_bytes()[0]
+    }
+}
