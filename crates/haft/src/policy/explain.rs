@@ -56,7 +56,11 @@ pub struct Layer {
     pub reason: Label,
 }
 
-#[expect(clippy::ref_option, reason = "serde hands a field over by reference")]
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a field over by reference"
+)]
 fn verdict_or_none<S: Serializer>(
     verdict: &Option<Verdict>,
     serializer: S,

@@ -248,19 +248,17 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Global unicast (2000::/3) without documentation, tunnels and translated private addresses.
+/// Global unicast (`2000::/3`) without documentation, tunnels and translated private addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     if let Some(v4) = address.to_ipv4_mapped() {
         return is_public_v4(v4);
     }
-    let s = address.segments();
     let embedded = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
+        is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
     };
-    match s {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
-        [0x2002, high, low, ..] => embedded(high, low),
+    match address.segments() {
+        // Translated by NAT64, and tunnelled by 6to4.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [first, ..] => (0x2000..0x4000).contains(&first),
     }
@@ -274,9 +272,9 @@ pub struct OwnFiles {
 
 impl OwnFiles {
     /// These paths, absolute, or relative to the workspace's root.
-    pub fn new(paths: Vec<PathBuf>) -> Self {
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths = paths
-            .iter()
+            .into_iter()
             .map(|path| clean(&path.to_string_lossy()))
             .collect();
         Self { paths }
@@ -394,18 +392,18 @@ impl Guard for CommandLines {
             return Ok(Floor::NONE);
         };
         let read;
-        let words = match argv {
-            Some(words) => words.as_slice(),
-            None => {
-                read = plain_words(command);
-                match &read {
-                    Some(words) => words.as_slice(),
-                    None => {
-                        return Ok(Floor::ask("a command line with shell syntax is always asked about")
-                            .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv"));
-                    }
-                }
-            }
+        let words = if let Some(words) = argv {
+            words
+        } else {
+            read = plain_words(command);
+            let Some(words) = &read else {
+                return Ok(
+                    Floor::ask("a command line with shell syntax is always asked about").advise(
+                        "run one command without shell syntax (no ; & | < > $ * ?), or give argv",
+                    ),
+                );
+            };
+            words
         };
         if words.is_empty() {
             return Ok(Floor::deny("the command is empty"));

@@ -154,18 +154,17 @@ impl Policy {
         match &judged.source {
             Source::Guard(_, floor) if !floor.reason.is_empty() => floor.reason.clone(),
             Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
-            Source::Rule(rule) => match &rule.reason {
-                Some(reason) => Label::Shared(reason.clone()),
-                None => {
-                    let (list, text, layer) = (rule.list, clip(&rule.text), &rule.layer);
-                    format!("the {list} rule {text} of {layer} covers {what}").into()
-                }
-            },
+            Source::Rule(Rule {
+                reason: Some(reason),
+                ..
+            }) => Label::Shared(reason.clone()),
+            Source::Rule(rule) => {
+                let (list, text, layer) = (rule.list, clip(&rule.text), &rule.layer);
+                format!("the {list} rule {text} of {layer} covers {what}").into()
+            }
             Source::Profile => {
-                let says = match judged.verdict {
-                    Verdict::Deny => "denies",
-                    _ => "asks about",
-                };
+                let denied = judged.verdict == Verdict::Deny;
+                let says = if denied { "denies" } else { "asks about" };
                 format!(
                     "the profile {} {says} {what} (risk {})",
                     self.profile, permission.risk
@@ -214,14 +213,15 @@ impl Policy {
             format!("{words} {}", rules.join(" and "))
         };
         match (self.profile, trusted, rules.is_empty()) {
-            (Profile::ReadOnly, true, _) => "allow it with --profile trusted".into(),
+            (Profile::ReadOnly, true, _) | (Profile::Workspace, true, true) => {
+                "allow it with --profile trusted".into()
+            }
             (Profile::ReadOnly, false, true) => {
                 "have it asked about with --profile workspace".into()
             }
             (Profile::ReadOnly, false, false) => {
                 format!("allow it with --profile workspace and {}", with_rules()).into()
             }
-            (Profile::Workspace, true, true) => "allow it with --profile trusted".into(),
             (Profile::Workspace, true, false) => {
                 format!("allow it with {} or --profile trusted", with_rules()).into()
             }

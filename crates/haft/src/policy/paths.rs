@@ -168,9 +168,8 @@ impl PathPattern {
     fn start<'p>(&self, path: &'p PathView<'_>, strict: bool) -> Option<&'p [&'p str]> {
         match self.anchor {
             Anchor::Root => path.absolute.as_deref(),
-            Anchor::Workspace => path.relative.as_deref(),
             Anchor::AnyDepth if strict => path.relative.as_deref().or(path.absolute.as_deref()),
-            Anchor::AnyDepth => path.relative.as_deref(),
+            Anchor::Workspace | Anchor::AnyDepth => path.relative.as_deref(),
         }
     }
 

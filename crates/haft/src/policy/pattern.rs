@@ -200,9 +200,10 @@ impl DomainPattern {
 
     pub(crate) fn matches(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        let parts: Vec<&str> = match host.starts_with('[') {
-            true => vec![&host],
-            false => host.split('.').collect(),
+        let parts: Vec<&str> = if host.starts_with('[') {
+            vec![&host]
+        } else {
+            host.split('.').collect()
         };
         let extra = parts.len().checked_sub(self.labels.len());
         let fits = match extra {

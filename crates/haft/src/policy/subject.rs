@@ -181,18 +181,20 @@ impl<'a> Subject<'a> {
                 .collect(),
             Class::Bash | Class::WebFetch => return false,
         };
-        let cwd = match self.call.arguments.value().get("cwd") {
-            Some(serde_json::Value::String(cwd)) if !files.is_empty() => cwd,
-            _ => "",
-        };
+        if files.is_empty() {
+            return false;
+        }
+        let cwd = self.call.arguments.value().get("cwd");
+        let cwd = cwd.and_then(serde_json::Value::as_str).unwrap_or("");
         let workspace = self.places.workspace.as_deref();
         files
             .into_iter()
             .filter(|file| *file != "/dev/null")
             .any(|file| {
-                let path = match file.starts_with('/') || cwd.is_empty() {
-                    true => file.clone(),
-                    false => clean(&format!("{cwd}/{file}")),
+                let path = if file.starts_with('/') || cwd.is_empty() {
+                    file.clone()
+                } else {
+                    clean(&format!("{cwd}/{file}"))
                 };
                 match specifier {
                     Specifier::All => true,

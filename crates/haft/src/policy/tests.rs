@@ -42,7 +42,7 @@ impl Lists<'_> {
 }
 
 /// A call to be judged.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Scene {
     pub(super) spec: ToolSpec,
     pub(super) arguments: Arguments,
@@ -93,7 +93,7 @@ pub(super) fn tool(
     .into();
     Scene {
         spec,
-        arguments: Arguments::new(arguments.to_string().into()),
+        arguments: Arguments::new(arguments.to_string()),
         permissions,
     }
 }

@@ -44,8 +44,8 @@ fn ask(rules: &[&str], scene: &Scene, expect: Verdict) {
 
 #[test]
 fn an_allow_covers_what_it_names_and_no_more() {
-    let github = served("github.create_issue", &json!({"repo": "a/b"}));
-    for (rule, scene, expect) in [
+    let github = || served("github.create_issue", &json!({"repo": "a/b"}));
+    for (rule, scene, expect) in vec![
         ("write_file", write("src/a.rs"), ALLOW),
         ("edit_file", write("src/a.rs"), ASK),
         ("Edit", write("src/a.rs"), ALLOW),
@@ -107,17 +107,17 @@ fn an_allow_covers_what_it_names_and_no_more() {
         ("fetch_url", fetch("example.com"), ALLOW),
         ("fetch_url(domain:example.com)", fetch("example.com"), ALLOW),
         ("Bash", fetch("example.com"), ASK),
-        ("github.create_issue", github.clone(), ALLOW),
-        ("mcp__github__create_issue", github.clone(), ALLOW),
-        ("mcp__github", github.clone(), ALLOW),
-        ("mcp__github__*", github.clone(), ALLOW),
-        ("github.*", github.clone(), ALLOW),
-        ("github.create_*", github.clone(), ALLOW),
-        ("mcp__git", github.clone(), ASK),
-        ("mcp__github__create", github.clone(), ASK),
-        ("github.create_issue(repo:a/*)", github.clone(), ALLOW),
-        ("github.create_issue(repo:b/*)", github.clone(), ASK),
-        ("github.create_issue(owner:a)", github, ASK),
+        ("github.create_issue", github(), ALLOW),
+        ("mcp__github__create_issue", github(), ALLOW),
+        ("mcp__github", github(), ALLOW),
+        ("mcp__github__*", github(), ALLOW),
+        ("github.*", github(), ALLOW),
+        ("github.create_*", github(), ALLOW),
+        ("mcp__git", github(), ASK),
+        ("mcp__github__create", github(), ASK),
+        ("github.create_issue(repo:a/*)", github(), ALLOW),
+        ("github.create_issue(repo:b/*)", github(), ASK),
+        ("github.create_issue(owner:a)", github(), ASK),
     ] {
         allow(&[rule], &scene, expect);
     }

@@ -62,17 +62,17 @@ fn recorded_lines_come_out_as_expected_or_are_asked_about() {
             .build()
             .expect("the rules are fine");
         let verdict = policy.judge(&run(&case.command).call()).verdict;
-        let fine = verdict == case.expect || case.also_ok.contains(&verdict);
+        let right = verdict == case.expect || case.also_ok.contains(&verdict);
         if plain_words(&case.command).is_some() {
             plain += 1;
-            if !fine {
+            if !right {
                 wrong.push(format!(
                     "{} {:?}: {verdict}, not {}: {}",
                     case.id, case.command, case.expect, case.why
                 ));
             }
         } else {
-            exact += usize::from(fine);
+            exact += usize::from(right);
             // Fail closed: never allowed, and never denied where the line is allowed.
             if verdict == ALLOW || (verdict == DENY && case.expect == ALLOW) {
                 wrong.push(format!("{} {:?}: {verdict}", case.id, case.command));
