@@ -28,9 +28,8 @@ pub(crate) struct Fragments {
 /// Every simple command and every target that can be seen in a line.
 pub(crate) fn fragments(line: &str) -> Fragments {
     let end = line.floor_char_boundary(LONGEST_SCAN);
-    let joined = line[..end].replace("\\\n", "");
     let mut found = Fragments::default();
-    Scan::new(&joined, 0, &mut found).commands();
+    Scan::new(&line[..end], 0, &mut found).commands();
     found
 }
 
@@ -77,10 +76,11 @@ impl<'a, 'f> Scan<'a, 'f> {
                     self.word.get_or_insert_default().push_str(&text);
                 }
                 '"' => self.double_quoted(),
-                '\\' => {
-                    let escaped = self.chars.next();
-                    self.word.get_or_insert_default().extend(escaped);
-                }
+                '\\' => match self.chars.next() {
+                    // A continued line is joined.
+                    Some('\n') => {}
+                    escaped => self.word.get_or_insert_default().extend(escaped),
+                },
                 c => self.word.get_or_insert_default().push(c),
             }
         }
@@ -191,7 +191,7 @@ impl<'a, 'f> Scan<'a, 'f> {
             match c {
                 '"' => return,
                 '\\' => {
-                    if let Some(c) = self.chars.next() {
+                    if let Some(c) = self.chars.next().filter(|c| *c != '\n') {
                         let word = self.word.get_or_insert_default();
                         if !matches!(c, '$' | '`' | '"' | '\\') {
                             word.push('\\');
