@@ -59,6 +59,13 @@ impl Arguments {
     }
 }
 
+impl Clone for Arguments {
+    /// The same text; what was parsed of it is parsed again when needed.
+    fn clone(&self) -> Self {
+        Self::new(self.text.clone())
+    }
+}
+
 impl fmt::Debug for Arguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Arguments").field(&self.text).finish()

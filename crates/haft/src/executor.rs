@@ -11,6 +11,7 @@ use crate::context::Host;
 use crate::policy::Policy;
 use crate::result::Outcome;
 use crate::session::Session;
+use crate::tokens::{self, Tokenizer};
 
 mod admit;
 mod batch;
@@ -39,6 +40,7 @@ struct Parts {
     approver: Option<Arc<dyn Approver>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     sinks: Vec<Arc<dyn AuditSink>>,
+    tokenizer: Arc<dyn Tokenizer>,
     #[cfg(feature = "testing")]
     skip_clear: bool,
 }
@@ -51,6 +53,7 @@ impl Executor {
             approver: None,
             artifacts: None,
             sinks: Vec::new(),
+            tokenizer: tokens::standard(),
             #[cfg(feature = "testing")]
             skip_clear: false,
         };
@@ -80,6 +83,11 @@ impl Executor {
     /// Records here, after the sinks added before. A sink that fails refuses the call.
     pub fn with_audit(self, sink: Arc<dyn AuditSink>) -> Self {
         self.with(|parts| parts.sinks.push(sink))
+    }
+
+    /// Counts tokens this way instead of by o200k.
+    pub fn with_tokenizer(self, tokenizer: Arc<dyn Tokenizer>) -> Self {
+        self.with(|parts| parts.tokenizer = tokenizer)
     }
 
     /// An executor that skips the second stage: proof that the tests of every door would notice.

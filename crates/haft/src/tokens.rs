@@ -1,6 +1,7 @@
 //! Tokens: how long a text is for a model, and where to cut it.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 #[cfg(feature = "o200k")]
 mod encode;
@@ -26,6 +27,14 @@ pub trait Tokenizer: Send + Sync + Debug {
 
     /// Where an end of at most `limit` tokens (counted by itself) begins; as long as can be found cheaply.
     fn tail(&self, text: &str, limit: usize) -> usize;
+}
+
+/// The tokenizer that limits are counted by: o200k where the feature is on, bytes otherwise.
+pub fn standard() -> Arc<dyn Tokenizer> {
+    #[cfg(feature = "o200k")]
+    return Arc::new(O200k);
+    #[cfg(not(feature = "o200k"))]
+    Arc::new(Bytes)
 }
 
 /// Counts a byte as a token: stricter than any tokenizer, and needs no table.

@@ -1,5 +1,4 @@
 //! Fuzz targets of the library: each runs for a few seconds over its corpus, at length by `make fuzz`.
-#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::path::{Path, PathBuf};
 

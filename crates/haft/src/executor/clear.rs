@@ -142,7 +142,7 @@ async fn asked(
     let Some(approver) = &parts.approver else {
         return Err(nobody(&question.ruling));
     };
-    let request = request(session, open, &question);
+    let request = request(parts, session, open, &question);
     let limit = session.limits().approval_timeout;
     let answer = tokio::select! {
         answer = tokio::time::timeout(limit, approver.ask(&request)) => answer,
@@ -205,13 +205,23 @@ fn approved(
     }
 }
 
-fn request(session: &Session, open: &OpenCall<'_>, question: &Question) -> ApprovalRequest {
+fn request(
+    parts: &Parts,
+    session: &Session,
+    open: &OpenCall<'_>,
+    question: &Question,
+) -> ApprovalRequest {
     let Question {
         admitted,
         permissions,
         ruling,
     } = question;
     let spec = admitted.entry().spec();
+    let call = JudgedCall {
+        spec,
+        arguments: admitted.arguments(),
+        permissions,
+    };
     let arguments = admitted.arguments().as_str();
     let workspace = session.workspace().unwrap_or_default();
     let hash = admitted.entry().spec_hash();
@@ -226,7 +236,7 @@ fn request(session: &Session, open: &OpenCall<'_>, question: &Question) -> Appro
         risk: ruling.risk,
         reason: ruling.reason.to_string(),
         rule: ruling.rule.to_string(),
-        suggested: Vec::new(),
+        suggested: parts.policy.suggest(&call),
         fingerprint: fingerprint(&spec.name, hash, session.principal(), workspace, arguments),
     }
 }

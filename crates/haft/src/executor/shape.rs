@@ -3,17 +3,17 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use crate::artifact::ArtifactError;
+use crate::artifact::{ArtifactError, ArtifactStore};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::invoke::Invoked;
 use crate::executor::stop::{Stop, failure, status};
 use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 use crate::session::Session;
+use crate::shape::{self as fit, Bounds};
+use crate::spec::{Overflow, ToolSpec};
+use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
-
-/// Longest beginning of an artifact that an outcome shows, in bytes.
-const PREVIEW: usize = 1024;
 
 /// What the outcome will hold. Made from a result here, or from a stop.
 pub(super) struct Shaped {
@@ -44,7 +44,7 @@ impl From<Stop> for Shaped {
 pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Result<Shaped, Stop> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
-    result.data = result.data.map(object);
+    result.data = result.data.map(fit::object);
     if result.error.is_none() {
         check_output(parts, session, &entry, &result)?;
     }
@@ -55,26 +55,47 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
         summary,
         strength,
     } = result;
-    let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind()));
-    let error = error.as_ref().map(failure);
+    let bounds = bounds(parts, session, entry.spec());
+    let mut keep = |media_type: &str, bytes: Bytes| match &parts.artifacts {
+        Some(store) => put(store.as_ref(), session, media_type, bytes),
+        None => Err(ArtifactError::NotFound("store".into())),
+    };
+    let keep: Option<fit::Keep<'_>> = if parts.artifacts.is_some() {
+        Some(&mut keep)
+    } else {
+        None
+    };
+    let fitted = fit::fit(content, data, &bounds, keep);
+    // The tool's own failure says more than that its output was large.
+    let error = error.as_ref().map(failure).or(fitted.error);
+    let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
+    let (content, data, artifacts) = (fitted.content, fitted.data, fitted.artifacts);
     Ok(Shaped {
         status,
         summary,
         content,
         data,
-        artifacts: Vec::new(),
+        artifacts,
         error,
         strength,
     })
 }
 
-/// Structured content is always an object: a value that is none becomes `{"result": value}`.
-fn object(raw: Box<RawValue>) -> Box<RawValue> {
-    if raw.get().starts_with('{') {
-        return raw;
+/// The limits of one call: tokens for a direct one, bytes inside a chain; the spec's own where it has them.
+fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds<'a> {
+    let limits = session.limits();
+    let tokens = spec.inline_tokens.unwrap_or(limits.inline_tokens);
+    let (tokenizer, limit): (&dyn Tokenizer, usize) = match limits.inline_bytes {
+        Some(bytes) => (&tokens::Bytes, bytes),
+        None => (parts.tokenizer.as_ref(), tokens),
+    };
+    Bounds {
+        tokenizer,
+        limit,
+        media_bytes: limits.inline_media_bytes,
+        overflow: spec.overflow.unwrap_or(Overflow::Store),
+        run: session.run(),
     }
-    let wrapped = format!("{{\"result\":{}}}", raw.get());
-    RawValue::from_string(wrapped).unwrap_or(raw)
 }
 
 /// A result that is not what the tool's output schema promises is an error; it is kept as an artifact.
@@ -98,12 +119,11 @@ fn check_output(
         lines.join("; ")
     );
     let mut stop = Stop::new(ErrorKind::Failed, message);
-    let kept = keep(
-        parts,
-        session,
-        "application/json",
-        Bytes::copy_from_slice(text.as_bytes()),
-    );
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    let kept = parts
+        .artifacts
+        .as_ref()
+        .map(|store| put(store.as_ref(), session, "application/json", bytes));
     if let Some(Ok(artifact)) = kept {
         let advice = format!("the result as it came is artifact {}", artifact.reference);
         stop = stop.advise(advice);
@@ -112,34 +132,20 @@ fn check_output(
     Err(stop)
 }
 
-/// Keeps bytes for the run; `None` where the host keeps none.
-fn keep(
-    parts: &Parts,
+/// Keeps bytes for the run.
+fn put(
+    store: &dyn ArtifactStore,
     session: &Session,
     media_type: &str,
     bytes: Bytes,
-) -> Option<Result<Artifact, ArtifactError>> {
-    let store = parts.artifacts.as_ref()?;
+) -> Result<Artifact, ArtifactError> {
     let size = bytes.len() as u64;
-    let preview = preview(&bytes);
-    let reference = store.put(session.owner(), media_type, bytes);
-    Some(reference.map(|reference| Artifact {
+    let preview = fit::preview(&bytes);
+    let reference = store.put(session.owner(), media_type, bytes)?;
+    Ok(Artifact {
         reference: reference.as_str().to_owned(),
         media_type: media_type.to_owned(),
         bytes: size,
         preview,
-    }))
-}
-
-/// How a text begins; nothing for what is no text.
-fn preview(bytes: &[u8]) -> String {
-    let head = bytes.get(..bytes.len().min(PREVIEW)).unwrap_or_default();
-    match std::str::from_utf8(head) {
-        Ok(text) => text.to_owned(),
-        // A character cut at the end is no sign of binary.
-        Err(e) if e.error_len().is_none() => {
-            String::from_utf8_lossy(head.get(..e.valid_up_to()).unwrap_or_default()).into_owned()
-        }
-        Err(_) => String::new(),
-    }
+    })
 }

@@ -5,4 +5,5 @@ mod lifecycle;
 mod macros;
 mod pipeline;
 mod readme;
+mod shaping;
 mod views;
