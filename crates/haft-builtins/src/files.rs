@@ -1,0 +1,91 @@
+//! What the file tools share: the workspace, the options, and what each run has read.
+
+use std::sync::Arc;
+
+use haft::call::{Origin, RunId};
+use haft::error::ToolError;
+use haft::permission::PathClaim;
+use haft::workspace::{Place, Workspace};
+use sha2::{Digest, Sha256};
+
+pub mod check;
+pub mod edit;
+pub mod read;
+pub mod seen;
+pub mod splice;
+pub mod text;
+pub mod transfer;
+pub mod write;
+
+use seen::Seen;
+
+/// How the file tools behave (settings `files.*`).
+#[derive(Debug, Clone, Default)]
+pub struct FileOptions {
+    /// Whether an existing file must have been read in the same run before it is written. Unset: yes for a model, a
+    /// script and an MCP client, no for the host and a person.
+    pub read_before_write: Option<bool>,
+    /// Checkers run in the jail after a write: a glob over paths, and the command as argv; `{path}` stands for the file.
+    pub check: Vec<(String, Vec<String>)>,
+}
+
+/// Who calls, as far as the file tools care.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The run, to which what was read belongs.
+    pub run: RunId,
+    /// Where the call came from.
+    pub origin: Origin,
+    /// What the policy cleared, in the order of the tool's permissions; empty when unknown.
+    pub cleared: Vec<PathClaim>,
+}
+
+/// The workspace with its options and the memory of what was read.
+#[derive(Debug, Clone)]
+pub struct Files {
+    pub(crate) workspace: Workspace,
+    pub(crate) options: Arc<FileOptions>,
+    pub(crate) seen: Arc<Seen>,
+}
+
+impl Files {
+    /// Tools on this workspace.
+    pub fn new(workspace: Workspace, options: FileOptions) -> Self {
+        Self {
+            workspace,
+            options: Arc::new(options),
+            seen: Arc::default(),
+        }
+    }
+
+    /// Whether this caller must have read a file before writing it.
+    pub(crate) fn must_have_read(&self, caller: &Caller) -> bool {
+        let by_origin = caller.origin != Origin::Host;
+        self.options.read_before_write.unwrap_or(by_origin)
+    }
+}
+
+impl Caller {
+    /// The place, if it is still where the policy cleared claim number `index`.
+    pub(crate) fn cleared(&self, place: Place, index: usize) -> Result<Place, ToolError> {
+        match self.cleared.get(index) {
+            Some(claim) => Ok(place.still(claim)?),
+            None => Ok(place),
+        }
+    }
+}
+
+/// The SHA-256 of some bytes as hex.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

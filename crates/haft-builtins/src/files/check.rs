@@ -1,0 +1,154 @@
+//! Whether what was written is well-formed: JSON, TOML and YAML by their parsers.
+
+use saphyr_parser::Parser;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+
+/// Largest file that is parsed after a write.
+const MAX_CHECKED: usize = 8 << 20;
+/// Files named `.json` that by custom hold comments.
+const COMMENTED: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
+
+/// A parser's or checker's verdict on a file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Check {
+    /// Well-formed.
+    pub ok: bool,
+    /// What is wrong, or what a checker said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Where, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Where in the line, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+}
+
+impl Check {
+    pub(crate) fn fine() -> Self {
+        Self {
+            ok: true,
+            message: None,
+            line: None,
+            column: None,
+        }
+    }
+
+    fn wrong(message: impl Into<String>, line: usize, column: usize) -> Self {
+        Self {
+            ok: false,
+            message: Some(message.into()),
+            line: Some(line),
+            column: Some(column),
+        }
+    }
+
+    /// For the text beside the data.
+    pub(crate) fn sentence(&self, what: &str) -> String {
+        let message = self.message.as_deref().unwrap_or_default();
+        match (self.ok, self.line, self.column) {
+            (true, ..) => format!("check passed: {what}"),
+            (false, Some(line), Some(column)) => {
+                format!("written, but {what} is wrong at line {line}, column {column}: {message}")
+            }
+            (false, ..) => format!("written, but {what} is wrong: {message}"),
+        }
+    }
+}
+
+/// The verdict on a file's new text; none for a kind of file that is not parsed here.
+pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, extension) = name.rsplit_once('.')?;
+    if text.len() > MAX_CHECKED {
+        return None;
+    }
+    match extension.to_ascii_lowercase().as_str() {
+        "json" if COMMENTED.iter().any(|known| stem.starts_with(known)) => None,
+        "json" => Some(("JSON", json(text))),
+        "toml" => Some(("TOML", in_utf8(text, toml))),
+        "yaml" | "yml" => Some(("YAML", in_utf8(text, yaml))),
+        _ => None,
+    }
+}
+
+fn json(text: &[u8]) -> Check {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    match serde_json::from_slice::<IgnoredAny>(text) {
+        Ok(_) => Check::fine(),
+        Err(error) => {
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            Check::wrong(message, error.line(), error.column())
+        }
+    }
+}
+
+fn toml(text: &str) -> Check {
+    match text.parse::<toml::Table>() {
+        Ok(_) => Check::fine(),
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or(text);
+            let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+            let start = before.rfind('\n').map_or(0, |at| at + 1);
+            Check::wrong(error.message(), line, before[start..].chars().count() + 1)
+        }
+    }
+}
+
+fn yaml(text: &str) -> Check {
+    for event in Parser::new_from_str(text) {
+        if let Err(error) = event {
+            let at = error.marker();
+            return Check::wrong(error.info(), at.line(), at.col() + 1);
+        }
+    }
+    Check::fine()
+}
+
+fn in_utf8(text: &[u8], check: fn(&str) -> Check) -> Check {
+    match std::str::from_utf8(text) {
+        Ok(text) => check(text),
+        Err(error) => {
+            let before = &text[..error.valid_up_to()];
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
+            let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+            Check::wrong("not UTF-8", line, before.len() - start + 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, text: &str, expect: Option<(bool, usize, usize)>) {
+        let got = syntax(path, text.as_bytes());
+        let got = got.map(|(_, c)| (c.ok, c.line.unwrap_or(0), c.column.unwrap_or(0)));
+        assert_eq!(got, expect, "{path}: {text:?}");
+    }
+
+    #[test]
+    fn verdicts_say_line_and_column() {
+        check("a.json", r#"{"a": [1, 2]}"#, Some((true, 0, 0)));
+        check("a.json", "{\n  \"a\": 1,\n}", Some((false, 3, 1)));
+        check("a.json", "", Some((false, 1, 0)));
+        check("A.JSON", "[1", Some((false, 1, 2)));
+        check("tsconfig.base.json", "// c\n{}", None);
+        check("Cargo.toml", "a = 1\n[b]\nc = 2\n", Some((true, 0, 0)));
+        check("Cargo.toml", "a = 1\nb = \n", Some((false, 2, 5)));
+        check("x.yaml", "a: 1\nb:\n  - c\n", Some((true, 0, 0)));
+        check("x.yml", "a: [1, 2\nb: 3\n", Some((false, 2, 2)));
+        check("main.rs", "fn main( {", None);
+        check("json", "x", None);
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf8_says_where() {
+        let (_, verdict) = syntax("a.toml", b"a = 1\nb\xff").unwrap();
+        assert_eq!((verdict.line, verdict.column), (Some(2), Some(2)));
+    }
+}

@@ -1,0 +1,309 @@
+//! `read_file`: a range of a text file's lines, streamed in bounded memory.
+
+use std::io::{BufRead, BufReader, Read};
+
+use haft::error::ToolError;
+use haft::result::{Content, ToolResult};
+use haft::workspace::{FileStamp, Place};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
+use crate::files::{Caller, Files, hex};
+
+/// Longest line that is shown whole.
+pub(crate) const MAX_LINE: usize = 16 * 1024;
+/// Most text one call takes into memory.
+const MAX_TEXT: usize = 1 << 20;
+
+/// What `read_file` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFileInput {
+    /// The file, relative to the workspace root or absolute below it.
+    pub path: String,
+    /// First line to return, counted from 1.
+    #[serde(default = "first")]
+    #[schemars(range(min = 1))]
+    pub start_line: u64,
+    /// Most lines to return.
+    #[serde(default = "page")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub max_lines: u64,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn page() -> u64 {
+    400
+}
+
+/// What `read_file` gives besides the text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReadFileData {
+    /// The file.
+    pub path: String,
+    /// The first line returned.
+    pub start_line: u64,
+    /// How many lines were returned.
+    pub lines: u64,
+    /// How many lines the file has.
+    pub total_lines: u64,
+    /// The whole file's SHA-256, hex.
+    pub sha256: String,
+    /// More lines follow, or a long line was cut.
+    pub truncated: bool,
+    /// The media type of a file that is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The size of a file that is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// What is special about the text shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Everything one pass over a file finds.
+struct Pass {
+    hasher: Sha256,
+    total_lines: u64,
+    /// The bytes end inside a line.
+    open_line: bool,
+    kept: Vec<u8>,
+    lines: u64,
+    full: bool,
+    /// The first line that was too long.
+    cut: Option<u64>,
+    /// The line at hand is too long: what else it holds is dropped.
+    cutting: bool,
+}
+
+/// Reads a range of lines; `stop` is asked between blocks.
+pub fn read_file(
+    files: &Files,
+    input: &ReadFileInput,
+    caller: &Caller,
+    stop: &dyn Fn() -> bool,
+) -> Result<ToolResult, ToolError> {
+    let place = caller.cleared(files.workspace.existing(&input.path)?, 0)?;
+    let open = files.workspace.read(&place)?;
+    let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.shown()));
+    let mut reader = BufReader::with_capacity(64 * 1024, open.file);
+    let head = reader.fill_buf().map_err(bad)?;
+    let binary = is_binary(head).then(|| media_type(&head[..head.len().min(SNIFF)]));
+    let mut pass = Pass {
+        hasher: Sha256::new(),
+        total_lines: 0,
+        open_line: false,
+        kept: Vec::new(),
+        lines: 0,
+        full: false,
+        cut: None,
+        cutting: false,
+    };
+    let (start, most) = match binary {
+        Some(_) => (1, 0),
+        None => (input.start_line, input.max_lines),
+    };
+    pass.run(&mut reader, start, most, stop).map_err(bad)?;
+    if stop() {
+        return Err(cancelled());
+    }
+    let sha256 = hex(&pass.hasher.clone().finalize());
+    files
+        .seen
+        .note(&caller.run, place.real(), open.stamp, &sha256);
+    match binary {
+        Some(media_type) => binary_result(&place, &open.stamp, sha256, media_type),
+        None => text_result(&place, input, pass, sha256),
+    }
+}
+
+pub(crate) fn cancelled() -> ToolError {
+    ToolError::new(haft::error::ErrorKind::Cancelled, "the call was cancelled")
+}
+
+impl Pass {
+    /// Hashes and counts all, keeps the lines wanted.
+    fn run(
+        &mut self,
+        from: &mut impl BufRead,
+        start: u64,
+        most: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> std::io::Result<()> {
+        let end = start.saturating_add(most);
+        loop {
+            let block = from.fill_buf()?;
+            if block.is_empty() || stop() {
+                break;
+            }
+            self.hasher.update(block);
+            let size = block.len();
+            let mut rest = block;
+            // Line by line while lines are wanted; the rest only counted.
+            while !rest.is_empty() && self.total_lines + 1 < end && !self.full {
+                rest = self.take_line(rest, start);
+            }
+            self.total_lines += memchr::memchr_iter(b'\n', rest).count() as u64;
+            if let Some(last) = rest.last() {
+                self.open_line = *last != b'\n';
+            }
+            from.consume(size);
+        }
+        if self.open_line {
+            self.total_lines += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes one line, or the part of it that the block holds.
+    fn take_line<'a>(&mut self, block: &'a [u8], start: u64) -> &'a [u8] {
+        let newline = memchr::memchr(b'\n', block);
+        let (part, rest) = block.split_at(newline.map_or(block.len(), |at| at + 1));
+        let number = self.total_lines + 1;
+        if number >= start {
+            self.keep(part, newline.is_some(), number);
+        }
+        if newline.is_some() {
+            self.total_lines += 1;
+        }
+        self.open_line = newline.is_none();
+        rest
+    }
+
+    fn keep(&mut self, part: &[u8], ends: bool, number: u64) {
+        if !self.open_line {
+            self.lines += 1;
+            self.cutting = false;
+        }
+        let line_start = memchr::memrchr(b'\n', &self.kept).map_or(0, |at| at + 1);
+        let so_far = self.kept.len() - line_start;
+        let text = if ends { &part[..part.len() - 1] } else { part };
+        let room = MAX_LINE.saturating_sub(so_far);
+        if text.len() <= room && !self.cutting {
+            self.kept.extend_from_slice(text);
+        } else if !self.cutting {
+            self.cut.get_or_insert(number);
+            self.cutting = true;
+            self.kept.extend_from_slice(clip(text, room));
+        }
+        if ends {
+            self.kept.push(b'\n');
+            self.full = self.kept.len() >= MAX_TEXT;
+        }
+    }
+}
+
+fn binary_result(
+    place: &Place,
+    stamp: &FileStamp,
+    sha256: String,
+    media_type: &str,
+) -> Result<ToolResult, ToolError> {
+    let path = place.shown();
+    let size = grouped(stamp.bytes());
+    let text = format!("{path} is no text: {media_type}, {size} bytes; its bytes are not shown");
+    let data = ReadFileData {
+        path,
+        start_line: 1,
+        lines: 0,
+        total_lines: 0,
+        sha256,
+        truncated: false,
+        media_type: Some(media_type.to_owned()),
+        bytes: Some(stamp.bytes()),
+        notes: Vec::new(),
+    };
+    ToolResult::text(text.clone())
+        .with_summary(text)
+        .with_data(&data)
+}
+
+fn text_result(
+    place: &Place,
+    input: &ReadFileInput,
+    pass: Pass,
+    sha256: String,
+) -> Result<ToolResult, ToolError> {
+    let (path, total) = (place.shown(), pass.total_lines);
+    if input.start_line > total.max(1) {
+        let message = format!("{path:?} has {} lines, no line {}", total, input.start_line);
+        return Err(ToolError::invalid_arguments(message));
+    }
+    let mut notes = Vec::new();
+    let text = match String::from_utf8(pass.kept) {
+        Ok(text) => text,
+        Err(error) => {
+            notes.push(
+                "some bytes are not UTF-8 and are shown as U+FFFD; the file itself is unchanged"
+                    .to_owned(),
+            );
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        }
+    };
+    if let Some(line) = pass.cut {
+        notes.push(format!(
+            "line {line} (and perhaps later ones) is longer than {MAX_LINE} bytes and was cut"
+        ));
+    }
+    let next = input.start_line + pass.lines;
+    if next <= total {
+        notes.push(format!(
+            "lines {}-{} of {}; start_line={next} continues",
+            input.start_line,
+            next - 1,
+            grouped(total)
+        ));
+    }
+    let summary = format!("{path}: {} of {} lines", pass.lines, grouped(total));
+    let mut content = vec![Content::text(text)];
+    if !notes.is_empty() {
+        content.push(Content::text(format!("[{}]", notes.join("; "))));
+    }
+    let data = ReadFileData {
+        path,
+        start_line: input.start_line,
+        lines: pass.lines,
+        total_lines: total,
+        sha256,
+        truncated: next <= total || pass.cut.is_some(),
+        media_type: None,
+        bytes: None,
+        notes,
+    };
+    let result = ToolResult {
+        content,
+        ..ToolResult::default()
+    };
+    result.with_summary(summary).with_data(&data)
+}
+
+/// Reads a whole file that an edit works on.
+pub(crate) fn whole(
+    files: &Files,
+    place: &Place,
+    most: u64,
+) -> Result<(Vec<u8>, FileStamp), ToolError> {
+    let mut open = files.workspace.read(place)?;
+    let path = place.shown();
+    if open.stamp.bytes() > most {
+        let message = format!(
+            "{path:?} has {} bytes; files of at most {} are edited",
+            grouped(open.stamp.bytes()),
+            grouped(most)
+        );
+        return Err(ToolError::failed(message));
+    }
+    let mut bytes = Vec::new();
+    open.file
+        .by_ref()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|e| ToolError::failed(format!("read {path:?}: {e}")).with_source(e))?;
+    Ok((bytes, open.stamp))
+}

@@ -1,0 +1,143 @@
+//! Which files each run has read, and in which state: what a write must not overwrite unseen.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use haft::call::RunId;
+use haft::error::ToolError;
+use haft::workspace::{FileStamp, Place, Workspace};
+use sha2::{Digest, Sha256};
+
+use crate::files::hex;
+
+/// Most runs remembered; the one longest unused is forgotten first, and its files must be read again.
+const MAX_RUNS: usize = 256;
+/// Most files remembered of one run; beyond it all of the run are forgotten.
+const MAX_FILES: usize = 20_000;
+
+/// A file's state when a run last saw it.
+#[derive(Debug, Clone)]
+struct Sight {
+    stamp: FileStamp,
+    sha256: String,
+}
+
+#[derive(Debug, Default)]
+struct OneRun {
+    used: u64,
+    files: HashMap<PathBuf, Sight>,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    clock: u64,
+    runs: HashMap<RunId, OneRun>,
+}
+
+/// What every run has read. Listing or searching a folder never counts.
+#[derive(Debug, Default)]
+pub struct Seen {
+    runs: Mutex<Runs>,
+}
+
+impl Seen {
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a run knows this state of a file.
+    pub(crate) fn note(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
+        let mut runs = self.lock();
+        let one = runs.touch(run);
+        if one.files.len() >= MAX_FILES {
+            one.files.clear();
+        }
+        let sha256 = sha256.to_owned();
+        one.files
+            .insert(path.to_path_buf(), Sight { stamp, sha256 });
+    }
+
+    /// Forgets a file that was deleted or replaced.
+    pub(crate) fn forget(&self, run: &RunId, path: &Path) {
+        let mut runs = self.lock();
+        let files = &mut runs.touch(run).files;
+        files.retain(|known, _| !known.starts_with(path));
+    }
+
+    /// A file moved: what was known of it is known under the new name.
+    pub(crate) fn moved(&self, run: &RunId, from: &Path, to: &Path) {
+        let mut runs = self.lock();
+        let files = &mut runs.touch(run).files;
+        let moved: Vec<PathBuf> = files
+            .keys()
+            .filter(|path| path.starts_with(from))
+            .cloned()
+            .collect();
+        for path in moved {
+            let Some(sight) = files.remove(&path) else {
+                continue;
+            };
+            let rest = path.strip_prefix(from).unwrap_or(Path::new(""));
+            let new = if rest.as_os_str().is_empty() {
+                to.to_path_buf()
+            } else {
+                to.join(rest)
+            };
+            files.insert(new, sight);
+        }
+    }
+
+    /// Fails unless the run has read the file at this place and it is still the same text.
+    pub(crate) fn require(
+        &self,
+        run: &RunId,
+        workspace: &Workspace,
+        place: &Place,
+    ) -> Result<(), ToolError> {
+        let path = place.shown();
+        let sight = self.lock().touch(run).files.get(place.real()).cloned();
+        let Some(sight) = sight else {
+            return Err(
+                ToolError::conflict(format!("{path:?} exists and was not read in this run"))
+                    .with_advice("read it with read_file, then write or edit it"),
+            );
+        };
+        let mut open = workspace.read(place)?;
+        if open.stamp == sight.stamp {
+            return Ok(());
+        }
+        let now = digest(&mut open.file)
+            .map_err(|e| ToolError::failed(format!("read {path:?}: {e}")).with_source(e))?;
+        if now == sight.sha256 {
+            return Ok(());
+        }
+        Err(
+            ToolError::conflict(format!("{path:?} changed since it was read in this run"))
+                .with_advice("read it again with read_file, then repeat the change on the new text"),
+        )
+    }
+}
+
+impl Runs {
+    fn touch(&mut self, run: &RunId) -> &mut OneRun {
+        self.clock += 1;
+        let now = self.clock;
+        if !self.runs.contains_key(run) && self.runs.len() >= MAX_RUNS {
+            let oldest = self.runs.iter().min_by_key(|(_, one)| one.used);
+            if let Some(oldest) = oldest.map(|(run, _)| run.clone()) {
+                self.runs.remove(&oldest);
+            }
+        }
+        let one = self.runs.entry(run.clone()).or_default();
+        one.used = now;
+        one
+    }
+}
+
+fn digest(from: &mut impl Read) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    io::copy(from, &mut hasher)?;
+    Ok(hex(&hasher.finalize()))
+}

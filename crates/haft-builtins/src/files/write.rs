@@ -1,0 +1,113 @@
+//! `write_file`: a file written whole or not at all.
+
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::workspace::{Place, WriteMode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::files::check::{Check, syntax};
+use crate::files::read::whole;
+use crate::files::text::grouped;
+use crate::files::{Caller, Files, sha256};
+
+/// Largest file that is appended to: the result is hashed and checked as a whole.
+const MAX_APPENDED: u64 = 256 << 20;
+
+/// What `write_file` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFileInput {
+    /// The file, relative to the workspace root or absolute below it; missing folders are made.
+    pub path: String,
+    /// The text to write.
+    pub content: String,
+    /// What to do with a file that exists: replace its text, add to it, or fail.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// What to do with a file that exists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Replace its text.
+    #[default]
+    Overwrite,
+    /// Add to it.
+    Append,
+    /// Fail.
+    Create,
+}
+
+/// What `write_file` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WriteFileData {
+    /// The file.
+    pub path: String,
+    /// Its size now.
+    pub bytes: u64,
+    /// Its SHA-256 now, hex.
+    pub sha256: String,
+    /// It did not exist before.
+    pub created: bool,
+    /// Whether it is well-formed, for kinds of file that are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+}
+
+/// Writes a file. Also where it is, for checkers.
+pub fn write_file(
+    files: &Files,
+    input: &WriteFileInput,
+    caller: &Caller,
+) -> Result<(WriteFileData, Place), ToolError> {
+    let workspace = &files.workspace;
+    let place = caller.cleared(workspace.place(&input.path)?, 0)?;
+    let there = place.kind().is_some();
+    // Adding to a file loses nothing that was not seen.
+    if there && input.mode == Mode::Overwrite && files.must_have_read(caller) {
+        files.seen.require(&caller.run, workspace, &place)?;
+    }
+    let expected = match (there, input.mode) {
+        (true, Mode::Overwrite) => workspace.stamp(&place)?,
+        _ => None,
+    };
+    let mut whole_text = None;
+    let (content, mode, expected) = match input.mode {
+        Mode::Append if there => {
+            let (mut text, stamp) = whole(files, &place, MAX_APPENDED)?;
+            text.extend_from_slice(input.content.as_bytes());
+            (&*whole_text.insert(text), WriteMode::Overwrite, Some(stamp))
+        }
+        Mode::Create => (&input.content.as_bytes().to_vec(), WriteMode::Create, None),
+        _ => (&input.content.as_bytes().to_vec(), WriteMode::Overwrite, expected),
+    };
+    let written = workspace.write(&place, content, mode, expected.as_ref())?;
+    let sha256 = sha256(content);
+    files
+        .seen
+        .note(&caller.run, place.real(), written.stamp, &sha256);
+    let data = WriteFileData {
+        path: place.shown(),
+        bytes: written.stamp.bytes(),
+        sha256,
+        created: written.created,
+        check: syntax(&place.shown(), content).map(|(_, check)| check),
+    };
+    Ok((data, place))
+}
+
+/// The result for the caller.
+pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
+    let verb = if data.created { "created" } else { "wrote" };
+    let mut text = format!("{verb} {} ({} bytes)", data.path, grouped(data.bytes));
+    let summary = text.clone();
+    if let Some(check) = &data.check {
+        text.push('\n');
+        text.push_str(&check.sentence("the file's syntax"));
+    }
+    ToolResult::text(text)
+        .with_summary(summary)
+        .with_data(data)
+}
