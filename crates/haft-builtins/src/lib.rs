@@ -1,1 +1,89 @@
 //! The standard tools: files, search, commands, todo lists, artifacts.
+
+pub mod artifacts;
+mod describe;
+pub mod files;
+pub mod search;
+pub mod todo;
+mod work;
+
+use std::sync::Arc;
+
+use haft::spec::NameError;
+use haft::tool::{Tool, TypedTool};
+use haft::workspace::Workspace;
+
+use crate::artifacts::ReadArtifact;
+use crate::files::tools::{DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
+use crate::files::{FileOptions, Files};
+use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
+use crate::todo::{TodoLists, TodoRead, TodoWrite};
+
+/// What the standard tools work on.
+#[derive(Debug, Clone)]
+pub struct Builtins {
+    /// The folder they work in, with what they must not touch.
+    pub workspace: Workspace,
+    /// How the file tools behave.
+    pub files: FileOptions,
+}
+
+/// A standard tool, and whether it is there without being asked for.
+#[derive(Clone)]
+pub struct Builtin {
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// The bundle that enables it: `files`, `commands`; empty for tools of no bundle.
+    pub bundle: &'static str,
+    /// Part of the default set. The others exist only where settings enable them.
+    pub default: bool,
+}
+
+impl std::fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builtin")
+            .field("tool", &self.tool.spec().name)
+            .field("bundle", &self.bundle)
+            .field("default", &self.default)
+            .finish()
+    }
+}
+
+impl Builtins {
+    /// The standard tools on this workspace, with the safe defaults.
+    pub fn new(workspace: Workspace) -> Self {
+        Self {
+            workspace,
+            files: FileOptions::default(),
+        }
+    }
+
+    /// All standard tools, also those that are off until enabled.
+    pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
+        let files = Files::new(self.workspace.clone(), self.files.clone());
+        let todo = TodoLists::default();
+        let on = |tool, bundle| Builtin {
+            tool,
+            bundle,
+            default: true,
+        };
+        let off = |tool, bundle| Builtin {
+            tool,
+            bundle,
+            default: false,
+        };
+        Ok(vec![
+            on(ReadFile(files.clone()).into_tool()?, FILES),
+            on(WriteFile(files.clone()).into_tool()?, FILES),
+            on(EditFile(files.clone()).into_tool()?, FILES),
+            on(MoveFile(files.clone()).into_tool()?, FILES),
+            off(DeleteFile(files.clone()).into_tool()?, FILES),
+            on(ListFiles(files.clone()).into_tool()?, FILES),
+            on(GlobFiles(files.clone()).into_tool()?, FILES),
+            on(GrepFiles(files).into_tool()?, FILES),
+            on(ReadArtifact.into_tool()?, ""),
+            on(TodoWrite(todo.clone()).into_tool()?, ""),
+            on(TodoRead(todo).into_tool()?, ""),
+        ])
+    }
+}

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
-use crate::files::{Caller, Files, hex};
+use crate::files::{Caller, Cleared, Files, hex};
 
 /// Longest line that is shown whole.
 pub(crate) const MAX_LINE: usize = 16 * 1024;
@@ -31,6 +31,9 @@ pub struct ReadFileInput {
     #[serde(default = "page")]
     #[schemars(range(min = 1, max = 100_000))]
     pub max_lines: u64,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
 }
 
 fn first() -> u64 {

@@ -38,7 +38,7 @@ struct Runs {
 
 /// What every run has read. Listing or searching a folder never counts.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     runs: Mutex<Runs>,
 }
 
@@ -99,10 +99,10 @@ impl Seen {
         let path = place.shown();
         let sight = self.lock().touch(run).files.get(place.real()).cloned();
         let Some(sight) = sight else {
-            return Err(
-                ToolError::conflict(format!("{path:?} exists and was not read in this run"))
-                    .with_advice("read it with read_file, then write or edit it"),
-            );
+            return Err(ToolError::conflict(format!(
+                "{path:?} exists and was not read in this run"
+            ))
+            .with_advice("read it with read_file, then write or edit it"));
         };
         let mut open = workspace.read(place)?;
         if open.stamp == sight.stamp {
@@ -115,7 +115,9 @@ impl Seen {
         }
         Err(
             ToolError::conflict(format!("{path:?} changed since it was read in this run"))
-                .with_advice("read it again with read_file, then repeat the change on the new text"),
+                .with_advice(
+                    "read it again with read_file, then repeat the change on the new text",
+                ),
         )
     }
 }

@@ -167,7 +167,10 @@ fn by_text(
             return Err(SpliceError::Malformed { edit: number, why });
         }
         count if !edit.all => {
-            let lines = found.iter().take(10).map(|at| line_of(text, *at).to_string());
+            let lines = found
+                .iter()
+                .take(10)
+                .map(|at| line_of(text, *at).to_string());
             let mut lines = lines.collect::<Vec<_>>().join(", ");
             if count > 10 {
                 lines.push_str(", …");
@@ -223,7 +226,7 @@ fn by_lines(
     let old = &text[start..end.max(start)];
     // A line stays a line: only the file's very last one may go without its end.
     let last_open = end == text.len() && !text.is_empty() && !text.ends_with(b"\n");
-    if !new.is_empty() && !new.ends_with(b"\n") && !(last_open && !old.is_empty()) {
+    if !new.is_empty() && !new.ends_with(b"\n") && (!last_open || old.is_empty()) {
         new.extend_from_slice(newline);
     }
     if start == text.len() && !text.is_empty() && !text.ends_with(b"\n") && !new.is_empty() {
@@ -307,10 +310,18 @@ mod tests {
         check("aaa", &[all("a", "bb")], Ok("bbbbbb"));
         check("a\r\nb\r\n", &[find("a\nb", "x\ny")], Ok("x\r\ny\r\n"));
         check("a\nb", &[find("", "x")], Err("edit 1: find is empty"));
-        check("x", &[find("y", "z")], Err("edit 1: the text to find does not occur"));
+        check(
+            "x",
+            &[find("y", "z")],
+            Err("edit 1: the text to find does not occur"),
+        );
         let twice = "edit 1: the text to find occurs 2 times, at lines 1, 3";
         check("a\nb\na\n", &[find("a", "x")], Err(twice));
-        check("abc", &[find("ab", "x"), find("bc", "y")], Err("edits 1 and 2 overlap"));
+        check(
+            "abc",
+            &[find("ab", "x"), find("bc", "y")],
+            Err("edits 1 and 2 overlap"),
+        );
         check("abc", &[find("ab", "x"), find("c", "y")], Ok("xy"));
     }
 
@@ -324,9 +335,21 @@ mod tests {
         check("a\nb", &[lines(3, 2, "x")], Ok("a\nb\nx\n"));
         check("", &[lines(1, 0, "x")], Ok("x\n"));
         check("a\r\nb\r\n", &[lines(1, 1, "x\ny")], Ok("x\r\ny\r\nb\r\n"));
-        check("a\nb\nc\n", &[lines(1, 1, "x\ny"), lines(3, 3, "z")], Ok("x\ny\nb\nz\n"));
-        for bad in [lines(0, 1, ""), lines(2, 4, ""), lines(3, 1, ""), lines(5, 4, "")] {
-            assert!(splice(b"a\nb\nc\n", std::slice::from_ref(&bad)).is_err(), "{bad:?}");
+        check(
+            "a\nb\nc\n",
+            &[lines(1, 1, "x\ny"), lines(3, 3, "z")],
+            Ok("x\ny\nb\nz\n"),
+        );
+        for bad in [
+            lines(0, 1, ""),
+            lines(2, 4, ""),
+            lines(3, 1, ""),
+            lines(5, 4, ""),
+        ] {
+            assert!(
+                splice(b"a\nb\nc\n", std::slice::from_ref(&bad)).is_err(),
+                "{bad:?}"
+            );
         }
     }
 
@@ -361,7 +384,8 @@ mod tests {
             let text = format!("{before}{old}{after}");
             let (changed, count) = splice(text.as_bytes(), &[find(&old, &new)]).unwrap();
             prop_assert_eq!(count, 1);
-            prop_assert_eq!(&changed, format!("{before}{new}{after}").as_bytes());
+            let expect = format!("{before}{new}{after}");
+            prop_assert_eq!(&changed, expect.as_bytes());
             let (back, _) = splice(&changed, &[find(&new, &old)]).unwrap();
             prop_assert_eq!(back, text.as_bytes());
         }

@@ -49,7 +49,11 @@ pub(crate) fn clip(bytes: &[u8], max: usize) -> &[u8] {
     while end > 0 && max - end < 3 && continues(bytes[end]) {
         end -= 1;
     }
-    if continues(bytes[end]) { &bytes[..max] } else { &bytes[..end] }
+    if continues(bytes[end]) {
+        &bytes[..max]
+    } else {
+        &bytes[..end]
+    }
 }
 
 /// A large number with thin groups, for people: `1,234,567`.
@@ -79,14 +83,23 @@ mod tests {
             ("日本", 6, "日本"),
             ("a😀", 4, "a"),
         ] {
-            assert_eq!(clip(text.as_bytes(), max), expect.as_bytes(), "{text} {max}");
+            assert_eq!(
+                clip(text.as_bytes(), max),
+                expect.as_bytes(),
+                "{text} {max}"
+            );
         }
         assert_eq!(clip(&[0x80; 10], 5).len(), 5);
     }
 
     #[test]
     fn numbers_are_grouped_by_three() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), text);
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
 use crate::files::text::grouped;
-use crate::files::{Caller, Files, sha256};
+use crate::files::{Caller, Cleared, Files, sha256};
 
 /// Largest file that is appended to: the result is hashed and checked as a whole.
 const MAX_APPENDED: u64 = 256 << 20;
@@ -25,6 +25,9 @@ pub struct WriteFileInput {
     /// What to do with a file that exists: replace its text, add to it, or fail.
     #[serde(default)]
     pub mode: Mode,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
 }
 
 /// What to do with a file that exists.
@@ -73,21 +76,26 @@ pub fn write_file(
         (true, Mode::Overwrite) => workspace.stamp(&place)?,
         _ => None,
     };
+    let known = !(there && input.mode == Mode::Append)
+        || files.seen.require(&caller.run, workspace, &place).is_ok();
     let mut whole_text = None;
     let (content, mode, expected) = match input.mode {
         Mode::Append if there => {
             let (mut text, stamp) = whole(files, &place, MAX_APPENDED)?;
             text.extend_from_slice(input.content.as_bytes());
-            (&*whole_text.insert(text), WriteMode::Overwrite, Some(stamp))
+            let text: &[u8] = whole_text.insert(text);
+            (text, WriteMode::Overwrite, Some(stamp))
         }
-        Mode::Create => (&input.content.as_bytes().to_vec(), WriteMode::Create, None),
-        _ => (&input.content.as_bytes().to_vec(), WriteMode::Overwrite, expected),
+        Mode::Create => (input.content.as_bytes(), WriteMode::Create, None),
+        _ => (input.content.as_bytes(), WriteMode::Overwrite, expected),
     };
     let written = workspace.write(&place, content, mode, expected.as_ref())?;
     let sha256 = sha256(content);
-    files
-        .seen
-        .note(&caller.run, place.real(), written.stamp, &sha256);
+    if known {
+        files
+            .seen
+            .note(&caller.run, place.real(), written.stamp, &sha256);
+    }
     let data = WriteFileData {
         path: place.shown(),
         bytes: written.stamp.bytes(),
@@ -107,7 +115,5 @@ pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
         text.push('\n');
         text.push_str(&check.sentence("the file's syntax"));
     }
-    ToolResult::text(text)
-        .with_summary(summary)
-        .with_data(data)
+    ToolResult::text(text).with_summary(summary).with_data(data)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Dir, OFlags};
 
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError};
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,37 @@ impl Workspace {
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((entries, more))
+    }
+
+    /// The real paths of all below the folder at a place, nothing hidden, for the policy to judge; `None` when there
+    /// are more than `max`. A name that is not UTF-8 is an error: no rule could be held against it.
+    pub fn tree(&self, place: &Place, max: usize) -> Result<Option<Vec<String>>, WorkspaceError> {
+        let mut found = Vec::new();
+        let mut todo = vec![place.real().to_path_buf()];
+        while let Some(folder) = todo.pop() {
+            for entry in self.open_folder(&folder)? {
+                let entry = entry.map_err(|e| WorkspaceError::from_errno("list", &folder, e))?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                if name == "." || name == ".." {
+                    continue;
+                }
+                if found.len() == max {
+                    return Ok(None);
+                }
+                let path = folder.join(name);
+                let text = path.to_str().ok_or_else(|| {
+                    WorkspaceError::Malformed(shown(&path), "it holds a name that is not UTF-8")
+                })?;
+                found.push(text.to_owned());
+                if self
+                    .look(&path)
+                    .is_some_and(|(kind, _)| kind == Kind::Directory)
+                {
+                    todo.push(path);
+                }
+            }
+        }
+        Ok(Some(found))
     }
 
     /// At most `max` UTF-8 names in a folder, in no order.

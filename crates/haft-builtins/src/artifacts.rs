@@ -1,0 +1,146 @@
+//! `read_artifact`: a slice of a large result that was kept aside.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haft::artifact::{ArtifactError, ArtifactRef};
+use haft::call::Origin;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::spec::ToolSpec;
+use haft::tool::TypedTool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::describe::{builtin, read_only};
+use crate::files::text::{clip, grouped};
+
+/// Bytes a direct call gets when it names no limit.
+const PAGE: u64 = 16 * 1024;
+/// The same for a call from a script, whose results are kept smaller.
+const CHAIN_PAGE: u64 = 3 * 1024;
+
+/// What `read_artifact` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadArtifactInput {
+    /// The ref, as a result named it: `sha256-…`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// First byte.
+    #[serde(default)]
+    pub offset: u64,
+    /// Most bytes. Default 16,384; in a script 3,072.
+    #[serde(default)]
+    #[schemars(with = "u64", range(min = 1, max = 1_048_576))]
+    pub limit: Option<u64>,
+}
+
+/// What `read_artifact` gives besides the text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReadArtifactData {
+    /// First byte returned.
+    pub offset: u64,
+    /// Where the next slice begins.
+    pub next_offset: u64,
+    /// The artifact's whole size.
+    pub bytes: u64,
+    /// Nothing follows.
+    pub eof: bool,
+    /// The artifact's media type.
+    pub media_type: String,
+    /// The slice in base64, where it is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+/// `read_artifact`.
+#[derive(Debug)]
+pub struct ReadArtifact;
+
+impl TypedTool for ReadArtifact {
+    const NAME: &'static str = "read_artifact";
+    const DESCRIPTION: &'static str = "Read a slice of a large result that was kept aside, by its ref and byte offset. \
+        Text comes as text, other bytes as data.base64. data.next_offset continues; data.eof tells the end. \
+        Only refs of this run.";
+    type Input = ReadArtifactInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        read_only(builtin::<ReadArtifactData>(spec, "artifacts"))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let artifacts = context.artifacts()?;
+        let absent = || {
+            ToolError::not_found(format!("no artifact {:?} in this run", input.reference))
+                .with_advice("use the ref exactly as a result of this run named it")
+        };
+        let reference = ArtifactRef::parse(&input.reference).ok_or_else(absent)?;
+        let told = |error: ArtifactError| match error {
+            ArtifactError::NotFound(_) => absent(),
+            other => ToolError::unavailable(other.to_string()).with_source(other),
+        };
+        let info = artifacts.info(&reference).map_err(told)?;
+        let page = if context.origin() == Origin::Chain {
+            CHAIN_PAGE
+        } else {
+            PAGE
+        };
+        let limit = input.limit.unwrap_or(page);
+        if input.offset > info.bytes {
+            let message = format!(
+                "offset {} is past the end ({} bytes)",
+                input.offset, info.bytes
+            );
+            return Err(ToolError::invalid_arguments(message));
+        }
+        let end = input.offset.saturating_add(limit);
+        let slice = artifacts
+            .read(&reference, input.offset..end)
+            .map_err(told)?;
+        shown(&slice, input.offset, info.bytes, info.media_type)
+    }
+}
+
+fn shown(
+    slice: &[u8],
+    offset: u64,
+    bytes: u64,
+    media_type: String,
+) -> Result<ToolResult, ToolError> {
+    let last = offset + slice.len() as u64 >= bytes;
+    // A character cut by the slice's end belongs to the next slice.
+    let whole = if last { slice } else { whole_characters(slice) };
+    let text = std::str::from_utf8(whole)
+        .ok()
+        .filter(|text| !text.contains('\0'));
+    let taken = if text.is_some() { whole } else { slice };
+    let next_offset = offset + taken.len() as u64;
+    let data = ReadArtifactData {
+        offset,
+        next_offset,
+        bytes,
+        eof: next_offset >= bytes,
+        media_type,
+        base64: text.is_none().then(|| STANDARD.encode(slice)),
+    };
+    let summary = format!("bytes {offset}-{next_offset} of {}", grouped(bytes));
+    let result = match text {
+        Some(text) => ToolResult::text(text),
+        None => ToolResult::default(),
+    };
+    result.with_summary(summary).with_data(&data)
+}
+
+fn whole_characters(slice: &[u8]) -> &[u8] {
+    match std::str::from_utf8(slice) {
+        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => {
+            clip(slice, error.valid_up_to())
+        }
+        _ => slice,
+    }
+}

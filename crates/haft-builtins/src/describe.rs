@@ -1,0 +1,80 @@
+//! What the specs of the standard tools have in common.
+
+use std::sync::Arc;
+
+use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::toolset::registry::BUILTIN;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// A standard tool of this category whose `data` is a `T`.
+pub(crate) fn builtin<T: JsonSchema>(spec: ToolSpec, category: &str) -> ToolSpec {
+    ToolSpec {
+        output_schema: Some(Arc::new(output_schema::<T>())),
+        category: Some(category.to_owned()),
+        source: BUILTIN.to_owned(),
+        annotations: Annotations {
+            open_world_hint: Some(false),
+            ..spec.annotations
+        },
+        ..spec
+    }
+}
+
+/// The schema of what serialises: a member that may be left out is not required.
+fn output_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
+        s.meta_schema = None;
+        s.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// Changes nothing: may run beside others, and again.
+pub(crate) fn read_only(spec: ToolSpec) -> ToolSpec {
+    ToolSpec {
+        risk: Risk::Safe,
+        concurrency_safe: true,
+        annotations: Annotations {
+            read_only_hint: Some(true),
+            ..spec.annotations
+        },
+        ..idempotent(spec)
+    }
+}
+
+/// Twice is as once.
+pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
+    ToolSpec {
+        idempotent: true,
+        annotations: Annotations {
+            idempotent_hint: Some(true),
+            ..spec.annotations
+        },
+        ..spec
+    }
+}
+
+/// Changes files.
+pub(crate) fn writes(spec: ToolSpec, risk: Risk) -> ToolSpec {
+    ToolSpec {
+        risk,
+        annotations: Annotations {
+            read_only_hint: Some(false),
+            destructive_hint: Some(true),
+            ..spec.annotations
+        },
+        ..spec
+    }
+}
+
+/// Other names a searcher may use.
+pub(crate) fn known_as(spec: ToolSpec, names: &[&str]) -> ToolSpec {
+    ToolSpec {
+        aliases: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..spec
+    }
+}

@@ -1,0 +1,126 @@
+//! `edit_file`: several edits of one file, all or none, with a unified diff of what they did.
+
+use std::time::Duration;
+
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::workspace::{Place, WriteMode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use similar::TextDiff;
+
+use crate::files::check::{Check, syntax};
+use crate::files::read::whole;
+use crate::files::splice::{Edit, SpliceError, splice};
+use crate::files::{Caller, Cleared, Files, sha256};
+
+/// Largest file that is edited.
+const MAX_EDITED: u64 = 32 << 20;
+/// How long the smallest diff is looked for before a larger one will do.
+const DIFF_TIME: Duration = Duration::from_millis(200);
+
+/// What `edit_file` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditFileInput {
+    /// The file, relative to the workspace root or absolute below it.
+    pub path: String,
+    /// The edits. All refer to the file as it is before the call, may not overlap, and are applied together or not at all.
+    #[schemars(length(min = 1, max = 1000))]
+    pub edits: Vec<Edit>,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What `edit_file` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EditFileData {
+    /// The file.
+    pub path: String,
+    /// How many places were replaced.
+    pub applied: usize,
+    /// Its SHA-256 now, hex.
+    pub sha256: String,
+    /// What changed, as a unified diff.
+    pub diff: String,
+    /// Whether it is well-formed, for kinds of file that are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+}
+
+/// Edits a file. Also where it is, for checkers.
+pub fn edit_file(
+    files: &Files,
+    input: &EditFileInput,
+    caller: &Caller,
+) -> Result<(EditFileData, Place), ToolError> {
+    let place = caller.cleared(files.workspace.existing(&input.path)?, 0)?;
+    if files.must_have_read(caller) {
+        files.seen.require(&caller.run, &files.workspace, &place)?;
+    }
+    let (old, stamp) = whole(files, &place, MAX_EDITED)?;
+    let path = place.shown();
+    let (new, applied) = splice(&old, &input.edits).map_err(|e| told(&path, &e))?;
+    let written = files
+        .workspace
+        .write(&place, &new, WriteMode::Overwrite, Some(&stamp))?;
+    let sha256 = sha256(&new);
+    files
+        .seen
+        .note(&caller.run, place.real(), written.stamp, &sha256);
+    let data = EditFileData {
+        applied,
+        sha256,
+        diff: diff(&path, &old, &new),
+        check: syntax(&path, &new).map(|(_, check)| check),
+        path,
+    };
+    Ok((data, place))
+}
+
+/// The unified diff of two texts, three lines around each change.
+pub(crate) fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_lines(&*old, &*new);
+    diff.unified_diff()
+        .context_radius(3)
+        .header(&format!("a/{path}"), &format!("b/{path}"))
+        .to_string()
+}
+
+fn told(path: &str, error: &SpliceError) -> ToolError {
+    let message = format!("{path:?}: {error}");
+    match error {
+        SpliceError::Malformed { .. } | SpliceError::Overlap { .. } => {
+            ToolError::invalid_arguments(message)
+        }
+        SpliceError::Absent {
+            near: Some(line), ..
+        } => ToolError::failed(message).with_advice(format!(
+            "line {line} differs only in blanks: copy the text exactly as read_file shows it"
+        )),
+        SpliceError::Absent { near: None, .. } => ToolError::failed(message)
+            .with_advice("read the file again: find must be its exact text, blanks included"),
+        SpliceError::Ambiguous { .. } => ToolError::failed(message)
+            .with_advice("add lines around it until it occurs once, or set all=true"),
+        SpliceError::NoSuchLines { .. } => ToolError::invalid_arguments(message)
+            .with_advice("lines count from 1; start_line one past the last line appends"),
+    }
+}
+
+/// The result for the caller.
+pub(crate) fn result(data: &EditFileData) -> Result<ToolResult, ToolError> {
+    let summary = match data.applied {
+        1 => format!("edited {} in 1 place", data.path),
+        n => format!("edited {} in {n} places", data.path),
+    };
+    let mut text = summary.clone();
+    if let Some(check) = &data.check {
+        text.push('\n');
+        text.push_str(&check.sentence("the file's syntax"));
+    }
+    ToolResult::text(text).with_summary(summary).with_data(data)
+}

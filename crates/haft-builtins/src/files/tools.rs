@@ -1,0 +1,180 @@
+//! The file tools as the registry takes them: descriptions, permissions, and the work on a blocking thread.
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolSpec};
+use haft::tool::TypedTool;
+
+use crate::describe::{builtin, known_as, read_only, writes};
+use crate::files::edit::{EditFileData, EditFileInput};
+use crate::files::read::{ReadFileData, ReadFileInput};
+use crate::files::transfer::{DeleteFileData, DeleteFileInput, MoveFileData, MoveFileInput};
+use crate::files::write::{WriteFileData, WriteFileInput};
+use crate::files::{Caller, Files, edit, read, transfer, write};
+use crate::work::blocking;
+
+/// The bundle's name, and the category of its tools.
+pub(crate) const FILES: &str = "files";
+
+/// `read_file`.
+#[derive(Debug)]
+pub struct ReadFile(pub Files);
+
+impl TypedTool for ReadFile {
+    const NAME: &'static str = "read_file";
+    const DESCRIPTION: &'static str = "Read lines of a text file, as they are, without line numbers: by default the \
+        first 400. data.total_lines tells how many there are; start_line and max_lines page through. Lines over \
+        16 KiB are cut. A file that is no text is named by type and size. Paths are literal, below the workspace.";
+    type Input = ReadFileInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<ReadFileData>(spec, FILES));
+        known_as(spec, &["cat", "view", "open", "head"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        Ok(input.cleared.note(vec![Permission::read(claim)]))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |stop| read::read_file(&files, &input, &caller, stop)).await
+    }
+}
+
+/// `write_file`.
+#[derive(Debug)]
+pub struct WriteFile(pub Files);
+
+impl TypedTool for WriteFile {
+    const NAME: &'static str = "write_file";
+    const DESCRIPTION: &'static str = "Write a text file whole, making missing folders; the old text stays until the \
+        new one is safe. mode=append adds at the end, mode=create fails if the file exists. A file that exists must \
+        have been read in this run before it is overwritten. JSON, TOML and YAML are parsed afterwards: data.check. \
+        To change parts of a file use edit_file.";
+    type Input = WriteFileInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<WriteFileData>(spec, FILES), Risk::High);
+        known_as(spec, &["save", "create_file"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        Ok(input.cleared.note(vec![Permission::write(claim)]))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let work = move |_: &(dyn Fn() -> bool + Sync)| write::write_file(&files, &input, &caller);
+        let (mut data, place) = blocking(work).await?;
+        self.0.checked(&place, &mut data.check).await;
+        write::result(&data)
+    }
+}
+
+/// `edit_file`.
+#[derive(Debug)]
+pub struct EditFile(pub Files);
+
+impl TypedTool for EditFile {
+    const NAME: &'static str = "edit_file";
+    const DESCRIPTION: &'static str = "Change parts of a text file that was read in this run: each edit replaces the \
+        exact text find (which must occur once, or set all=true), or the lines start_line to end_line \
+        (end_line=start_line-1 inserts). All edits refer to the file as it is before the call, must not overlap, \
+        and are applied together or not at all. data.diff shows what changed.";
+    type Input = EditFileInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<EditFileData>(spec, FILES), Risk::High);
+        known_as(spec, &["replace", "str_replace", "patch"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        // The diff shows lines around each change.
+        let wanted = vec![Permission::write(claim.clone()), Permission::read(claim)];
+        Ok(input.cleared.note(wanted))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let work = move |_: &(dyn Fn() -> bool + Sync)| edit::edit_file(&files, &input, &caller);
+        let (mut data, place) = blocking(work).await?;
+        self.0.checked(&place, &mut data.check).await;
+        edit::result(&data)
+    }
+}
+
+/// `move_file`.
+#[derive(Debug)]
+pub struct MoveFile(pub Files);
+
+impl TypedTool for MoveFile {
+    const NAME: &'static str = "move_file";
+    const DESCRIPTION: &'static str = "Move or rename a file, link or folder within the workspace, making missing \
+        folders. overwrite=true replaces a file that is there; a folder is never replaced.";
+    type Input = MoveFileInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<MoveFileData>(spec, FILES), Risk::High);
+        known_as(spec, &["rename", "mv"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        transfer::move_permissions(&self.0, input)
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |_| transfer::move_file(&files, &input, &caller)).await
+    }
+}
+
+/// `delete_file`: off unless enabled.
+#[derive(Debug)]
+pub struct DeleteFile(pub Files);
+
+impl TypedTool for DeleteFile {
+    const NAME: &'static str = "delete_file";
+    const DESCRIPTION: &'static str = "Delete a file or link for good; with recursive=true a folder and all it holds. \
+        Of a link, only the link goes.";
+    type Input = DeleteFileInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<DeleteFileData>(spec, FILES), Risk::Critical);
+        known_as(spec, &["remove", "rm", "unlink"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        transfer::delete_permissions(&self.0, input)
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |_| transfer::delete_file(&files, &input, &caller)).await
+    }
+}

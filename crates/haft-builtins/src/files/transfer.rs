@@ -1,0 +1,168 @@
+//! `move_file` and `delete_file`: files, links and whole folders.
+
+use std::path::Path;
+
+use haft::error::ToolError;
+use haft::permission::{PathClaim, Permission};
+use haft::result::ToolResult;
+use haft::spec::Risk;
+use haft::workspace::{Kind, Place, Workspace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::files::{Caller, Cleared, Files};
+
+/// Most entries of a folder that the policy is shown one by one; a larger folder is not moved or deleted at once.
+const MAX_TREE: usize = 5_000;
+
+/// What `move_file` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveFileInput {
+    /// The file, link or folder to move.
+    pub from: String,
+    /// Its new path; missing folders are made.
+    pub to: String,
+    /// Replace a file that is there; a folder never is.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What `delete_file` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteFileInput {
+    /// The file, link or folder to delete; of a link, the link itself.
+    pub path: String,
+    /// Delete a folder with all it holds.
+    #[serde(default)]
+    pub recursive: bool,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What `move_file` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MoveFileData {
+    /// Where it is now.
+    pub path: String,
+    /// Where it was.
+    pub from: String,
+}
+
+/// What `delete_file` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeleteFileData {
+    /// What was deleted.
+    pub path: String,
+}
+
+/// Every path a move would write: both ends, and for a folder all it holds under both names. What is moved can be
+/// read under its new name, so it is judged as a read, too.
+pub(crate) fn move_permissions(
+    files: &Files,
+    input: &MoveFileInput,
+) -> Result<Vec<Permission>, ToolError> {
+    let workspace = &files.workspace;
+    let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
+    let mut wanted = vec![
+        Permission::write(from.claim()?),
+        Permission::write(to.claim()?),
+        Permission::read(from.claim()?),
+    ];
+    for path in tree(workspace, &from)? {
+        let rest = Path::new(&path).strip_prefix(from.real());
+        let target = to.real().join(rest.unwrap_or(Path::new("")));
+        wanted.push(Permission::write(PathClaim::plain(
+            target.to_string_lossy(),
+        )));
+        wanted.push(Permission::read(PathClaim::plain(&path)));
+        wanted.push(Permission::write(PathClaim::plain(path)));
+    }
+    Ok(input.cleared.note(wanted))
+}
+
+/// Every path a deletion would remove.
+pub(crate) fn delete_permissions(
+    files: &Files,
+    input: &DeleteFileInput,
+) -> Result<Vec<Permission>, ToolError> {
+    let place = files.workspace.entry(&input.path)?;
+    let critical = |claim| Permission::write(claim).at(Risk::Critical);
+    let mut wanted = vec![critical(place.claim()?)];
+    if input.recursive {
+        let below = tree(&files.workspace, &place)?;
+        wanted.extend(below.into_iter().map(PathClaim::plain).map(critical));
+    }
+    Ok(input.cleared.note(wanted))
+}
+
+/// All real paths below a folder; nothing for what is no folder.
+fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, ToolError> {
+    if place.kind() != Some(Kind::Directory) {
+        return Ok(Vec::new());
+    }
+    workspace.tree(place, MAX_TREE)?.ok_or_else(|| {
+        let message = format!("{:?} holds more than {MAX_TREE} entries", place.shown());
+        ToolError::failed(message)
+            .with_advice("move or delete its parts one by one, or use a command")
+    })
+}
+
+/// Moves.
+pub fn move_file(
+    files: &Files,
+    input: &MoveFileInput,
+    caller: &Caller,
+) -> Result<ToolResult, ToolError> {
+    let workspace = &files.workspace;
+    let from = caller.cleared(workspace.entry(&input.from)?, 0)?;
+    let to = caller.cleared(workspace.entry(&input.to)?, 1)?;
+    let replaces = input.overwrite && to.kind() == Some(Kind::File);
+    if replaces && files.must_have_read(caller) {
+        files.seen.require(&caller.run, workspace, &to)?;
+    }
+    workspace
+        .rename(&from, &to, input.overwrite)
+        .map_err(|error| advised(error.into(), "overwrite=true replaces a file"))?;
+    files.seen.forget(&caller.run, to.real());
+    files.seen.moved(&caller.run, from.real(), to.real());
+    let data = MoveFileData {
+        path: to.shown(),
+        from: from.shown(),
+    };
+    let text = format!("moved {} to {}", data.from, data.path);
+    ToolResult::text(text.clone())
+        .with_summary(text)
+        .with_data(&data)
+}
+
+/// Deletes.
+pub fn delete_file(
+    files: &Files,
+    input: &DeleteFileInput,
+    caller: &Caller,
+) -> Result<ToolResult, ToolError> {
+    let place = caller.cleared(files.workspace.entry(&input.path)?, 0)?;
+    files.workspace.remove(&place, input.recursive)?;
+    files.seen.forget(&caller.run, place.real());
+    let data = DeleteFileData {
+        path: place.shown(),
+    };
+    let text = format!("deleted {}", data.path);
+    ToolResult::text(text.clone())
+        .with_summary(text)
+        .with_data(&data)
+}
+
+/// Adds advice to a conflict that has none.
+fn advised(error: ToolError, advice: &str) -> ToolError {
+    if error.kind() == haft::error::ErrorKind::Conflict && error.advice().is_none() {
+        return error.with_advice(advice);
+    }
+    error
+}

@@ -1,0 +1,80 @@
+//! `glob_files`: files whose path matches a pattern.
+
+use std::path::Path;
+
+use globset::GlobBuilder;
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use ignore::DirEntry;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::files::{Caller, Cleared, Files};
+use crate::search::list::{limit, root};
+use crate::search::{EntriesData, describe, gather, start, walker};
+
+/// What `glob_files` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GlobFilesInput {
+    /// The pattern: `*` and `?` within a name, `**` across folders, `[ab]`, `{rs,toml}`. Without a `/` it matches names at any depth.
+    #[schemars(length(min = 1, max = 4096))]
+    pub pattern: String,
+    /// The folder to search.
+    #[serde(default = "root")]
+    pub path: String,
+    /// Most entries to return.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 50_000))]
+    pub limit: usize,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// Finds files by name.
+pub fn glob_files(
+    files: &Files,
+    input: &GlobFilesInput,
+    caller: &Caller,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<ToolResult, ToolError> {
+    let workspace = &files.workspace;
+    let pattern = input.pattern.trim_start_matches("./");
+    let whole = match (pattern.strip_prefix('/'), pattern.contains('/')) {
+        (Some(anchored), _) => anchored.to_owned(),
+        (None, true) => pattern.to_owned(),
+        (None, false) => format!("**/{pattern}"),
+    };
+    let glob = GlobBuilder::new(&whole)
+        .literal_separator(true)
+        .build()
+        .map_err(|e| ToolError::invalid_arguments(format!("pattern: {e}")))?
+        .compile_matcher();
+    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    let base = place.real();
+    let hidden = pattern.starts_with('.') || pattern.contains("/.");
+    let matches = |entry: &DirEntry, path: &Path| {
+        let file = entry.file_type().is_some_and(|kind| !kind.is_dir());
+        file && path.strip_prefix(base).is_ok_and(|below| {
+            let below = if below.as_os_str().is_empty() {
+                Path::new(entry.file_name())
+            } else {
+                below
+            };
+            glob.is_match(below)
+        })
+    };
+    let builder = walker(workspace, &place, hidden);
+    let (mut paths, mut truncated) = gather(workspace, &builder, stop, &matches);
+    paths.sort();
+    if paths.len() > input.limit {
+        truncated = true;
+        paths.truncate(input.limit);
+    }
+    let entries = describe(workspace, &paths);
+    let more = if truncated { ", and more" } else { "" };
+    let summary = format!("{} files match {}{more}", entries.len(), input.pattern);
+    let data = EntriesData { entries, truncated };
+    ToolResult::data(&data).map(|result| result.with_summary(summary))
+}

@@ -1,0 +1,387 @@
+//! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
+};
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::workspace::{Kind, Place, Workspace};
+use ignore::overrides::OverrideBuilder;
+use ignore::types::TypesBuilder;
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::files::text::clip;
+use crate::files::{Caller, Cleared, Files};
+use crate::search::list::{limit, root};
+use crate::search::{Brake, relative, start, walker};
+
+/// Most bytes shown of one line.
+const MAX_LINE: usize = 1_000;
+/// Most bytes of lines one call gathers.
+const MAX_TEXT: usize = 1 << 20;
+/// Most memory for one line, or for one file with `multiline`; a larger one is passed over.
+const MAX_HEAP: usize = 64 << 20;
+
+/// What `grep_files` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrepFilesInput {
+    /// A regular expression in Rust's syntax (no look-around, no back-references).
+    #[schemars(length(min = 1, max = 10_000))]
+    pub pattern: String,
+    /// The file or folder to search.
+    #[serde(default = "root")]
+    pub path: String,
+    /// Only files whose path matches: `*.rs`, `src/**`; with `!` in front, only those that do not.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub glob: Option<String>,
+    /// Only files of this type: `rust`, `py`, `js`, `ts`, `go`, `java`, `md`, …
+    #[serde(default, rename = "type")]
+    #[schemars(with = "String")]
+    pub kind: Option<String>,
+    /// Matching lines, only the files that have some, or how many lines match in each file.
+    #[serde(default)]
+    pub output: Output,
+    /// Letters match in either case.
+    #[serde(default)]
+    pub ignore_case: bool,
+    /// Matches may span lines.
+    #[serde(default)]
+    pub multiline: bool,
+    /// Lines to show before each match.
+    #[serde(default)]
+    #[schemars(range(max = 100))]
+    pub before: usize,
+    /// Lines to show after each match.
+    #[serde(default)]
+    #[schemars(range(max = 100))]
+    pub after: usize,
+    /// Most matches (or files) to return; the search ends there.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 50_000))]
+    pub limit: usize,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What to return.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Matching lines.
+    #[default]
+    Content,
+    /// Files with a match.
+    Files,
+    /// How many lines match in each file.
+    Count,
+}
+
+/// One line, or one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Match {
+    /// The file.
+    pub path: Arc<str>,
+    /// The line's number, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The line; cut after 1,000 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The line does not match itself: it lies before or after one that does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub context: bool,
+    /// How many lines match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// What `grep_files` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GrepFilesData {
+    /// The matches, sorted by path and line.
+    pub matches: Vec<Match>,
+    /// There are more.
+    pub truncated: bool,
+}
+
+/// One search, shared by its threads.
+struct Search<'a> {
+    workspace: &'a Workspace,
+    output: Output,
+    limit: usize,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    kept: AtomicUsize,
+    text: AtomicUsize,
+    brake: Brake,
+    found: Mutex<Vec<Match>>,
+}
+
+/// Searches.
+pub fn grep_files(
+    files: &Files,
+    input: &GrepFilesInput,
+    caller: &Caller,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<ToolResult, ToolError> {
+    let workspace = &files.workspace;
+    let regex = matcher(input)?;
+    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    let builder = narrowed(workspace, &place, input)?;
+    let search = Search {
+        workspace,
+        output: input.output,
+        limit: input.limit,
+        stop,
+        kept: AtomicUsize::new(0),
+        text: AtomicUsize::new(0),
+        brake: Brake::default(),
+        found: Mutex::default(),
+    };
+    search.run(&builder, &regex, input);
+    let truncated = search.brake.is_pulled();
+    let found = search.found.into_inner();
+    let mut matches = found.unwrap_or_else(PoisonError::into_inner);
+    matches.sort_unstable();
+    let shown = matches.iter().filter(|m| !m.context).count();
+    let what = match input.output {
+        Output::Content => "matches",
+        Output::Files | Output::Count => "files",
+    };
+    let more = if truncated { ", and more" } else { "" };
+    let data = GrepFilesData { matches, truncated };
+    ToolResult::data(&data).map(|result| result.with_summary(format!("{shown} {what}{more}")))
+}
+
+fn matcher(input: &GrepFilesInput) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(input.ignore_case).multi_line(true);
+    if !input.multiline {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(&input.pattern).map_err(|e| {
+        let advice = if input.multiline {
+            "escape ( ) [ ] { } . * + ? | ^ $ \\ to search for them literally"
+        } else {
+            "escape special letters with \\ to search for them; multiline=true allows \\n"
+        };
+        ToolError::invalid_arguments(format!("pattern: {e}")).with_advice(advice)
+    })
+}
+
+/// The walk, narrowed by glob and type.
+fn narrowed(
+    workspace: &Workspace,
+    place: &Place,
+    input: &GrepFilesInput,
+) -> Result<WalkBuilder, ToolError> {
+    let mut builder = walker(workspace, place, false);
+    if let Some(glob) = &input.glob {
+        let base = workspace.root().join(match place.kind() {
+            Some(Kind::Directory) => place.real(),
+            _ => place.real().parent().unwrap_or(Path::new("")),
+        });
+        let bad = |e| ToolError::invalid_arguments(format!("glob: {e}"));
+        let mut overrides = OverrideBuilder::new(base);
+        overrides.add(glob).map_err(bad)?;
+        builder.overrides(overrides.build().map_err(bad)?);
+    }
+    if let Some(kind) = &input.kind {
+        let mut types = TypesBuilder::new();
+        types.add_defaults().select(kind);
+        let types = types.build().map_err(|e| {
+            ToolError::invalid_arguments(format!("type: {e}"))
+                .with_advice("types are named as ripgrep names them: rust, py, js, ts, go, c, cpp, java, md, json, toml, yaml, sh; or use glob")
+        })?;
+        builder.types(types);
+    }
+    Ok(builder)
+}
+
+impl Search<'_> {
+    fn run(&self, builder: &WalkBuilder, matcher: &RegexMatcher, input: &GrepFilesInput) {
+        let mut searcher = SearcherBuilder::new();
+        searcher
+            .binary_detection(BinaryDetection::quit(0))
+            .memory_map(MmapChoice::never())
+            .multi_line(input.multiline)
+            .heap_limit(Some(MAX_HEAP))
+            .line_number(self.output == Output::Content);
+        if self.output == Output::Content {
+            searcher
+                .before_context(input.before)
+                .after_context(input.after);
+        }
+        builder.build_parallel().run(|| {
+            let mut worker = Worker {
+                search: self,
+                searcher: searcher.build(),
+                matcher: matcher.clone(),
+                found: Vec::new(),
+            };
+            Box::new(move |entry| worker.visit(entry.ok().as_ref()))
+        });
+    }
+
+    fn over(&self) -> bool {
+        self.brake.is_pulled() || (self.stop)()
+    }
+
+    /// Room for one more match; ends the search when there is none.
+    fn take(&self) -> bool {
+        if self.kept.fetch_add(1, Ordering::Relaxed) < self.limit {
+            return true;
+        }
+        self.brake.pull();
+        false
+    }
+
+    /// Room for so many bytes of text.
+    fn spend(&self, bytes: usize) -> bool {
+        if self.text.fetch_add(bytes, Ordering::Relaxed) < MAX_TEXT {
+            return true;
+        }
+        self.brake.pull();
+        false
+    }
+}
+
+/// One thread: its own searcher and buffers.
+struct Worker<'a> {
+    search: &'a Search<'a>,
+    searcher: Searcher,
+    matcher: RegexMatcher,
+    found: Vec<Match>,
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        let found = self.search.found.lock();
+        found
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(&mut self.found);
+    }
+}
+
+impl Worker<'_> {
+    fn visit(&mut self, entry: Option<&DirEntry>) -> WalkState {
+        let search = self.search;
+        if search.over() {
+            return WalkState::Quit;
+        }
+        let file = entry.filter(|e| e.file_type().is_some_and(|kind| kind.is_file()));
+        let Some(path) = file.and_then(|entry| relative(search.workspace, entry)) else {
+            return WalkState::Continue;
+        };
+        // Opened beneath the root: what the walk was led to from outside is an error here, and passed over.
+        let Ok(open) = search.workspace.open_file(path) else {
+            return WalkState::Continue;
+        };
+        let mut lines = Lines {
+            search,
+            path,
+            shown: None,
+            found: &mut self.found,
+            count: 0,
+        };
+        // A file that cannot be read to its end keeps the matches found so far, as with ripgrep.
+        let _ = self
+            .searcher
+            .search_file(&self.matcher, &open.file, &mut lines);
+        lines.close();
+        if search.over() {
+            WalkState::Quit
+        } else {
+            WalkState::Continue
+        }
+    }
+}
+
+/// The lines of one file.
+struct Lines<'a> {
+    search: &'a Search<'a>,
+    path: &'a Path,
+    /// The path as text, made at the first match.
+    shown: Option<Arc<str>>,
+    found: &'a mut Vec<Match>,
+    count: u64,
+}
+
+impl Lines<'_> {
+    fn push(&mut self, line: Option<u64>, text: &[u8], context: bool) -> bool {
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let mut shown = String::from_utf8_lossy(clip(text, MAX_LINE)).into_owned();
+        if text.len() > MAX_LINE {
+            shown.push('…');
+        }
+        if !self.search.spend(shown.len()) {
+            return false;
+        }
+        let path = self.path();
+        self.found.push(Match {
+            path,
+            line,
+            text: Some(shown),
+            context,
+            count: None,
+        });
+        true
+    }
+
+    fn path(&mut self) -> Arc<str> {
+        let path = self.path;
+        let shown = self
+            .shown
+            .get_or_insert_with(|| path.to_string_lossy().into());
+        Arc::clone(shown)
+    }
+
+    /// The file's own line, for outputs that have one.
+    fn close(&mut self) {
+        if self.count == 0 || self.search.output == Output::Content || !self.search.take() {
+            return;
+        }
+        let count = (self.search.output == Output::Count).then_some(self.count);
+        let path = self.path();
+        self.found.push(Match {
+            path,
+            line: None,
+            text: None,
+            context: false,
+            count,
+        });
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        self.count += 1;
+        match self.search.output {
+            Output::Files => Ok(false),
+            Output::Count => Ok(!self.search.over()),
+            Output::Content => {
+                let more = self.search.take()
+                    && self.push(found.line_number(), found.bytes(), false)
+                    && !self.search.over();
+                Ok(more)
+            }
+        }
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, Self::Error> {
+        let more = self.push(line.line_number(), line.bytes(), true);
+        Ok(more && !self.search.over())
+    }
+}

@@ -1,0 +1,77 @@
+//! `list_files`: what lies in a folder, some levels deep.
+
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::workspace::{Kind, WorkspaceError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::files::{Caller, Cleared, Files};
+use crate::search::{EntriesData, describe, gather, start, walker};
+
+/// What `list_files` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListFilesInput {
+    /// The folder, relative to the workspace root or absolute below it.
+    #[serde(default = "root")]
+    pub path: String,
+    /// How many levels down.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: usize,
+    /// Hidden files, too.
+    #[serde(default)]
+    pub hidden: bool,
+    /// Most entries to return; nearer ones come before deeper ones.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 50_000))]
+    pub limit: usize,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+pub(crate) fn root() -> String {
+    ".".to_owned()
+}
+
+fn two() -> usize {
+    2
+}
+
+pub(crate) fn limit() -> usize {
+    200
+}
+
+/// Lists.
+pub fn list_files(
+    files: &Files,
+    input: &ListFilesInput,
+    caller: &Caller,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<ToolResult, ToolError> {
+    let workspace = &files.workspace;
+    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    if place.kind() != Some(Kind::Directory) {
+        return Err(
+            ToolError::from(WorkspaceError::NotADirectory(place.shown()))
+                .with_advice("read_file reads a file"),
+        );
+    }
+    let mut builder = walker(workspace, &place, input.hidden);
+    builder.max_depth(Some(input.depth));
+    let below = |entry: &ignore::DirEntry, _: &std::path::Path| entry.depth() > 0;
+    let (mut paths, mut truncated) = gather(workspace, &builder, stop, &below);
+    if paths.len() > input.limit {
+        truncated = true;
+        paths.sort_by_cached_key(|path| (path.components().count(), path.clone()));
+        paths.truncate(input.limit);
+    }
+    paths.sort();
+    let entries = describe(workspace, &paths);
+    let more = if truncated { ", and more" } else { "" };
+    let summary = format!("{} entries in {}{more}", entries.len(), place.shown());
+    let data = EntriesData { entries, truncated };
+    ToolResult::data(&data).map(|result| result.with_summary(summary))
+}

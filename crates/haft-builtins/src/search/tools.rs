@@ -1,0 +1,109 @@
+//! The search tools as the registry takes them.
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::ToolSpec;
+use haft::tool::TypedTool;
+
+use crate::describe::{builtin, known_as, read_only};
+use crate::files::tools::FILES;
+use crate::files::{Caller, Files};
+use crate::search::glob::GlobFilesInput;
+use crate::search::grep::{GrepFilesData, GrepFilesInput};
+use crate::search::list::ListFilesInput;
+use crate::search::{EntriesData, glob, grep, list};
+use crate::work::blocking;
+
+/// `list_files`.
+#[derive(Debug)]
+pub struct ListFiles(pub Files);
+
+impl TypedTool for ListFiles {
+    const NAME: &'static str = "list_files";
+    const DESCRIPTION: &'static str = "List a folder, by default 2 levels deep and at most 200 entries, nearer ones \
+        first. What .gitignore names is left out, hidden files are unless hidden=true.";
+    type Input = ListFilesInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<EntriesData>(spec, FILES));
+        known_as(spec, &["ls", "dir", "tree", "list_directory"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        Ok(input.cleared.note(vec![Permission::read(claim)]))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |stop| list::list_files(&files, &input, &caller, stop)).await
+    }
+}
+
+/// `glob_files`.
+#[derive(Debug)]
+pub struct GlobFiles(pub Files);
+
+impl TypedTool for GlobFiles {
+    const NAME: &'static str = "glob_files";
+    const DESCRIPTION: &'static str = "Find files by a glob over their path below the folder: `*.rs` at any depth, \
+        `src/**/*.{ts,tsx}`, `/Cargo.toml` at the top. Sorted by path, at most 200. What .gitignore names is left \
+        out; hidden files are unless the pattern names them.";
+    type Input = GlobFilesInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<EntriesData>(spec, FILES));
+        known_as(spec, &["find", "fd", "search_files"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        Ok(input.cleared.note(vec![Permission::read(claim)]))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |stop| glob::glob_files(&files, &input, &caller, stop)).await
+    }
+}
+
+/// `grep_files`.
+#[derive(Debug)]
+pub struct GrepFiles(pub Files);
+
+impl TypedTool for GrepFiles {
+    const NAME: &'static str = "grep_files";
+    const DESCRIPTION: &'static str = "Search file contents with a regular expression (Rust syntax). Returns at most \
+        200 matching lines, sorted by path; output=files names only the files, output=count counts lines. Narrow \
+        with glob or type. What .gitignore names, hidden and binary files are left out.";
+    type Input = GrepFilesInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<GrepFilesData>(spec, FILES));
+        known_as(spec, &["grep", "rg", "ripgrep", "search"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let claim = self.0.workspace.claim(&input.path)?;
+        Ok(input.cleared.note(vec![Permission::read(claim)]))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        blocking(move |stop| grep::grep_files(&files, &input, &caller, stop)).await
+    }
+}

@@ -1,0 +1,318 @@
+//! list, glob, grep: against a naive walk, and at their caps.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+fn paths(data: &Value) -> Vec<String> {
+    let list = data["entries"]
+        .as_array()
+        .unwrap_or_else(|| data["matches"].as_array().unwrap());
+    list.iter()
+        .map(|e| e["path"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn tree(scene: &Scene) {
+    fs::create_dir(scene.at(".git")).unwrap();
+    scene.put(".gitignore", "/target\n*.log\n");
+    scene.put("src/main.rs", "fn main() {\n    needle();\n}\n");
+    scene.put("src/deep/er/lib.rs", "// needle\n// Needle\nfn x() {}\n");
+    scene.put("README.md", "# needle\n");
+    scene.put("target/out.rs", "needle\n");
+    scene.put("a.log", "needle\n");
+    scene.put(".hidden/x.rs", "needle\n");
+    scene.put("bin.dat", b"needle\0needle\n");
+    scene.put("latin.txt", b"n\xe9edle needle\n");
+    fs::create_dir(scene.dir.path().join("outside")).unwrap();
+    fs::write(scene.dir.path().join("outside/o.rs"), "needle\n").unwrap();
+    symlink("../outside", scene.at("leave")).unwrap();
+    symlink("src", scene.at("link")).unwrap();
+}
+
+#[tokio::test]
+async fn a_list_is_sorted_and_leaves_out_what_git_ignores() {
+    let scene = Scene::new();
+    tree(&scene);
+    let got = scene.data("list_files", json!({})).await;
+    let expect = [
+        "README.md",
+        "bin.dat",
+        "latin.txt",
+        "leave",
+        "link",
+        "src",
+        "src/deep",
+        "src/main.rs",
+    ];
+    assert_eq!(paths(&got), expect);
+    assert_eq!(got["truncated"], false);
+    let main = &got["entries"][7];
+    assert_eq!(
+        main,
+        &json!({"path": "src/main.rs", "kind": "file", "bytes": 28})
+    );
+    assert_eq!(got["entries"][3]["kind"], "link");
+    let got = scene
+        .data("list_files", json!({"depth": 1, "hidden": true}))
+        .await;
+    assert!(
+        paths(&got).contains(&".hidden".to_owned()) && paths(&got).contains(&".git".to_owned())
+    );
+    let got = scene
+        .data("list_files", json!({"path": "src", "depth": 3, "limit": 2}))
+        .await;
+    assert_eq!(paths(&got), ["src/deep", "src/main.rs"]);
+    assert_eq!(got["truncated"], true);
+    let got = scene
+        .data("list_files", json!({"path": "link", "depth": 1}))
+        .await;
+    assert_eq!(paths(&got), ["src/deep", "src/main.rs"]);
+}
+
+#[tokio::test]
+async fn globs_match_below_the_folder() {
+    let scene = Scene::new();
+    tree(&scene);
+    let rows: &[(&str, &str, &[&str])] = &[
+        ("*.rs", ".", &["src/deep/er/lib.rs", "src/main.rs"]),
+        ("src/*.rs", ".", &["src/main.rs"]),
+        ("/*.md", ".", &["README.md"]),
+        (
+            "**/*.{rs,md}",
+            ".",
+            &["README.md", "src/deep/er/lib.rs", "src/main.rs"],
+        ),
+        ("deep/**", "src", &["src/deep/er/lib.rs"]),
+        ("./src/m*.rs", ".", &["src/main.rs"]),
+        (".hidden/*", ".", &[".hidden/x.rs"]),
+        ("*.py", ".", &[]),
+    ];
+    for (pattern, path, expect) in rows {
+        let got = scene
+            .data("glob_files", json!({"pattern": pattern, "path": path}))
+            .await;
+        assert_eq!(&paths(&got), expect, "{pattern}");
+    }
+    let got = scene
+        .data("glob_files", json!({"pattern": "*", "limit": 2}))
+        .await;
+    assert_eq!((paths(&got).len(), &got["truncated"]), (2, &json!(true)));
+}
+
+#[tokio::test]
+async fn greps_in_every_form() {
+    let scene = Scene::new();
+    tree(&scene);
+    let got = scene.data("grep_files", json!({"pattern": "needle"})).await;
+    let expect = json!([
+        {"path": "README.md", "line": 1, "text": "# needle"},
+        {"path": "latin.txt", "line": 1, "text": "n\u{fffd}edle needle"},
+        {"path": "src/deep/er/lib.rs", "line": 1, "text": "// needle"},
+        {"path": "src/main.rs", "line": 2, "text": "    needle();"},
+    ]);
+    assert_eq!(got, json!({"matches": expect, "truncated": false}));
+    let rows = [
+        (
+            json!({"pattern": "needle", "type": "rust"}),
+            vec!["src/deep/er/lib.rs", "src/main.rs"],
+        ),
+        (
+            json!({"pattern": "needle", "glob": "!*.rs"}),
+            vec!["README.md", "latin.txt"],
+        ),
+        (
+            json!({"pattern": "needle", "path": "src/main.rs"}),
+            vec!["src/main.rs"],
+        ),
+        (
+            json!({"pattern": "NEEDLE", "ignore_case": true, "path": "src"}),
+            vec!["src/deep/er/lib.rs", "src/deep/er/lib.rs", "src/main.rs"],
+        ),
+        (
+            json!({"pattern": "^fn", "output": "files"}),
+            vec!["src/deep/er/lib.rs", "src/main.rs"],
+        ),
+        (
+            json!({"pattern": "main\\(\\) \\{\\n +needle", "multiline": true}),
+            vec!["src/main.rs"],
+        ),
+        (json!({"pattern": "absent"}), vec![]),
+    ];
+    for (args, expect) in rows {
+        let got = scene.data("grep_files", args.clone()).await;
+        assert_eq!(paths(&got), expect, "{args}");
+    }
+}
+
+#[tokio::test]
+async fn greps_that_count_or_show_what_lies_around() {
+    let scene = Scene::new();
+    tree(&scene);
+    let got = scene
+        .data(
+            "grep_files",
+            json!({"pattern": "(?i)needle", "output": "count", "path": "src"}),
+        )
+        .await;
+    assert_eq!(
+        got["matches"],
+        json!([{"path": "src/deep/er/lib.rs", "count": 2}, {"path": "src/main.rs", "count": 1}])
+    );
+    let got = scene
+        .data(
+            "grep_files",
+            json!({"pattern": "needle", "path": "src/main.rs", "before": 1, "after": 1}),
+        )
+        .await;
+    assert_eq!(
+        got["matches"],
+        json!([
+            {"path": "src/main.rs", "line": 1, "text": "fn main() {", "context": true},
+            {"path": "src/main.rs", "line": 2, "text": "    needle();"},
+            {"path": "src/main.rs", "line": 3, "text": "}", "context": true},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_capped_grep_returns_so_many_and_says_so() {
+    let scene = Scene::new();
+    for n in 0..40 {
+        scene.put(&format!("f{n:02}"), "hit\n".repeat(20));
+    }
+    let got = scene
+        .data("grep_files", json!({"pattern": "hit", "limit": 50}))
+        .await;
+    let found = paths(&got);
+    assert_eq!((found.len(), &got["truncated"]), (50, &json!(true)));
+    assert!(found.is_sorted());
+    let got = scene
+        .data("grep_files", json!({"pattern": "hit", "limit": 800}))
+        .await;
+    assert_eq!((paths(&got).len(), &got["truncated"]), (800, &json!(false)));
+    let got = scene
+        .data(
+            "grep_files",
+            json!({"pattern": "hit", "output": "files", "limit": 7}),
+        )
+        .await;
+    assert_eq!((paths(&got).len(), &got["truncated"]), (7, &json!(true)));
+}
+
+#[tokio::test]
+async fn a_long_line_is_cut() {
+    let scene = Scene::new();
+    scene.put("long", format!("{}needle\n", "é".repeat(1000)));
+    let got = scene.data("grep_files", json!({"pattern": "needle"})).await;
+    let text = got["matches"][0]["text"].as_str().unwrap();
+    assert_eq!(text, format!("{}…", "é".repeat(500)));
+}
+
+/// Every file below a folder with the lines that hold the needle, the slow way.
+fn naive(folder: &Path, root: &Path, needle: &str, found: &mut Vec<(String, u64)>) {
+    let mut entries: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            naive(&path, root, needle, found);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (n, line) in text.lines().enumerate() {
+            if line.contains(needle) {
+                let shown = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
+                found.push((shown, n as u64 + 1));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn grep_finds_what_a_naive_walk_finds() {
+    let scene = Scene::new();
+    // A fixed sequence, so that a failure can be looked at again.
+    let mut state = 42_u64;
+    let mut next = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    for n in 0..200 {
+        let depth = next(4);
+        let folder = (0..depth).map(|_| format!("d{}/", next(5)));
+        let folder = folder.collect::<Vec<_>>().concat();
+        let lines: String = (0..next(60))
+            .map(|_| {
+                [
+                    "abc\n",
+                    "needle in hay\n",
+                    "\n",
+                    "hay needle\n",
+                    "日本 needle\n",
+                ][usize::try_from(next(5)).unwrap()]
+            })
+            .collect();
+        scene.put(&format!("{folder}f{n}.txt"), lines);
+    }
+    let mut expect = Vec::new();
+    naive(&scene.at(""), &scene.at(""), "needle", &mut expect);
+    assert!(expect.len() > 1000);
+    expect.sort();
+    // Over the inline limit the result is kept aside, so it is asked for in parts by folder depth.
+    let got = scene
+        .data(
+            "grep_files",
+            json!({"pattern": "needle", "output": "count", "limit": 1000}),
+        )
+        .await;
+    let counts: Vec<(String, u64)> = got["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| {
+            (
+                m["path"].as_str().unwrap().to_owned(),
+                m["count"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let mut wanted: Vec<(String, u64)> = Vec::new();
+    for (path, _) in &expect {
+        match wanted.last_mut() {
+            Some((last, count)) if last == path => *count += 1,
+            _ => wanted.push((path.clone(), 1)),
+        }
+    }
+    assert_eq!(counts, wanted);
+    for (path, _) in &wanted {
+        let got = scene
+            .data("grep_files", json!({"pattern": "needle", "path": path}))
+            .await;
+        let lines: Vec<u64> = got["matches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["line"].as_u64().unwrap())
+            .collect();
+        let right: Vec<u64> = expect
+            .iter()
+            .filter(|(p, _)| p == path)
+            .map(|(_, n)| *n)
+            .collect();
+        assert_eq!(lines, right, "{path}");
+    }
+}
