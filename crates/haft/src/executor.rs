@@ -8,10 +8,11 @@ use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::ToolCall;
 use crate::clock;
 use crate::context::Host;
-use crate::policy::Policy;
-use crate::result::Outcome;
+use crate::policy::{Explanation, JudgedCall, Policy};
+use crate::result::{Failure, Outcome};
 use crate::session::Session;
 use crate::tokens::{self, Tokenizer};
+use crate::toolset::Entry;
 
 mod admit;
 mod batch;
@@ -114,6 +115,21 @@ impl Executor {
     /// Runs the calls of one reply: those safe beside others side by side, the rest in their order. Outcomes come in the order of the calls.
     pub async fn execute_all(&self, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
         batch::execute_all(&self.parts, session, calls).await
+    }
+
+    /// Why a call of this tool with these arguments would be allowed, asked about or denied. Nothing runs and nothing
+    /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
+    pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
+        let explained = || {
+            let (tool, arguments) = admit::imagine(entry, arguments)?;
+            let permissions = clear::wanted(tool.as_ref(), &arguments)?;
+            Ok(self.parts.policy.explain(&JudgedCall {
+                spec: entry.spec(),
+                arguments: &arguments,
+                permissions: &permissions,
+            }))
+        };
+        explained().map_err(|stop: Stop| stop.failure)
     }
 
     /// Records the run's beginning, once; the first call does it where the host did not.

@@ -120,23 +120,12 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
     }
 }
 
+/// The changed text, if any, and the paths of what was coerced.
+type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
+
 /// Bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
 fn check(entry: &Entry, text: String, open: &mut OpenCall<'_>) -> Result<Arguments, Stop> {
-    let checked = match &entry.bound {
-        None => entry.input.admit(&text, true).map(|admitted| {
-            let owned = match admitted.text {
-                Cow::Borrowed(_) => None,
-                Cow::Owned(changed) => Some(changed),
-            };
-            (owned, admitted.coerced)
-        }),
-        Some(bound) => bound.fill(&text).and_then(|filled| {
-            let admitted = entry.input.admit(&filled, true)?;
-            let (text, coerced) = (admitted.text.into_owned(), admitted.coerced);
-            Ok((Some(text), coerced))
-        }),
-    };
-    match checked {
+    match effective(entry, &text) {
         Ok((changed, coerced)) => {
             open.coerced = coerced;
             Ok(Arguments::new(changed.unwrap_or(text)))
@@ -147,6 +136,38 @@ fn check(entry: &Entry, text: String, open: &mut OpenCall<'_>) -> Result<Argumen
             Err(stop)
         }
     }
+}
+
+fn effective(entry: &Entry, text: &str) -> Checked {
+    match &entry.bound {
+        None => entry.input.admit(text, true).map(|admitted| {
+            let owned = match admitted.text {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(changed) => Some(changed),
+            };
+            (owned, admitted.coerced)
+        }),
+        Some(bound) => bound.fill(text).and_then(|filled| {
+            let admitted = entry.input.admit(&filled, true)?;
+            let (text, coerced) = (admitted.text.into_owned(), admitted.coerced);
+            Ok((Some(text), coerced))
+        }),
+    }
+}
+
+/// The same checks for a call that is only asked about: nothing is spent, nothing runs.
+pub(super) fn imagine(entry: &Entry, text: &str) -> Result<(Arc<dyn Tool>, Arguments), Stop> {
+    let Run::Local(tool) = &entry.run else {
+        let message = format!(
+            "tool {:?} is run by the provider, not here",
+            entry.spec().name
+        );
+        return Err(Stop::new(ErrorKind::Unavailable, message));
+    };
+    let text = if text.is_empty() { "{}" } else { text };
+    let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
+    let arguments = Arguments::new(changed.unwrap_or_else(|| text.to_owned()));
+    Ok((Arc::clone(tool), arguments))
 }
 
 /// All violations, each with its path.

@@ -86,21 +86,20 @@ struct Question {
     ruling: Ruling,
 }
 
+/// What the tool says the call would do. A tool that panics over it is denied.
+pub(super) fn wanted(tool: &dyn Tool, arguments: &Arguments) -> Result<Vec<Permission>, Stop> {
+    let asked = catch_unwind(AssertUnwindSafe(|| tool.permissions(arguments)));
+    let message = "the tool could not say what the call would do";
+    Ok(asked.map_err(|_| Stop::new(ErrorKind::Denied, message))??)
+}
+
 /// What the call would do and how the policy rules on it; both are noted for the record.
 fn judge(
     parts: &Parts,
     open: &mut OpenCall<'_>,
     admitted: &Admitted,
 ) -> Result<(Vec<Permission>, Ruling), Stop> {
-    let wanted = || admitted.tool().permissions(admitted.arguments());
-    let permissions = catch_unwind(AssertUnwindSafe(wanted)).map_err(|_| {
-        open.judged = Some(admitted.arguments().as_str().into());
-        Stop::new(
-            ErrorKind::Denied,
-            "the tool could not say what the call would do",
-        )
-    })?;
-    let permissions = permissions.inspect_err(|_| {
+    let permissions = wanted(admitted.tool().as_ref(), admitted.arguments()).inspect_err(|_| {
         open.judged = Some(admitted.arguments().as_str().into());
     })?;
     let spec = admitted.entry().spec();
