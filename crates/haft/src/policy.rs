@@ -99,6 +99,7 @@ pub struct Policy {
     written: Arc<RuleSet>,
     guards: Arc<[Arc<dyn Guard>]>,
     places: Arc<Places>,
+    own: Arc<OwnFiles>,
 }
 
 impl Default for Policy {
@@ -117,6 +118,7 @@ impl Policy {
             written: Arc::default(),
             guards: standard_guards(&places).into(),
             places: Arc::new(places),
+            own: Arc::default(),
         }
     }
 
@@ -163,6 +165,14 @@ impl Policy {
     /// The profile.
     pub fn profile(&self) -> Profile {
         self.profile
+    }
+
+    /// May a tool that walks folders show what lies at this path (in the form of a `PathClaim`)? False for haft's own files and for
+    /// paths that a deny or ask rule on reading names: the call was judged by the folder alone.
+    pub fn may_show(&self, tool: &str, path: &str) -> bool {
+        let view = || paths::PathView::new(path, self.places.workspace.as_deref());
+        !self.own.covers(path)
+            && (self.rules.all().is_empty() || !self.rules.withholds(tool, &view()))
     }
 
     /// The deny rule without specifier that takes this tool out of every list, if there is one.
@@ -232,12 +242,13 @@ impl PolicyBuilder {
     pub fn build(self) -> Result<Policy, RulesError> {
         let rules = rules::Rules::new(&self.rules, &self.places)?;
         let mut guards = standard_guards(&self.places);
-        if !self.own.is_empty() {
-            let own = OwnFiles::new(self.own);
-            guards.push(Arc::new(match &self.places.workspace {
-                Some(root) => own.in_workspace(Path::new(root)),
-                None => own,
-            }));
+        let own = OwnFiles::new(self.own);
+        let own = Arc::new(match &self.places.workspace {
+            Some(root) => own.in_workspace(Path::new(root)),
+            None => own,
+        });
+        if !own.is_empty() {
+            guards.push(Arc::clone(&own) as Arc<dyn Guard>);
         }
         guards.extend(self.guards);
         Ok(Policy {
@@ -246,6 +257,7 @@ impl PolicyBuilder {
             written: Arc::new(self.rules),
             guards: guards.into(),
             places: Arc::new(self.places),
+            own,
         })
     }
 }

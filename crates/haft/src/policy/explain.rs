@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use super::guard::Floor;
 use super::judge::{by_profile, floor, own_permission};
 use super::rules::{Finding, RuleSet, RulesError, finding, read};
 use super::ruling::Label;
@@ -129,10 +130,11 @@ impl Policy {
     pub fn explain(&self, call: &JudgedCall<'_>) -> Explanation {
         let own = own_permission(call);
         let permissions: Vec<&Permission> = std::iter::once(&own).chain(call.permissions).collect();
+        let naming = self.rules.naming(call.spec.name.as_str());
         let parts: Vec<Part> = permissions
             .iter()
             .map(|permission| {
-                let judged = self.judge_effect(call, permission);
+                let judged = self.judge_effect(call, &naming, permission);
                 let value = match permission.effect.value() {
                     "" => call.spec.name.as_str(),
                     value => value,
@@ -173,12 +175,13 @@ impl Policy {
         call: &JudgedCall<'_>,
         permissions: &[&Permission],
     ) -> Layer {
+        let naming = self.rules.naming(call.spec.name.as_str());
         let rule = permissions
             .iter()
             .filter_map(|permission| {
                 let subject = Subject::new(call, &permission.effect, &self.places);
                 self.rules
-                    .decide_among(&subject, &|rule| rule.layer == *layer)
+                    .decide(&naming, &subject, &|rule| rule.layer == *layer)
             })
             .min_by_key(|rule| rule.list);
         Layer {
@@ -197,12 +200,12 @@ impl Policy {
             let floors = permissions
                 .iter()
                 .map(|permission| floor(&**guard, call, permission));
-            let highest = floors.max_by_key(|floor| floor.verdict);
+            let highest = floors.max_by_key(Floor::verdict);
             Layer {
                 layer: "guard".into(),
-                verdict: highest.as_ref().map(|floor| floor.verdict),
+                verdict: highest.as_ref().map(Floor::verdict),
                 rule: format!("guard {}", guard.name()).into(),
-                reason: highest.map_or(Label::EMPTY, |floor| floor.reason),
+                reason: highest.map_or(Label::EMPTY, |floor| floor.reason()),
             }
         };
         self.guards.iter().map(one).collect()

@@ -11,47 +11,72 @@ use super::ruling::Label;
 use super::words::plain_words;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 
-/// What a guard says of one effect: the least verdict it stands for.
+/// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Floor {
-    /// No lower than this.
-    pub verdict: Verdict,
-    /// Why, in one sentence; empty for an allow.
-    pub reason: Label,
-    /// What to do instead.
-    pub advice: Label,
+    verdict: Verdict,
+    said: Option<Box<Said>>,
+}
+
+/// Why, and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    reason: Label,
+    advice: Label,
 }
 
 impl Floor {
     /// Nothing against it.
     pub const NONE: Self = Self {
         verdict: Verdict::Allow,
-        reason: Label::EMPTY,
-        advice: Label::EMPTY,
+        said: None,
     };
 
-    /// At least a person decides.
+    /// At least a person decides; `reason` is one sentence.
     pub fn ask(reason: impl Into<Label>) -> Self {
-        Self {
-            verdict: Verdict::Ask,
-            reason: reason.into(),
-            advice: Label::EMPTY,
-        }
+        Self::of(Verdict::Ask, reason.into())
     }
 
-    /// It may not be.
+    /// It may not be; `reason` is one sentence.
     pub fn deny(reason: impl Into<Label>) -> Self {
+        Self::of(Verdict::Deny, reason.into())
+    }
+
+    fn of(verdict: Verdict, reason: Label) -> Self {
         Self {
-            verdict: Verdict::Deny,
-            reason: reason.into(),
-            advice: Label::EMPTY,
+            verdict,
+            said: Some(Box::new(Said {
+                reason,
+                advice: Label::EMPTY,
+            })),
         }
     }
 
     /// The same with what to do instead.
     pub fn advise(mut self, advice: impl Into<Label>) -> Self {
-        self.advice = advice.into();
+        if let Some(said) = &mut self.said {
+            said.advice = advice.into();
+        }
         self
+    }
+
+    /// No lower than this.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Why; empty for an allow.
+    pub fn reason(&self) -> Label {
+        self.said
+            .as_ref()
+            .map_or(Label::EMPTY, |said| said.reason.clone())
+    }
+
+    /// What to do instead; may be empty.
+    pub fn advice(&self) -> Label {
+        self.said
+            .as_ref()
+            .map_or(Label::EMPTY, |said| said.advice.clone())
     }
 }
 
@@ -293,6 +318,11 @@ impl OwnFiles {
             .collect();
         self.paths.extend(relative);
         self
+    }
+
+    /// Names no path.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
     }
 
     /// Is this path, cleaned and in the form of a `PathClaim`, one of them or within one?

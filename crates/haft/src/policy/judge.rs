@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::guard::{Floor, Guard};
 use super::rule::{List, Rule};
+use super::rules::Naming;
 use super::ruling::{Label, Ruling};
 use super::subject::Subject;
 use super::suggest::{clip, phrase};
@@ -72,11 +73,12 @@ impl Policy {
     /// Rules on a call.
     pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
         let own = own_permission(call);
-        let (mut decisive, mut top) = (&own, self.judge_effect(call, &own));
+        let naming = self.rules.naming(call.spec.name.as_str());
+        let (mut decisive, mut top) = (&own, self.judge_effect(call, &naming, &own));
         let mut risk = call.spec.risk;
         for permission in call.permissions {
             risk = risk.max(permission.risk);
-            let judged = self.judge_effect(call, permission);
+            let judged = self.judge_effect(call, &naming, permission);
             let named = matches!(
                 (&top.source, &judged.source),
                 (Source::Profile, Source::Rule(_))
@@ -105,12 +107,15 @@ impl Policy {
     pub(super) fn judge_effect(
         &self,
         call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
         permission: &Permission,
     ) -> Judged<'_> {
-        let mut judged = self.by_rules(call, permission).unwrap_or_else(|| Judged {
-            verdict: by_profile(self.profile, call, permission),
-            source: Source::Profile,
-        });
+        let mut judged = self
+            .by_rules(call, naming, permission)
+            .unwrap_or_else(|| Judged {
+                verdict: by_profile(self.profile, call, permission),
+                source: Source::Profile,
+            });
         let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
         if lifted && judged.verdict < Verdict::Deny {
             judged = Judged {
@@ -126,10 +131,10 @@ impl Policy {
             }
             let floor = floor(&**guard, call, permission);
             let as_high =
-                by_profile && floor.verdict > Verdict::Allow && floor.verdict == judged.verdict;
-            if floor.verdict > judged.verdict || as_high {
+                by_profile && floor.verdict() > Verdict::Allow && floor.verdict() == judged.verdict;
+            if floor.verdict() > judged.verdict || as_high {
                 judged = Judged {
-                    verdict: floor.verdict,
+                    verdict: floor.verdict(),
                     source: Source::Guard(guard.name(), floor),
                 };
             }
@@ -137,12 +142,17 @@ impl Policy {
         judged
     }
 
-    fn by_rules(&self, call: &JudgedCall<'_>, permission: &Permission) -> Option<Judged<'_>> {
-        if self.rules.all().is_empty() {
+    fn by_rules(
+        &self,
+        call: &JudgedCall<'_>,
+        naming: &Naming<'_>,
+        permission: &Permission,
+    ) -> Option<Judged<'_>> {
+        if !self.rules.speak_of(naming, &permission.effect) {
             return None;
         }
         let subject = Subject::new(call, &permission.effect, &self.places);
-        let rule = self.rules.decide(&subject)?;
+        let rule = self.rules.decide(naming, &subject, &|_| true)?;
         Some(Judged {
             verdict: Verdict::of(rule.list),
             source: Source::Rule(rule),
@@ -152,7 +162,7 @@ impl Policy {
     fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
         let what = phrase(call, &permission.effect);
         match &judged.source {
-            Source::Guard(_, floor) if !floor.reason.is_empty() => floor.reason.clone(),
+            Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
             Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
             Source::Rule(Rule {
                 reason: Some(reason),
@@ -176,7 +186,7 @@ impl Policy {
 
     fn advice(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
-            Source::Guard(_, floor) if !floor.advice.is_empty() => floor.advice.clone(),
+            Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
             Source::Guard(..) if judged.verdict == Verdict::Ask => {
                 "a person must decide on it each time".into()
             }
@@ -197,7 +207,7 @@ impl Policy {
         let own = own_permission(call);
         let by_trusted = |p| {
             let guarded =
-                |guard: &Arc<dyn Guard>| floor(&**guard, call, p).verdict > Verdict::Allow;
+                |guard: &Arc<dyn Guard>| floor(&**guard, call, p).verdict() > Verdict::Allow;
             by_profile(Profile::Trusted, call, p) == Verdict::Allow
                 && !self.guards.iter().any(guarded)
         };

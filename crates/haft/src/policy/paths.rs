@@ -1,5 +1,7 @@
 //! Paths as rules see them: cleaned text, and gitignore-style patterns compiled to segments.
 
+use std::cell::OnceCell;
+
 /// Removes `.`, `//` and resolves `..` by text alone; `.` is the start itself, leading `..` of a relative path stay.
 pub(crate) fn clean(path: &str) -> String {
     let absolute = path.starts_with('/');
@@ -135,17 +137,33 @@ impl PathPattern {
         let Some(parts) = self.start(path, false) else {
             return false;
         };
-        let exact = self.is_wild() && !self.inside;
-        (usize::from(self.inside)..=parts.len())
-            .filter(|below| !exact || *below == 0)
-            .any(|below| self.fits(&parts[..parts.len() - below]))
-            || (self.segments.is_empty() && !self.inside)
+        let wild = matches!(self.segments.last(), Some(Segment::Wild(_)));
+        let whole = self.fits(parts);
+        if self.inside {
+            return (0..parts.len()).any(|len| self.fits(&parts[..len]));
+        }
+        // A name covers what lies below it; one with wildcards is meant for files.
+        whole || (!wild && (0..parts.len()).any(|len| self.fits(&parts[..len])))
     }
 
     /// Does a deny or ask with this pattern cover the path? Also the folder of `dir/**` and all below what it names.
     pub(crate) fn forbids(&self, path: &PathView<'_>) -> bool {
-        self.start(path, true)
-            .is_some_and(|parts| (0..=parts.len()).any(|len| self.fits(&parts[..len])))
+        let Some(parts) = self.start(path, true) else {
+            return false;
+        };
+        if self.segments.contains(&Segment::Deep) {
+            return (0..=parts.len()).any(|len| self.fits(&parts[..len]));
+        }
+        let length = self.segments.len();
+        match self.anchor {
+            _ if length == 0 => true,
+            Anchor::AnyDepth => parts
+                .windows(length)
+                .any(|window| fit(&self.segments, window)),
+            Anchor::Workspace | Anchor::Root => parts
+                .get(..length)
+                .is_some_and(|start| fit(&self.segments, start)),
+        }
     }
 
     /// Would removing or replacing this folder remove what the pattern names?
@@ -167,14 +185,10 @@ impl PathPattern {
 
     fn start<'p>(&self, path: &'p PathView<'_>, strict: bool) -> Option<&'p [&'p str]> {
         match self.anchor {
-            Anchor::Root => path.absolute.as_deref(),
-            Anchor::AnyDepth if strict => path.relative.as_deref().or(path.absolute.as_deref()),
+            Anchor::Root => path.absolute(),
+            Anchor::AnyDepth if strict => path.relative.as_deref().or_else(|| path.absolute()),
             Anchor::Workspace | Anchor::AnyDepth => path.relative.as_deref(),
         }
-    }
-
-    fn is_wild(&self) -> bool {
-        matches!(self.segments.last(), Some(Segment::Wild(_)))
     }
 
     fn fits(&self, parts: &[&str]) -> bool {
@@ -189,7 +203,8 @@ impl PathPattern {
 #[derive(Debug)]
 pub(crate) struct PathView<'a> {
     relative: Option<Vec<&'a str>>,
-    absolute: Option<Vec<&'a str>>,
+    absolute: OnceCell<Option<Vec<&'a str>>>,
+    workspace: Option<&'a str>,
 }
 
 impl<'a> PathView<'a> {
@@ -201,14 +216,23 @@ impl<'a> PathView<'a> {
             let relative = root.and_then(|root| parts.strip_prefix(&*root).map(<[_]>::to_vec));
             return Self {
                 relative,
-                absolute: Some(parts),
+                absolute: OnceCell::from(Some(parts)),
+                workspace,
             };
         }
-        let absolute = workspace.map(|root| [segments(root), parts.clone()].concat());
         Self {
             relative: Some(parts),
-            absolute,
+            absolute: OnceCell::new(),
+            workspace,
         }
+    }
+
+    fn absolute(&self) -> Option<&[&'a str]> {
+        let join = || {
+            let root = segments(self.workspace?);
+            Some([root.as_slice(), self.relative.as_deref()?].concat())
+        };
+        self.absolute.get_or_init(join).as_deref()
     }
 }
 

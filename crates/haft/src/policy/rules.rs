@@ -8,6 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::command::Places;
+use super::paths::PathView;
 use super::rule::{Class, List, Rule, Selector, Specifier, parse};
 use super::subject::{Side, Subject, matches_example};
 use crate::permission::Effect;
@@ -299,6 +300,10 @@ impl Bucket {
     }
 }
 
+/// The rules of each list that name one tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Naming<'a>([&'a [usize]; 3]);
+
 /// The rules, read and indexed: those for other tools cost a call nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
@@ -329,41 +334,59 @@ impl Rules {
         &self.all
     }
 
-    /// The rule that decides on an effect: of the first list that matches.
-    pub(crate) fn decide(&self, subject: &Subject<'_>) -> Option<&Rule> {
-        self.decide_among(subject, &|_| true)
+    /// The rules that name a tool, to be looked up once a call.
+    pub(crate) fn naming(&self, tool: &str) -> Naming<'_> {
+        Naming([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(tool)))
     }
 
-    /// The same among some of the rules.
-    pub(crate) fn decide_among(
+    /// Could any rule speak of this effect of the tool?
+    pub(crate) fn speak_of(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
+        let buckets = [&self.deny, &self.ask, &self.allow];
+        buckets.iter().zip(naming.0).any(|(bucket, named)| {
+            !named.is_empty() || !bucket.wide.is_empty() || !bucket.of_kind(effect).is_empty()
+        })
+    }
+
+    /// The rule that decides on an effect, among those of `only`: of the first list that matches.
+    pub(crate) fn decide(
         &self,
+        naming: &Naming<'_>,
         subject: &Subject<'_>,
         only: &dyn Fn(&Rule) -> bool,
     ) -> Option<&Rule> {
-        if self.all.is_empty() {
-            return None;
-        }
-        let find = |bucket: &Bucket, side| {
-            bucket
-                .of_tool(subject.tool())
+        let Naming([denied, asked, allowed]) = naming;
+        let selects = |rule: &Rule| {
+            !matches!(rule.selector, Selector::Glob(_)) || rule.selector.selects(subject.tool())
+        };
+        let find = |named: &[usize], bucket: &Bucket, side| {
+            named
                 .iter()
                 .chain(bucket.of_kind(subject.effect()))
                 .chain(&bucket.wide)
                 .filter_map(|at| self.all.get(*at))
-                .filter(|rule| only(rule))
-                .filter(|rule| {
-                    !matches!(rule.selector, Selector::Glob(_))
-                        || rule.selector.selects(subject.tool())
-                })
-                .find(|rule| subject.covered_by(rule, side))
+                .find(|rule| only(rule) && selects(rule) && subject.covered_by(rule, side))
         };
-        find(&self.deny, Side::Path)
-            .or_else(|| find(&self.ask, Side::Path))
+        find(denied, &self.deny, Side::Path)
+            .or_else(|| find(asked, &self.ask, Side::Path))
             .or_else(|| {
-                let rule = find(&self.allow, Side::Path)?;
-                let reached = !subject.has_target() || find(&self.allow, Side::Target).is_some();
+                let rule = find(allowed, &self.allow, Side::Path)?;
+                let reached =
+                    !subject.has_target() || find(allowed, &self.allow, Side::Target).is_some();
                 reached.then_some(rule)
             })
+    }
+
+    /// Does a deny or ask rule of this tool or of the class `Read` name the path?
+    pub(crate) fn withholds(&self, tool: &str, path: &PathView<'_>) -> bool {
+        [&self.deny, &self.ask].into_iter().any(|bucket| {
+            let found = bucket.of_tool(tool).iter().chain(&bucket.reads);
+            found
+                .filter_map(|at| self.all.get(*at))
+                .any(|rule| match &rule.specifier {
+                    Specifier::Path(pattern) => pattern.forbids(path),
+                    _ => false,
+                })
+        })
     }
 
     /// The deny rule that takes a tool out of every list, if one does.

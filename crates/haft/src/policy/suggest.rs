@@ -44,8 +44,9 @@ impl Policy {
     /// say it (one path, one command, one host; a tool's name only for the bare call). None where no rule would do.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
+        let naming = self.rules.naming(call.spec.name.as_str());
         let asked_otherwise = |permission: &Permission| {
-            let judged = self.judge_effect(call, permission);
+            let judged = self.judge_effect(call, &naming, permission);
             judged.verdict > Verdict::Allow && !matches!(judged.source, Source::Profile)
         };
         let others = call.permissions.iter().any(asked_otherwise);
@@ -58,10 +59,11 @@ impl Policy {
     /// The same under another profile, guards and other rules aside.
     pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
+        let naming = self.rules.naming(call.spec.name.as_str());
         let mut rules: Vec<String> = Vec::new();
         for permission in std::iter::once(&own).chain(call.permissions) {
             let allowed = by_profile(profile, call, permission) == Verdict::Allow
-                || self.judge_effect(call, permission).verdict == Verdict::Allow;
+                || self.judge_effect(call, &naming, permission).verdict == Verdict::Allow;
             if allowed {
                 continue;
             }

@@ -165,6 +165,9 @@ fn hafts_own_files_are_out_of_reach() {
     ] {
         assert_eq!(policy.judge(&scene.call()).verdict, expect, "{scene:?}");
     }
+    for (path, shown) in [(".state/x", false), ("/var/haft/token", false), ("a", true)] {
+        assert_eq!(policy.may_show("grep_files", path), shown, "{path}");
+    }
     assert!(
         OwnFiles::new(vec![PathBuf::from("/ws")])
             .in_workspace(Path::new("/ws"))

@@ -202,6 +202,7 @@ fn lines_are_taken_apart_with_their_targets() {
         .collect();
     assert_eq!(found.targets, ["a", "b c", "d", "e"]);
     assert_eq!(commands, ["cat", "x", "deep", "in '$()'", "last '$()'"]);
+    assert_eq!(fragments("a '\\\n' b\\\nc").commands, [["a", "\\\n", "bc"]]);
     for odd in [
         "", "$(", "`", "${", "<<", "<<E", ">", "$'\\x", "\"", "\\", "((((", "<(<(<(",
     ] {

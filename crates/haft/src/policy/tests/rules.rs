@@ -342,6 +342,29 @@ fn a_deny_in_any_layer_is_final_and_names_its_layer() {
 }
 
 #[test]
+fn a_walk_shows_only_what_could_be_read_by_name() {
+    let policy = policy(
+        Profile::Workspace,
+        Lists {
+            deny: &["Read(secrets/**)", "grep_files(*.min.js)", "Edit(a)"],
+            ask: &["Read(.env)"],
+            allow: &["Read"],
+        },
+    );
+    for (tool, path, shown) in [
+        ("grep_files", "src/a", true),
+        ("grep_files", "x/secrets/key", false),
+        ("list_files", "secrets", false),
+        ("grep_files", "x/a.min.js", false),
+        ("list_files", "x/a.min.js", true),
+        ("list_files", ".env", false),
+        ("list_files", "a", true),
+    ] {
+        assert_eq!(policy.may_show(tool, path), shown, "{tool} {path}");
+    }
+}
+
+#[test]
 fn a_bare_deny_takes_the_tool_away() {
     let policy = policy(
         Profile::Workspace,
