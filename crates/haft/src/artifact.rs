@@ -10,7 +10,11 @@ use sha2::{Digest, Sha256};
 use crate::call::{Principal, RunId};
 use crate::spec::hex;
 
+pub mod dir;
 pub mod memory;
+
+#[cfg(test)]
+mod tests;
 
 /// Names an artifact: `sha256-` and 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

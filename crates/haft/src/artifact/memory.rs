@@ -14,15 +14,25 @@ use crate::clock;
 const QUOTA: u64 = 64 << 20;
 
 /// Artifacts in memory; gone with the process, and with the last pin of their run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MemoryArtifacts {
+    quota: u64,
     kept: Mutex<HashMap<Owner, Vec<(ArtifactInfo, Bytes)>>>,
 }
 
 impl MemoryArtifacts {
     /// An empty store.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            quota: QUOTA,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// With at most so many bytes for one tenant.
+    pub fn with_quota(mut self, bytes: u64) -> Self {
+        self.quota = bytes;
+        self
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Owner, Vec<(ArtifactInfo, Bytes)>>> {
@@ -40,6 +50,12 @@ impl MemoryArtifacts {
         found
             .cloned()
             .ok_or_else(|| ArtifactError::NotFound(reference.as_str().into()))
+    }
+}
+
+impl Default for MemoryArtifacts {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -64,7 +80,7 @@ impl ArtifactStore for MemoryArtifacts {
         if all.iter().any(|(info, _)| info.reference == reference) {
             return Ok(reference);
         }
-        let left = QUOTA.saturating_sub(used);
+        let left = self.quota.saturating_sub(used);
         let size = bytes.len() as u64;
         if size > left {
             return Err(ArtifactError::Quota { bytes: size, left });

@@ -1,0 +1,304 @@
+//! `DirArtifacts`: artifacts on disk. Blobs are shared and named by their hash; who may read them is kept apart.
+//!
+//! Below the root: `blobs/` the bytes, `owners/<tenant>/<owner>/` a record for each artifact of a run, `pins/` who is
+//! in use, `tmp/` what is being written, and `lock`, held by whoever changes any of it. Names of tenants and owners are
+//! hashes, so that none of them is a path.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::call::{Principal, RunId};
+use crate::clock;
+use crate::spec::hex;
+
+mod disk;
+mod owners;
+mod pins;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use sweep::Swept;
+
+use disk::Staged;
+use owners::Record;
+use pins::Pins;
+
+/// Most bytes kept for one tenant unless told otherwise: 1 GiB.
+const QUOTA: u64 = 1 << 30;
+
+/// How long an artifact lives when no run in use holds it (contract §3).
+const TTL: Duration = Duration::from_hours(7 * 24);
+
+/// Blobs whose hash was checked; more are checked again.
+const VERIFIED: usize = 4096;
+
+/// Longest media type that is kept.
+const MEDIA_TYPE: usize = 128;
+
+/// Artifacts in a folder that several processes may share.
+///
+/// A blob is read whole and its hash checked when this process first opens it, and again when its file changed.
+#[derive(Debug)]
+pub struct DirArtifacts {
+    root: PathBuf,
+    quota: u64,
+    ttl: Duration,
+    pins: Mutex<Pins>,
+    verified: Mutex<HashMap<ArtifactRef, Stamp>>,
+    now: fn() -> i128,
+}
+
+/// What a file looked like when its hash was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl DirArtifacts {
+    /// Artifacts below `root`; nothing is made before it is needed.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            quota: QUOTA,
+            ttl: TTL,
+            pins: Mutex::default(),
+            verified: Mutex::default(),
+            now: clock::now,
+        }
+    }
+
+    /// With at most so many bytes for one tenant.
+    pub fn with_quota(mut self, bytes: u64) -> Self {
+        self.quota = bytes;
+        self
+    }
+
+    /// With another time to live, counted from the end of the run that holds it.
+    pub fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    fn pins(&self) -> MutexGuard<'_, Pins> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn verified(&self) -> MutexGuard<'_, HashMap<ArtifactRef, Stamp>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn blob(&self, reference: &ArtifactRef) -> PathBuf {
+        let digits = digits(reference);
+        self.root.join("blobs").join(&digits[..2]).join(digits)
+    }
+
+    /// Opens a blob whose bytes are known to be what its name says.
+    fn open_sound(&self, reference: &ArtifactRef) -> Result<File, ArtifactError> {
+        let path = self.blob(reference);
+        let unreadable = |e: io::Error| {
+            io::Error::new(
+                e.kind(),
+                format!("artifact {} cannot be read: {e}", reference.as_str()),
+            )
+        };
+        let mut file = disk::open(&path).map_err(unreadable)?;
+        let stamp = Stamp::of(&file).map_err(unreadable)?;
+        if self.verified().get(reference) == Some(&stamp) {
+            return Ok(file);
+        }
+        if hash(&mut file).map_err(unreadable)? != digits(reference) {
+            return Err(ArtifactError::Damaged(reference.as_str().to_owned()));
+        }
+        let mut verified = self.verified();
+        if verified.len() >= VERIFIED {
+            verified.clear();
+        }
+        verified.insert(reference.clone(), stamp);
+        Ok(file)
+    }
+
+    /// Writes the bytes beside the store, unless it has them.
+    fn stage(&self, reference: &ArtifactRef, bytes: &[u8]) -> io::Result<Option<Staged>> {
+        if self.open_sound(reference).is_ok() {
+            return Ok(None);
+        }
+        Staged::write(&self.root.join("tmp"), bytes).map(Some)
+    }
+
+    /// Under the lock: counts the bytes for the tenant, or says how many are left.
+    fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
+        let tenant = self.tenant_dir(&owner.principal);
+        let mut used = owners::usage(&tenant)?;
+        if used.saturating_add(size) > self.quota {
+            self.sweep_locked()?;
+            used = owners::usage(&tenant)?;
+        }
+        let left = self.quota.saturating_sub(used);
+        if size > left {
+            return Err(ArtifactError::Quota { bytes: size, left });
+        }
+        // Counted before it is kept: a crash in between counts too much, which the next sweep puts right.
+        Ok(owners::set_usage(&tenant, used + size)?)
+    }
+}
+
+impl ArtifactStore for DirArtifacts {
+    fn put(
+        &self,
+        owner: &Owner,
+        media_type: &str,
+        bytes: Bytes,
+    ) -> Result<ArtifactRef, ArtifactError> {
+        let reference = ArtifactRef::of(&bytes);
+        let size = bytes.len() as u64;
+        if size > self.quota {
+            return Err(ArtifactError::Quota {
+                bytes: size,
+                left: self.quota,
+            });
+        }
+        let mut staged = self.stage(&reference, &bytes)?;
+        let _lock = disk::lock(&self.root)?;
+        let known = self.record(owner, &reference).is_ok();
+        if !known {
+            self.make_owner(owner)?;
+            self.charge(owner, size)?;
+        }
+        // A sweep may have taken what was there before the lock.
+        if staged.is_none() && !self.blob(&reference).exists() {
+            staged = Some(Staged::write(&self.root.join("tmp"), &bytes)?);
+        }
+        if let Some(staged) = staged {
+            staged.keep(&self.blob(&reference))?;
+        }
+        if !known {
+            let cut = media_type.floor_char_boundary(MEDIA_TYPE);
+            let record = Record {
+                v: owners::VERSION,
+                media_type: media_type[..cut].to_owned(),
+                bytes: size,
+                created: nanoseconds((self.now)()),
+            };
+            self.keep_record(owner, &reference, &record)?;
+        }
+        Ok(reference)
+    }
+
+    fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
+        let record = self.record(owner, reference)?;
+        Ok(record.info(reference.clone(), owner.run.clone()))
+    }
+
+    fn read(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+        range: Range<u64>,
+    ) -> Result<Bytes, ArtifactError> {
+        self.record(owner, reference)?;
+        let file = self.open_sound(reference)?;
+        let end = range.end.min(file.metadata()?.len());
+        let length = usize::try_from(end.saturating_sub(range.start)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, range.start.min(end))?;
+        Ok(bytes.into())
+    }
+
+    fn pin(&self, owner: &Owner) {
+        let name = self.owner_name(owner);
+        let pinned = disk::lock(&self.root).and_then(|_lock| self.pins().pin(&self.root, &name));
+        if let Err(error) = pinned {
+            // What the run stores then lives for its time to live from when it was stored, no longer.
+            tracing::error!("pin the artifacts of run {}: {error}", owner.run);
+        }
+    }
+
+    fn unpin(&self, owner: &Owner) {
+        let name = self.owner_name(owner);
+        let now = (self.now)();
+        let released = disk::lock(&self.root).and_then(|_lock| {
+            if self.pins().unpin(&name)? {
+                owners::release(&self.owner_dir(owner), nanoseconds(now))?;
+            }
+            Ok(())
+        });
+        if let Err(error) = released {
+            tracing::error!("release the artifacts of run {}: {error}", owner.run);
+        }
+    }
+
+    fn list(
+        &self,
+        principal: &Principal,
+        run: Option<&RunId>,
+    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+        let mut found = Vec::new();
+        for dir in disk::folders(&self.tenant_dir(principal))? {
+            let Some(owner) = owners::owner_of(&dir) else {
+                continue;
+            };
+            if owner.principal == *principal && run.is_none_or(|run| owner.run == *run) {
+                let all = owners::records(&dir)?.into_iter();
+                found.extend(all.map(|(reference, record)| {
+                    (record.created, record.info(reference, owner.run.clone()))
+                }));
+            }
+        }
+        found.sort_by(|(a, x), (b, y)| (b, &y.reference).cmp(&(a, &x.reference)));
+        Ok(found.into_iter().map(|(_, info)| info).collect())
+    }
+}
+
+impl Stamp {
+    fn of(file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        Ok(Self {
+            inode: found.ino(),
+            bytes: found.len(),
+            changed: (found.mtime(), found.mtime_nsec()),
+        })
+    }
+}
+
+/// The hex digits of a ref.
+fn digits(reference: &ArtifactRef) -> &str {
+    let text = reference.as_str();
+    text.strip_prefix("sha256-").unwrap_or(text)
+}
+
+fn hash(file: &mut File) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            n => hasher.update(&buffer[..n]),
+        }
+    }
+}
+
+/// Times in records have 64 bits: enough until 2262.
+fn nanoseconds(at: i128) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
+}
+
+/// Removes a file that may be gone already.
+fn remove(path: &std::path::Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}

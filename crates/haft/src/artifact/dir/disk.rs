@@ -1,0 +1,114 @@
+//! Files of the artifact folder: private, written whole or not at all, changed by one process at a time.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+/// How long the lock is waited for: others hold it for one write, or for one sweep.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes a folder and those above it, for us alone.
+pub(super) fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Opens a regular file; never what a link in its place leads to.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("not a regular file"))
+    }
+}
+
+/// Takes the store's lock; it is released when the file is dropped, or its process ends.
+pub(super) fn lock(root: &Path) -> io::Result<File> {
+    make_dir(root)?;
+    let mut options = OpenOptions::new();
+    let options = options.append(true).create(true).mode(0o600);
+    let file = options.open(root.join("lock"))?;
+    let end = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_micros(100);
+    while !try_lock(&file)? {
+        if Instant::now() > end {
+            let busy = "somebody else has held the artifact folder's lock for 10 seconds";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+    Ok(file)
+}
+
+/// Locks a file for us alone, unless somebody else has.
+pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// A file that is written and synced, and has no name to go by yet. Removed unless kept.
+pub(super) struct Staged {
+    path: PathBuf,
+}
+
+impl Staged {
+    pub(super) fn write(dir: &Path, bytes: &[u8]) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        make_dir(dir)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{}-{number}", std::process::id(), crate::clock::now());
+        let staged = Self {
+            path: dir.join(name),
+        };
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(&staged.path)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(staged)
+    }
+
+    /// Gives it its name, over what may be there.
+    pub(super) fn keep(self, path: &Path) -> io::Result<()> {
+        if let Some(dir) = path.parent() {
+            make_dir(dir)?;
+            fs::rename(&self.path, path)?;
+            File::open(dir)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // Gone already when it was kept.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The folders within a folder; none where it does not exist.
+pub(super) fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = entries(dir)?;
+    Ok(entries.into_iter().filter(|path| path.is_dir()).collect())
+}
+
+/// All entries of a folder; none where it does not exist.
+pub(super) fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Who owns which artifact: one small file for each, and what each tenant has used.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::disk::{self, Staged};
+use super::{DirArtifacts, digits};
+use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+use crate::call::{Principal, RunId};
+use crate::clock;
+use crate::spec::hex;
+
+/// The records' version.
+pub(super) const VERSION: u32 = 1;
+
+/// Longest record that is read.
+const LONGEST: u64 = 16 << 10;
+
+/// Names the owner of a folder of records.
+const OWNER: &str = "owner.json";
+/// When the owner's last run ended, in nanoseconds since 1970.
+const RELEASED: &str = "released";
+/// How many bytes a tenant's records count.
+const USAGE: &str = "usage";
+
+/// An artifact as one owner has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) v: u32,
+    pub(super) media_type: String,
+    pub(super) bytes: u64,
+    /// Nanoseconds since 1970.
+    pub(super) created: i64,
+}
+
+impl Record {
+    pub(super) fn info(&self, reference: ArtifactRef, run: RunId) -> ArtifactInfo {
+        ArtifactInfo {
+            reference,
+            media_type: self.media_type.clone(),
+            bytes: self.bytes,
+            run,
+            created: clock::rfc3339(self.created.into()),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct OwnerFile {
+    tenant: String,
+    subject: String,
+    run: String,
+}
+
+impl DirArtifacts {
+    pub(super) fn tenant_dir(&self, principal: &Principal) -> PathBuf {
+        self.root.join("owners").join(short(&[&principal.tenant]))
+    }
+
+    pub(super) fn owner_dir(&self, owner: &Owner) -> PathBuf {
+        let name = short(&[&owner.principal.subject, owner.run.as_str()]);
+        self.tenant_dir(&owner.principal).join(name)
+    }
+
+    /// The owner in one word, for pins.
+    pub(super) fn owner_name(&self, owner: &Owner) -> String {
+        pin_name(&self.owner_dir(owner))
+    }
+
+    pub(super) fn make_owner(&self, owner: &Owner) -> io::Result<()> {
+        let dir = self.owner_dir(owner);
+        let file = dir.join(OWNER);
+        if file.exists() {
+            return Ok(());
+        }
+        let named = OwnerFile {
+            tenant: owner.principal.tenant.to_string(),
+            subject: owner.principal.subject.to_string(),
+            run: owner.run.to_string(),
+        };
+        self.write(&file, &serde_json::to_vec(&named)?)
+    }
+
+    /// What this owner has under this ref.
+    pub(super) fn record(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+    ) -> Result<Record, ArtifactError> {
+        let path = record_path(&self.owner_dir(owner), reference);
+        match read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(ArtifactError::NotFound(reference.as_str().to_owned()))
+            }
+            text => Ok(serde_json::from_slice(&text?).map_err(io::Error::from)?),
+        }
+    }
+
+    pub(super) fn keep_record(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+        record: &Record,
+    ) -> io::Result<()> {
+        let path = record_path(&self.owner_dir(owner), reference);
+        self.write(&path, &serde_json::to_vec(record)?)
+    }
+
+    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
+        Staged::write(&self.root.join("tmp"), text)?.keep(path)
+    }
+}
+
+/// Thirty-two hex digits of a hash over texts, each with its length so that no two lists are one.
+fn short(texts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update((text.len() as u64).to_le_bytes());
+        hasher.update(text);
+    }
+    hex(&hasher.finalize()[..16])
+}
+
+/// The name of the pin for an owner's folder.
+pub(super) fn pin_name(owner_dir: &Path) -> String {
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let tenant = owner_dir.parent().map(name).unwrap_or_default();
+    format!("{tenant}-{}", name(owner_dir))
+}
+
+/// The folder of the owner that a pin names, if it is one.
+pub(super) fn pinned_dir(root: &Path, pin: &str) -> Option<PathBuf> {
+    let (tenant, owner) = pin.split_once('-')?;
+    Some(root.join("owners").join(tenant).join(owner))
+}
+
+fn record_path(dir: &Path, reference: &ArtifactRef) -> PathBuf {
+    dir.join(format!("{}.json", digits(reference)))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    disk::open(path)?.take(LONGEST).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Whose folder this is; `None` when it does not say.
+pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
+    let named: OwnerFile = serde_json::from_slice(&read(&dir.join(OWNER)).ok()?).ok()?;
+    Some(Owner {
+        principal: Principal::new(named.tenant, named.subject),
+        run: RunId::new(named.run),
+    })
+}
+
+/// All records in an owner's folder. One that cannot be read is an error: it is not silently forgotten.
+pub(super) fn records(dir: &Path) -> io::Result<Vec<(ArtifactRef, Record)>> {
+    let mut found = Vec::new();
+    for path in disk::entries(dir)? {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let digits = name.strip_suffix(".json").unwrap_or_default();
+        let Some(reference) = ArtifactRef::parse(&format!("sha256-{digits}")) else {
+            continue;
+        };
+        match read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            text => found.push((reference, serde_json::from_slice(&text?)?)),
+        }
+    }
+    Ok(found)
+}
+
+/// Removes one record.
+pub(super) fn forget(dir: &Path, reference: &ArtifactRef) -> io::Result<()> {
+    super::remove(&record_path(dir, reference))
+}
+
+/// Notes that an owner's run ended; nothing to note where it stored nothing.
+pub(super) fn release(dir: &Path, now: i64) -> io::Result<()> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    fs::write(dir.join(RELEASED), now.to_string())
+}
+
+/// When an owner's run ended, if it did.
+pub(super) fn released(dir: &Path) -> Option<i64> {
+    let text = read(&dir.join(RELEASED)).ok()?;
+    str::from_utf8(&text).ok()?.trim().parse().ok()
+}
+
+/// The bytes that count for a tenant.
+pub(super) fn usage(tenant: &Path) -> io::Result<u64> {
+    let noted = read(&tenant.join(USAGE)).ok();
+    let noted = noted.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
+    match noted {
+        Some(used) => Ok(used),
+        None => counted(tenant),
+    }
+}
+
+/// The bytes of a tenant's records, counted.
+pub(super) fn counted(tenant: &Path) -> io::Result<u64> {
+    let mut used = 0;
+    for dir in disk::folders(tenant)? {
+        used += records(&dir)?
+            .iter()
+            .map(|(_, record)| record.bytes)
+            .sum::<u64>();
+    }
+    Ok(used)
+}
+
+/// Notes the bytes that count for a tenant.
+pub(super) fn set_usage(tenant: &Path, used: u64) -> io::Result<()> {
+    disk::make_dir(tenant)?;
+    fs::write(tenant.join(USAGE), used.to_string())
+}

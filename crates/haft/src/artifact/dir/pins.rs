@@ -1,0 +1,104 @@
+//! Pins: which owners have a session that lives. A process's pins end with it, however it ends.
+//!
+//! Each process has a folder in `pins/` with an empty file for each owner, and holds a lock in it: the kernel lets go
+//! of that lock when the process is gone, and then the pins count no more.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{disk, owners};
+use crate::clock;
+
+/// The lock in a process's folder.
+const LOCK: &str = "lock";
+
+/// The pins of this process.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    /// Our folder and our lock in it, once there is a pin.
+    own: Option<(PathBuf, File)>,
+    /// How many sessions hold each owner.
+    held: HashMap<String, usize>,
+}
+
+impl Pins {
+    /// Under the store's lock: one more session holds this owner.
+    pub(super) fn pin(&mut self, root: &Path, name: &str) -> io::Result<()> {
+        let held = self.held.entry(name.to_owned()).or_default();
+        *held += 1;
+        if *held > 1 {
+            return Ok(());
+        }
+        let own = match &self.own {
+            Some((own, _)) => own,
+            None => &self.own.insert(join(root)?).0,
+        };
+        private_file(&own.join(name)).map(drop)
+    }
+
+    /// Under the store's lock: one session less; says whether it was the last.
+    pub(super) fn unpin(&mut self, name: &str) -> io::Result<bool> {
+        let Some(held) = self.held.get_mut(name) else {
+            return Ok(false);
+        };
+        *held -= 1;
+        if *held > 0 {
+            return Ok(false);
+        }
+        self.held.remove(name);
+        if let Some((own, _)) = &self.own {
+            super::remove(&own.join(name))?;
+        }
+        Ok(true)
+    }
+}
+
+/// Makes a folder for the pins of this process.
+fn join(root: &Path) -> io::Result<(PathBuf, File)> {
+    let own = root
+        .join("pins")
+        .join(format!("{}-{}", std::process::id(), clock::now()));
+    disk::make_dir(&own)?;
+    let lock = private_file(&own.join(LOCK))?;
+    if disk::try_lock(&lock)? {
+        Ok((own, lock))
+    } else {
+        Err(io::Error::other("the lock of our own pins is taken"))
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(path)
+}
+
+/// Under the store's lock: all owners with a live pin. Pins of processes that are gone are released as of `now`.
+pub(super) fn live(root: &Path, now: i64) -> io::Result<HashSet<String>> {
+    let mut pinned = HashSet::new();
+    for process in disk::folders(&root.join("pins"))? {
+        let lock = private_file(&process.join(LOCK))?;
+        let gone = disk::try_lock(&lock)?;
+        for pin in disk::entries(&process)? {
+            let name = pin
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if name == LOCK {
+                continue;
+            }
+            if !gone {
+                pinned.insert(name);
+            } else if let Some(dir) = owners::pinned_dir(root, &name) {
+                owners::release(&dir, now)?;
+            }
+        }
+        if gone {
+            fs::remove_dir_all(&process)?;
+        }
+    }
+    Ok(pinned)
+}

@@ -1,0 +1,99 @@
+//! Sweeping: what nobody holds and whose time is over goes, and then the bytes that no record names.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
+use crate::artifact::ArtifactError;
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Artifacts of owners.
+    pub artifacts: u64,
+    /// Blobs, which no owner had any more.
+    pub blobs: u64,
+}
+
+impl DirArtifacts {
+    /// Removes what expired. A host calls it when it starts; a full quota calls it by itself.
+    pub fn sweep(&self) -> Result<Swept, ArtifactError> {
+        if !self.root.exists() {
+            return Ok(Swept::default());
+        }
+        let _lock = disk::lock(&self.root)?;
+        Ok(self.sweep_locked()?)
+    }
+
+    /// Under the store's lock.
+    pub(super) fn sweep_locked(&self) -> io::Result<Swept> {
+        let now = nanoseconds((self.now)());
+        let ttl = i64::try_from(self.ttl.as_nanos()).unwrap_or(i64::MAX);
+        let pinned = pins::live(&self.root, now)?;
+        let mut swept = Swept::default();
+        let mut named = HashSet::new();
+        for tenant in disk::folders(&self.root.join("owners"))? {
+            for dir in disk::folders(&tenant)? {
+                let held = pinned.contains(&owners::pin_name(&dir));
+                let released = owners::released(&dir).unwrap_or(i64::MIN);
+                let mut left = false;
+                for (reference, record) in owners::records(&dir)? {
+                    let end = record.created.max(released).saturating_add(ttl);
+                    if held || end > now {
+                        left = true;
+                        named.insert(digits(&reference).to_owned());
+                    } else {
+                        owners::forget(&dir, &reference)?;
+                        swept.artifacts += 1;
+                    }
+                }
+                if !left && !held {
+                    fs::remove_dir_all(&dir)?;
+                }
+            }
+            owners::set_usage(&tenant, owners::counted(&tenant)?)?;
+        }
+        swept.blobs = self.sweep_blobs(&named)?;
+        Ok(swept)
+    }
+
+    /// Removes blobs that no record names.
+    fn sweep_blobs(&self, named: &HashSet<String>) -> io::Result<u64> {
+        let mut removed = 0;
+        for folder in disk::folders(&self.root.join("blobs"))? {
+            for blob in disk::entries(&folder)? {
+                let name = file_name(&blob);
+                if !named.contains(&name) {
+                    super::remove(&blob)?;
+                    removed += 1;
+                }
+            }
+        }
+        self.sweep_staged()?;
+        Ok(removed)
+    }
+
+    /// Removes what a process that is gone was about to write.
+    fn sweep_staged(&self) -> io::Result<()> {
+        const HOUR: i64 = 3_600_000_000_000;
+        let now = nanoseconds((self.now)());
+        for staged in disk::entries(&self.root.join("tmp"))? {
+            // Its name says when: `process-nanoseconds-number`.
+            let name = file_name(&staged);
+            let made = name.split('-').nth(1).and_then(|at| at.parse::<i64>().ok());
+            if made.is_none_or(|at| at.saturating_add(HOUR) < now) {
+                super::remove(&staged)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

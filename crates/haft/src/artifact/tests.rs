@@ -1,0 +1,173 @@
+//! The duties of every artifact store, in memory and on disk.
+
+use super::dir::DirArtifacts;
+use super::memory::MemoryArtifacts;
+use super::*;
+
+fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
+    Owner {
+        principal: Principal::new(tenant, subject),
+        run: RunId::new(run),
+    }
+}
+
+/// Runs a duty over both stores, with a quota of 1,000 bytes.
+fn check(duty: impl Fn(&dyn ArtifactStore)) {
+    duty(&MemoryArtifacts::new().with_quota(1000));
+    let root = tempfile::tempdir().unwrap();
+    duty(&DirArtifacts::new(root.path().join("artifacts")).with_quota(1000));
+}
+
+fn put(store: &dyn ArtifactStore, owner: &Owner, text: &'static str) -> ArtifactRef {
+    store
+        .put(owner, "text/plain", Bytes::from_static(text.as_bytes()))
+        .unwrap()
+}
+
+#[test]
+fn what_is_stored_is_read_back_whole_and_in_ranges() {
+    check(|store| {
+        let ada = owner("t", "ada", "r");
+        let reference = put(store, &ada, "0123456789");
+        assert_eq!(reference, ArtifactRef::of(b"0123456789"));
+        #[expect(clippy::reversed_empty_ranges, reason = "a caller may ask for one")]
+        for (range, expect) in [
+            (0..10, "0123456789"),
+            (0..u64::MAX, "0123456789"),
+            (3..5, "34"),
+            (8..99, "89"),
+            (10..20, ""),
+            (50..60, ""),
+            (4..4, ""),
+            (6..2, ""),
+        ] {
+            assert_eq!(
+                store.read(&ada, &reference, range.clone()).unwrap(),
+                expect,
+                "{range:?}"
+            );
+        }
+        let info = store.info(&ada, &reference).unwrap();
+        assert_eq!(
+            (info.bytes, info.media_type.as_str(), info.run.as_str()),
+            (10, "text/plain", "r")
+        );
+        assert!(info.created.ends_with('Z'));
+        let empty = put(store, &ada, "");
+        assert_eq!(store.read(&ada, &empty, 0..9).unwrap(), "");
+    });
+}
+
+#[test]
+fn a_ref_is_good_in_its_own_run_alone() {
+    check(|store| {
+        let ada = owner("t", "ada", "r");
+        let reference = put(store, &ada, "mine");
+        let strangers = [
+            owner("t", "ada", "s"),
+            owner("t", "bob", "r"),
+            owner("u", "ada", "r"),
+            owner("t", "adar", ""),
+            owner("ta", "da", "r"),
+            owner("../t", "ada", "r"),
+        ];
+        for stranger in &strangers {
+            let not_found = |e: ArtifactError| matches!(e, ArtifactError::NotFound(_));
+            assert!(
+                not_found(store.read(stranger, &reference, 0..9).unwrap_err()),
+                "{stranger:?}"
+            );
+            assert!(
+                not_found(store.info(stranger, &reference).unwrap_err()),
+                "{stranger:?}"
+            );
+        }
+        let unknown = ArtifactRef::of(b"never stored");
+        assert!(store.read(&ada, &unknown, 0..1).is_err());
+    });
+}
+
+#[test]
+fn runs_and_people_are_listed_apart() {
+    check(|store| {
+        let (r, s, bob) = (
+            owner("t", "ada", "r"),
+            owner("t", "ada", "s"),
+            owner("t", "bob", "r"),
+        );
+        let one = put(store, &r, "one");
+        let two = put(store, &s, "two");
+        put(store, &s, "one");
+        put(store, &bob, "bob's");
+        let list = |run: Option<&RunId>| {
+            let found = store.list(&r.principal, run).unwrap();
+            let mut refs: Vec<_> = found.into_iter().map(|info| info.reference).collect();
+            refs.sort();
+            refs
+        };
+        let mut of_s = vec![one.clone(), two.clone()];
+        of_s.sort();
+        let mut all = vec![one.clone(), one.clone(), two];
+        all.sort();
+        assert_eq!(list(None), all);
+        assert_eq!(list(Some(&r.run)), [one]);
+        assert_eq!(list(Some(&s.run)), of_s);
+        assert!(list(Some(&RunId::new("none"))).is_empty());
+    });
+}
+
+#[test]
+fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
+    check(|store| {
+        let bytes = |n: usize| Bytes::from(vec![b'x'; n]);
+        let ada = owner("t", "ada", "r");
+        store.put(&ada, "text/plain", bytes(600)).unwrap();
+        store.put(&ada, "text/plain", bytes(600)).unwrap();
+        let full = store
+            .put(&owner("t", "bob", "s"), "text/plain", bytes(500))
+            .unwrap_err();
+        assert!(
+            matches!(
+                full,
+                ArtifactError::Quota {
+                    bytes: 500,
+                    left: 400
+                }
+            ),
+            "{full}"
+        );
+        let large = store
+            .put(&owner("u", "eve", "r"), "text/plain", bytes(1001))
+            .unwrap_err();
+        assert!(
+            matches!(
+                large,
+                ArtifactError::Quota {
+                    bytes: 1001,
+                    left: 1000
+                }
+            ),
+            "{large}"
+        );
+        store.put(&ada, "text/plain", bytes(400)).unwrap();
+        store
+            .put(&owner("u", "eve", "r"), "text/plain", bytes(1000))
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_ref_is_a_hash_and_nothing_else() {
+    let good = format!("sha256-{}", "0a".repeat(32));
+    assert_eq!(ArtifactRef::parse(&good).unwrap().as_str(), good);
+    for bad in [
+        "",
+        "sha256-",
+        "sha256-../../../../etc/passwd",
+        &good[1..],
+        &good.to_uppercase(),
+        &format!("{good}0"),
+    ] {
+        assert!(ArtifactRef::parse(bad).is_none(), "{bad}");
+    }
+}
