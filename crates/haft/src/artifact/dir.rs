@@ -174,8 +174,9 @@ impl ArtifactStore for DirArtifacts {
         let _lock = disk::lock(&self.root)?;
         let known = self.record(owner, &reference).is_ok();
         if !known {
-            self.make_owner(owner)?;
             self.charge(owner, size)?;
+            // After the charge, whose sweep removes folders of owners that have nothing.
+            self.make_owner(owner)?;
         }
         // A sweep may have taken what was there before the lock.
         if staged.is_none() && !self.blob(&reference).exists() {

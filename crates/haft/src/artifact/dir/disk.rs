@@ -31,6 +31,13 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Writes a note of a few bytes, which may be lost or made anew.
+pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
 /// Takes the store's lock; it is released when the file is dropped, or its process ends.
 pub(super) fn lock(root: &Path) -> io::Result<File> {
     make_dir(root)?;

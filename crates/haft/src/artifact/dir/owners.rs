@@ -1,6 +1,5 @@
 //! Who owns which artifact: one small file for each, and what each tenant has used.
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -193,7 +192,7 @@ pub(super) fn release(dir: &Path, now: i64) -> io::Result<()> {
     if !dir.exists() {
         return Ok(());
     }
-    fs::write(dir.join(RELEASED), now.to_string())
+    disk::write_private(&dir.join(RELEASED), &now.to_string())
 }
 
 /// When an owner's run ended, if it did.
@@ -227,5 +226,5 @@ pub(super) fn counted(tenant: &Path) -> io::Result<u64> {
 /// Notes the bytes that count for a tenant.
 pub(super) fn set_usage(tenant: &Path, used: u64) -> io::Result<()> {
     disk::make_dir(tenant)?;
-    fs::write(tenant.join(USAGE), used.to_string())
+    disk::write_private(&tenant.join(USAGE), &used.to_string())
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
 use crate::artifact::ArtifactError;
+use crate::clock;
 
 /// What a sweep removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl DirArtifacts {
     /// Removes what a process that is gone was about to write.
     fn sweep_staged(&self) -> io::Result<()> {
         const HOUR: i64 = 3_600_000_000_000;
-        let now = nanoseconds((self.now)());
+        let now = nanoseconds(clock::now());
         for staged in disk::entries(&self.root.join("tmp"))? {
             // Its name says when: `process-nanoseconds-number`.
             let name = file_name(&staged);
