@@ -1,5 +1,7 @@
 //! The tool list as a client is told it: one cached piece a tool, one cached whole a snapshot.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +17,7 @@ struct McpTool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Value>,
     #[serde(skip_serializing_if = "is_default")]
@@ -68,14 +70,29 @@ impl<'a> From<&'a ToolUi> for Meta<'a> {
     }
 }
 
+/// Whether a schema says at its root that it is of an object: strict clients refuse a whole list over one that does not.
+fn is_object(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("object")
+}
+
+/// A schema of arguments, which are always an object, saying so.
+fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    if is_object(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let mut object = schema.as_object().cloned().unwrap_or_default();
+    object.insert("type".into(), "object".into());
+    Cow::Owned(object.into())
+}
+
 /// A spec as MCP's `tools/list` shows it: compact JSON.
 pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
     let shown = McpTool {
         name: spec.name.as_str(),
         title: spec.title.as_deref(),
         description: &spec.description,
-        input_schema: &spec.input_schema,
-        output_schema: spec.output_schema.as_deref(),
+        input_schema: object_schema(&spec.input_schema),
+        output_schema: spec.output_schema.as_deref().filter(|s| is_object(s)),
         annotations: spec.annotations,
         meta: spec.ui.as_ref().map(Meta::from),
     };
@@ -112,4 +129,43 @@ pub fn join<'a>(pieces: impl Iterator<Item = &'a Bytes> + Clone) -> Bytes {
     }
     whole.put_u8(b']');
     whole.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::spec::ToolName;
+
+    #[test]
+    fn schemas_are_of_objects_for_clients_that_insist() {
+        for (input, output, expect) in [
+            (
+                json!({"type": "object"}),
+                json!({"type": "object", "x": 1}),
+                json!({"inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "x": 1}}),
+            ),
+            (
+                json!({"properties": {}}),
+                json!({"type": "array"}),
+                json!({"inputSchema": {"properties": {}, "type": "object"}}),
+            ),
+            (
+                json!(true),
+                json!({"$ref": "#/$defs/a"}),
+                json!({"inputSchema": {"type": "object"}}),
+            ),
+        ] {
+            let name = ToolName::new("t").unwrap();
+            let mut spec = ToolSpec::new(name, "d", input);
+            spec.output_schema = Some(Arc::new(output));
+            let mut shown: Value = serde_json::from_slice(&mcp_tool(&spec)).unwrap();
+            let shown = shown.as_object_mut().unwrap();
+            shown.retain(|key, _| key.ends_with("Schema"));
+            assert_eq!(Value::Object(shown.clone()), expect);
+        }
+    }
 }
