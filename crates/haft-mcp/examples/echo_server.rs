@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use haft::Policy;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -10,14 +11,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tower_service::Service;
 
-#[path = "../tests/it/support/small_host.rs"]
+#[path = "../tests/it/support/small_tools.rs"]
 #[expect(
     dead_code,
     clippy::unwrap_used,
     clippy::needless_pass_by_value,
     reason = "shared with the tests"
 )]
-mod small_host;
+mod small_tools;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -41,8 +42,13 @@ async fn serve() -> Result<(), Failure> {
         version: env!("CARGO_PKG_VERSION").into(),
         instructions: None,
     };
-    let factory = Arc::new(small_host::SmallFactory::new(read_only));
-    let server = McpServer::new(&info, Limits::default(), factory);
+    let policy = if read_only {
+        Policy::read_only()
+    } else {
+        Policy::trusted()
+    };
+    let opener = Arc::new(small_tools::SmallOpener::new(policy, false));
+    let server = McpServer::new(&info, Limits::default(), opener);
     if words.first().is_some_and(|word| word == "stdio") {
         return Ok(server
             .serve_stdio(std::io::stdin(), std::io::stdout())

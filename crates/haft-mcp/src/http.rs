@@ -77,9 +77,9 @@ impl McpService {
     }
 
     /// Ends every session, stream and run. Requests that come later are refused or open new ones: stop listening first.
-    pub async fn shutdown(&self) {
-        self.0.sessions.end_all().await;
-        self.0.callers.end_all().await;
+    pub fn shutdown(&self) {
+        self.0.sessions.end_all();
+        self.0.callers.end_all();
     }
 
     /// How many legacy sessions are open.
@@ -119,10 +119,7 @@ impl Door {
                 Err(response) => response,
             },
             Method::GET => legacy::watch(&self, &request.into_parts().0),
-            Method::DELETE => {
-                let (parts, _) = request.into_parts();
-                legacy::end(&self, &parts).await
-            }
+            Method::DELETE => legacy::end(&self, &request.into_parts().0),
             _ => not_allowed("GET, POST, DELETE"),
         }
     }

@@ -1,17 +1,17 @@
 //! The Model Context Protocol: our own wire layer and the server side of both eras.
 //!
 //! ```text
-//! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► server.rs ──► Host ──► haft::Executor
-//!          framing, sessions      envelope    what is    answers       one governed run
-//!                                             asked
+//! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► server.rs ──► run.rs ──► haft::Executor
+//!          framing, sessions      envelope    what is    answers       one governed run,
+//!                                             asked                    from the host's Opener
 //! ```
 //!
 //! No SDK: arguments reach the executor byte for byte, and a bad message costs one error, never the connection.
 
 pub mod era;
 pub mod guard;
-pub mod host;
 pub mod http;
+pub mod opener;
 pub mod server;
 pub mod stdio;
 
@@ -19,6 +19,7 @@ mod in_flight;
 mod job;
 mod listen;
 mod outcome;
+mod progress;
 mod resource;
 mod run;
 mod tool_list;

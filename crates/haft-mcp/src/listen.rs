@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft::toolset::Changes;
 use serde_json::value::RawValue;
 
 use crate::run::Run;
@@ -24,8 +25,8 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Watch {
     run: Arc<Run>,
-    seen: u64,
-    tools: bool,
+    /// Where list changes are wanted at all.
+    changes: Option<Changes>,
 }
 
 impl Watch {
@@ -33,25 +34,22 @@ impl Watch {
     pub(crate) fn new(run: &Arc<Run>, tools: bool) -> Self {
         Self {
             run: Arc::clone(run),
-            seen: run.host.tools().version,
-            tools,
+            changes: tools.then(|| run.session.view().changes()),
         }
     }
 
     /// Waits for the next change.
     pub(crate) async fn next(&mut self) -> Change {
         let changed = async {
-            if !self.tools {
-                std::future::pending::<()>().await;
+            match &mut self.changes {
+                Some(changes) => changes.changed().await,
+                None => std::future::pending().await,
             }
-            self.run.host.changed(self.seen).await
         };
         tokio::select! {
+            biased;
             () = self.run.over() => Change::Over,
-            version = changed => {
-                self.seen = version;
-                Change::Tools
-            }
+            () = changed => Change::Tools,
         }
     }
 }

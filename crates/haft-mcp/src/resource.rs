@@ -2,12 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef};
+use bytes::Bytes;
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore};
 use haft::call::RunId;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::host::ArtifactPart;
 use crate::run::Run;
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -35,7 +35,13 @@ pub(crate) async fn write_page(
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
-    let all = run.host.artifacts().await.map_err(|e| store_failed(&e))?;
+    let owner = run.session.owner().clone();
+    let list = move |store: &dyn ArtifactStore| store.list(&owner.principal, Some(&owner.run));
+    let all = match with_store(run, list).await? {
+        Some(Ok(all)) => all,
+        Some(Err(error)) => return Err(store_failed(&error)),
+        None => Vec::new(),
+    };
     let first = match cursor {
         None => 0,
         Some(cursor) => {
@@ -46,7 +52,7 @@ pub(crate) async fn write_page(
         }
     };
     let page = &all[first..all.len().min(first.saturating_add(size.max(1)))];
-    let listed = |info| listed(run.host.run(), info);
+    let listed = |info| listed(run.session.run(), info);
     let shown: Vec<Listed<'_>> = page.iter().map(listed).collect();
     out.extend_from_slice(b"\"resources\":");
     reply::json(out, &shown);
@@ -94,34 +100,58 @@ pub(crate) async fn write_contents(
         )
         .with_data(json!({ "uri": shown }).to_string())
     };
-    let reference = reference_of(run.host.run(), uri).ok_or_else(missing)?;
-    let part = match run.host.read_artifact(reference, 0..limit).await {
-        Ok(part) => part,
-        Err(ArtifactError::NotFound(_)) => return Err(missing()),
-        Err(error) => return Err(store_failed(&error)),
+    let reference = reference_of(run.session.run(), uri).ok_or_else(missing)?;
+    let owner = run.session.owner().clone();
+    let read = move |store: &dyn ArtifactStore| {
+        let info = store.info(&owner, &reference)?;
+        let bytes = if info.bytes > limit {
+            Bytes::new()
+        } else {
+            store.read(&owner, &reference, 0..info.bytes)?
+        };
+        Ok((info, bytes))
     };
-    let whole = u64::try_from(part.bytes.len()).unwrap_or(u64::MAX);
-    if part.info.bytes > whole {
-        let bytes = part.info.bytes;
+    let (info, bytes) = match with_store(run, read).await? {
+        Some(Ok(found)) => found,
+        Some(Err(ArtifactError::NotFound(_))) | None => return Err(missing()),
+        Some(Err(error)) => return Err(store_failed(&error)),
+    };
+    if info.bytes > limit {
+        let bytes = info.bytes;
         return Err(RpcError::invalid_params(format!(
             "the resource has {bytes} bytes, over {limit}: read it in pieces with the read_artifact tool"
         )));
     }
     out.extend_from_slice(b"\"contents\":");
-    reply::json(out, &[contents(uri, &part)]);
+    reply::json(out, &[contents(uri, &info, &bytes)]);
     Ok(())
 }
 
-fn contents<'a>(uri: &'a str, part: &'a ArtifactPart) -> Contents<'a> {
-    let media_type = part.info.media_type.as_str();
+/// Asks the run's store, which may block on a disk; `None` where the host keeps no artifacts.
+async fn with_store<T: Send + 'static>(
+    run: &Run,
+    ask: impl FnOnce(&dyn ArtifactStore) -> T + Send + 'static,
+) -> Result<Option<T>, RpcError> {
+    let Some(store) = run.executor.artifacts().cloned() else {
+        return Ok(None);
+    };
+    let asked = tokio::task::spawn_blocking(move || ask(&*store)).await;
+    asked.map(Some).map_err(|error| {
+        tracing::error!(%error, "artifact store");
+        RpcError::new(RpcError::INTERNAL, "the artifact store failed")
+    })
+}
+
+fn contents<'a>(uri: &'a str, info: &'a ArtifactInfo, bytes: &'a [u8]) -> Contents<'a> {
+    let media_type = info.media_type.as_str();
     let text = is_text(media_type)
-        .then(|| std::str::from_utf8(&part.bytes).ok())
+        .then(|| std::str::from_utf8(bytes).ok())
         .flatten();
     Contents {
         uri,
         mime_type: media_type,
         text,
-        blob: text.is_none().then(|| STANDARD.encode(&part.bytes)),
+        blob: text.is_none().then(|| STANDARD.encode(bytes)),
     }
 }
 

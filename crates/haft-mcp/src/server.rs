@@ -4,20 +4,20 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::call::{Origin, Principal, ToolCall};
+use haft::call::Principal;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::era::{Era, Revision, SUPPORTED};
-use crate::host::{ClientInfo, HostFactory, OpenError, ProgressSink, Transport};
 use crate::http::McpService;
-use crate::job::{CallJob, Job};
+use crate::job::Job;
+use crate::opener::{ClientInfo, OpenError, Opener, Transport};
 use crate::outcome;
 use crate::resource;
 use crate::run::Run;
 use crate::stdio;
-use crate::tool_list::ToolLists;
+use crate::tool_list;
 use crate::wire::params::Implementation;
 use crate::wire::reply;
 use crate::wire::{Id, RpcError};
@@ -92,8 +92,7 @@ pub(crate) struct Core {
     info: Box<RawValue>,
     instructions: Option<String>,
     pub(crate) limits: Limits,
-    factory: Arc<dyn HostFactory>,
-    lists: ToolLists,
+    opener: Arc<dyn Opener>,
 }
 
 /// An answer as it goes out, and its error code where it is an error.
@@ -113,15 +112,14 @@ impl Answer {
 }
 
 impl McpServer {
-    /// A server that opens its runs with this factory.
-    pub fn new(info: &ServerInfo, limits: Limits, factory: Arc<dyn HostFactory>) -> Self {
+    /// A server that opens its runs with this opener.
+    pub fn new(info: &ServerInfo, limits: Limits, opener: Arc<dyn Opener>) -> Self {
         Self(Arc::new(Core {
             // A struct of strings is always JSON.
             info: serde_json::value::to_raw_value(info).unwrap_or_default(),
             instructions: info.instructions.clone(),
             limits,
-            factory,
-            lists: ToolLists::default(),
+            opener,
         }))
     }
 
@@ -156,8 +154,12 @@ impl Core {
             transport,
             principal,
         };
-        let host = self.factory.open(client).await?;
-        Ok(Arc::new(Run::new(host, era)))
+        let (executor, session) = self.opener.open(client).await?;
+        // A run that cannot be recorded is not begun.
+        let recorded = executor.open(&session);
+        recorded.map_err(|error| OpenError(error.to_string()))?;
+        let opener = Arc::clone(&self.opener);
+        Ok(Arc::new(Run::new((executor, session), era, opener)))
     }
 
     /// The server's account of itself, as raw JSON.
@@ -195,14 +197,16 @@ impl Core {
     ) -> Result<(), RpcError> {
         let page = self.limits.page;
         match job {
-            Job::Call(call) => self.call(out, run, call, notes).await,
+            Job::Call(call) => {
+                let outcome = run.call(call, notes).await;
+                outcome::write(out, &outcome, run.era, &self.info);
+            }
             Job::Nothing => out.extend_from_slice(b"{}"),
             Job::Initialize(revision, _) => self.write_handshake(out, revision),
             Job::Discover => self.write_discovery(out),
             Job::ListTools(cursor) => {
-                let list = self.lists.of(&run.host.tools().specs);
                 out.push(b'{');
-                list.write_page(out, cursor.as_deref(), page)?;
+                tool_list::write_page(out, &run.session.tools(), cursor.as_deref(), page)?;
                 self.close(out, run.era, LIST_TTL_MS);
             }
             Job::ListTemplates => {
@@ -226,23 +230,6 @@ impl Core {
             }
         }
         Ok(())
-    }
-
-    async fn call(
-        &self,
-        out: &mut Vec<u8>,
-        run: &Run,
-        job: CallJob,
-        notes: Option<mpsc::Sender<Vec<u8>>>,
-    ) {
-        let progress = match (&job.token, notes) {
-            (Some(token), Some(notes)) => ProgressSink::new(token, notes),
-            _ => ProgressSink::default(),
-        };
-        let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
-        let outcome = run.host.call(call, progress.clone()).await;
-        progress.end();
-        outcome::write(out, &outcome, run.era, &self.info);
     }
 
     fn write_handshake(&self, out: &mut Vec<u8>, revision: Revision) {

@@ -7,9 +7,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use crate::era::Era;
-use crate::host::Transport;
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
+use crate::opener::Transport;
 use crate::run::Run;
 use crate::server::{Answer, Core};
 use crate::wire::params::{Implementation, Meta, Params};
@@ -110,7 +110,7 @@ impl Connection {
             }
         }
         if let Some(run) = self.run_now() {
-            run.end().await;
+            run.end();
         }
         // Cancelled work ends at once; what does not is dropped, which is cancelling too.
         let drain = async { while self.tasks.join_next().await.is_some() {} };
@@ -136,7 +136,7 @@ impl Connection {
 
     async fn refuse(&self, refused: &Refused) {
         if let State::Open(run) = &self.state {
-            run.host.refused(&refused.error.message);
+            run.refused(&refused.error.message);
         }
         self.send(Answer::error(refused.id.as_ref(), &refused.error).bytes)
             .await;

@@ -12,9 +12,9 @@ use super::{
     Door, McpBody, Post, accepted, accepted_empty, json, not_allowed, refuse, respond, route,
 };
 use crate::era::{Era, Revision};
-use crate::host::Transport;
 use crate::job::Job;
 use crate::listen::{self, Change, Watch};
+use crate::opener::Transport;
 use crate::server::Answer;
 use crate::wire::params::{Implementation, Params};
 use crate::wire::{Id, Message, Refused, RpcError};
@@ -59,7 +59,7 @@ pub(crate) async fn serve(door: &Arc<Door>, post: Post, message: Message<'_>) ->
     match job {
         Ok(job) => perform(door, post, lease, (request.id, job)).await,
         Err(error) => {
-            lease.run().host.refused(&error.message);
+            lease.run().refused(&error.message);
             respond(Answer::error(Some(&request.id), &error), false)
         }
     }
@@ -76,7 +76,7 @@ async fn open(
         let id = Some(id.clone());
         refuse(&Refused { id, error })
     };
-    if !door.sessions.make_room().await {
+    if !door.sessions.make_room() {
         return refused(RpcError::new(
             RpcError::BUSY,
             "too many sessions are open: end one, or try again later",
@@ -93,7 +93,7 @@ async fn open(
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
     };
     let Some(name) = door.sessions.add(&run, principal) else {
-        run.end().await;
+        run.end();
         return refused(RpcError::new(RpcError::BUSY, "no session could be named"));
     };
     let job = Job::Initialize(revision, client);
@@ -186,14 +186,14 @@ pub(crate) fn watch(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
 }
 
 /// DELETE: ends a session.
-pub(crate) async fn end(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
+pub(crate) fn end(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
     let headers = &request.headers;
     if is_modern(headers) || !headers.contains_key(SESSION) {
         return not_allowed("POST");
     }
     match session(door, headers, request.extensions.get()) {
         Ok(lease) => {
-            door.sessions.end(lease).await;
+            door.sessions.end(&lease);
             let mut response = Response::new(McpBody::empty());
             *response.status_mut() = StatusCode::NO_CONTENT;
             response

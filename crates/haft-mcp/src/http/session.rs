@@ -13,7 +13,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use crate::era::Era;
-use crate::host::Transport;
+use crate::opener::Transport;
 use crate::run::Run;
 use crate::server::{Core, Limits};
 use crate::wire::RpcError;
@@ -108,14 +108,14 @@ impl Sessions {
     }
 
     /// Whether one more fits, once those that lay idle too long are gone.
-    pub(crate) async fn make_room(self: &Arc<Self>) -> bool {
+    pub(crate) fn make_room(self: &Arc<Self>) -> bool {
         if self.swept.fetch_add(1, Ordering::Relaxed) == 0 {
             tokio::spawn(sweep_sessions(Arc::downgrade(self), self.idle));
         }
         if self.len() < self.most {
             return true;
         }
-        self.sweep().await;
+        self.sweep();
         self.len() < self.most
     }
 
@@ -145,21 +145,21 @@ impl Sessions {
     }
 
     /// Ends a session.
-    pub(crate) async fn end(&self, lease: Lease) {
+    pub(crate) fn end(&self, lease: &Lease) {
         self.lock().remove(&lease.0.name);
-        lease.0.run.end().await;
+        lease.0.run.end();
     }
 
     /// Ends all.
-    pub(crate) async fn end_all(&self) {
+    pub(crate) fn end_all(&self) {
         let all: Vec<_> = self.lock().drain().map(|(_, session)| session).collect();
         for session in all {
-            session.run.end().await;
+            session.run.end();
         }
     }
 
     /// Ends those that lay idle too long.
-    async fn sweep(&self) {
+    fn sweep(&self) {
         let mut idle = Vec::new();
         self.lock().retain(|_, session| {
             let keep = !session.used.idle(self.idle);
@@ -169,7 +169,7 @@ impl Sessions {
             keep
         });
         for session in idle {
-            session.run.end().await;
+            session.run.end();
         }
     }
 }
@@ -181,7 +181,7 @@ async fn sweep_sessions(sessions: Weak<Sessions>, idle: Duration) {
         let Some(sessions) = sessions.upgrade() else {
             return;
         };
-        sessions.sweep().await;
+        sessions.sweep();
     }
 }
 
@@ -265,11 +265,11 @@ impl Callers {
     }
 
     /// Ends all.
-    pub(crate) async fn end_all(&self) {
-        self.end_where(|_| true).await;
+    pub(crate) fn end_all(&self) {
+        self.end_where(|_| true);
     }
 
-    async fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
         let mut ended = Vec::new();
         self.write().retain(|_, session| {
             let keep = !ends(session);
@@ -279,7 +279,7 @@ impl Callers {
             keep
         });
         for session in ended {
-            session.run.end().await;
+            session.run.end();
         }
     }
 }
@@ -291,6 +291,6 @@ async fn sweep_callers(callers: Weak<Callers>, idle: Duration) {
         let Some(callers) = callers.upgrade() else {
             return;
         };
-        callers.end_where(|session| session.used.idle(idle)).await;
+        callers.end_where(|session| session.used.idle(idle));
     }
 }

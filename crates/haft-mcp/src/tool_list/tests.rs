@@ -1,17 +1,29 @@
-//! Pages, cursors, and how specs are spelled.
+//! Pages and cursors.
 
-use haft::spec::ToolName;
+use haft::spec::{ToolName, ToolSpec};
+use haft::testing::TestTool;
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use serde_json::Value;
 
 use super::*;
 
-fn specs(names: &[&str]) -> Arc<[Arc<ToolSpec>]> {
-    let spec = |name: &&str| ToolSpec::new(ToolName::new(name).unwrap(), "d", json!({}));
-    names.iter().map(|name| Arc::new(spec(name))).collect()
+fn registry(names: &[&str]) -> ToolRegistry {
+    let registry = ToolRegistry::new();
+    let tools = names
+        .iter()
+        .map(|name| TestTool::of(TestTool::echo(name)).arc());
+    registry.add_all(tools).unwrap();
+    registry
 }
 
-fn page(list: &ToolList, cursor: Option<&str>, size: usize) -> (Vec<String>, Option<String>) {
+fn page(
+    registry: &ToolRegistry,
+    cursor: Option<&str>,
+    size: usize,
+) -> (Vec<String>, Option<String>) {
     let mut out = b"{".to_vec();
-    list.write_page(&mut out, cursor, size).unwrap();
+    write_page(&mut out, &registry.snapshot(), cursor, size).unwrap();
     out.push(b'}');
     let value: Value = serde_json::from_slice(&out).unwrap();
     let names = value["tools"].as_array().unwrap().iter();
@@ -26,7 +38,7 @@ fn page(list: &ToolList, cursor: Option<&str>, size: usize) -> (Vec<String>, Opt
 fn pages_hold_each_tool_once_in_order() {
     let names = ["a", "b", "c", "d", "e"];
     for size in 1..7 {
-        let list = ToolLists::default().of(&specs(&names));
+        let list = registry(&names);
         let (mut seen, mut cursor) = (Vec::new(), None);
         loop {
             let (more, next) = page(&list, cursor.as_deref(), size);
@@ -39,75 +51,47 @@ fn pages_hold_each_tool_once_in_order() {
         }
         assert_eq!(seen, names, "pages of {size}");
     }
-    let empty = ToolLists::default().of(&specs(&[]));
-    assert_eq!(page(&empty, None, 5), (vec![], None));
+    assert_eq!(page(&registry(&[]), None, 5), (vec![], None));
 }
 
 #[test]
-fn a_cursor_outlives_changes_elsewhere_and_is_refused_when_its_tool_is_gone() {
-    let lists = ToolLists::default();
-    let (_, cursor) = page(&lists.of(&specs(&["a", "b", "c"])), None, 2);
+fn a_cursor_outlives_every_change_and_one_of_others_is_refused() {
+    let (_, cursor) = page(&registry(&["a", "b", "c"]), None, 2);
     let cursor = cursor.as_deref();
-    let changed = lists.of(&specs(&["_", "a", "b", "bb", "c"]));
-    assert_eq!(page(&changed, cursor, 9).0, ["bb", "c"]);
-    let gone = lists.of(&specs(&["a", "c"]));
-    for bad in [cursor.unwrap(), "", "!", "AAAA"] {
-        let error = gone.write_page(&mut Vec::new(), Some(bad), 2).unwrap_err();
+    for (now, expect) in [
+        (&["_", "a", "b", "bb", "c"][..], &["bb", "c"][..]),
+        (&["a", "c"], &["c"]),
+        (&["a"], &[]),
+    ] {
+        assert_eq!(page(&registry(now), cursor, 9).0, expect);
+    }
+    for bad in ["!", "a b", "_w"] {
+        let snapshot = registry(&["a"]).snapshot();
+        let error = write_page(&mut Vec::new(), &snapshot, Some(bad), 2).unwrap_err();
         assert_eq!(error.code, RpcError::INVALID_PARAMS, "{bad:?}");
     }
 }
 
 #[test]
-fn a_list_is_rendered_once_and_few_are_kept() {
-    let lists = ToolLists::default();
-    let one = specs(&["a"]);
-    assert!(Arc::ptr_eq(&lists.of(&one), &lists.of(&one)));
-    for _ in 0..KEPT {
-        lists.of(&specs(&["b"]));
-    }
-    assert_eq!(lists.0.lock().unwrap().len(), KEPT);
-}
-
-#[test]
-fn a_schema_of_no_object_stands_under_result_with_its_definitions_at_the_root() {
-    for (schema, expect) in [
-        (
-            json!({"type": "object", "x": 1}),
-            json!({"type": "object", "x": 1}),
-        ),
-        (
-            json!({"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}),
-            json!({
-                "type": "object",
-                "$defs": {"A": {}},
-                "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/A"}}},
-                "required": ["result"]
-            }),
-        ),
-        (
-            json!(true),
-            json!({"type": "object", "properties": {"result": true}, "required": ["result"]}),
-        ),
+fn only_listed_tools_that_can_be_called_are_shown() {
+    let list = registry(&["shown"]);
+    for (name, exposure) in [
+        ("deferred", Exposure::Deferred),
+        ("unlisted", Exposure::Unlisted),
+        ("hidden", Exposure::Hidden),
     ] {
-        assert_eq!(output_schema(&schema), expect, "{schema}");
+        let spec = ToolSpec {
+            exposure,
+            ..TestTool::echo(name)
+        };
+        list.add_all([TestTool::of(spec).arc()]).unwrap();
     }
-}
-
-#[test]
-fn every_part_of_a_spec_is_listed() {
-    let mut spec = ToolSpec::new(
-        ToolName::new("t").unwrap(),
-        "Does",
-        json!({"properties": {}}),
-    );
-    spec.title = Some("T".into());
-    spec.output_schema = Some(Arc::new(json!({"type": "object"})));
-    spec.annotations.destructive_hint = Some(false);
-    spec.ui = Some(ToolUi {
-        resource_uri: "ui://t".into(),
-        csp: Some(json!({"connectDomains": []})),
-        permissions: Some(json!({"camera": {}})),
-        prefers_border: true,
-    });
-    insta::assert_json_snapshot!(serde_json::to_value(ToolJson::from(&spec)).unwrap());
+    let name = ToolName::new("hosted").unwrap();
+    let mut hosted = ToolSpec::new(name, "d", serde_json::json!({"type": "object"}));
+    hosted.declaration = Declaration::Provider {
+        specs: [("p".to_owned(), Value::Null)].into(),
+        call_types: Vec::new(),
+    };
+    list.add_hosted(hosted).unwrap();
+    assert_eq!(page(&list, None, 1), (vec!["shown".to_owned()], None));
 }

@@ -1,6 +1,5 @@
 //! Sessions of the handshake era over HTTP.
 
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use haft_mcp::server::Limits;
@@ -14,7 +13,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
 async fn a_session_lives_from_initialize_to_delete() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let hello = post(&service, &[], &initialize("2025-06-18")).await;
     assert_eq!(hello.verdict(), (200, 0));
@@ -48,7 +47,7 @@ async fn a_session_lives_from_initialize_to_delete() {
     );
     let delete = request(Method::DELETE, &session, "");
     assert_eq!(reply(send(&service, delete).await).await.status, 204);
-    assert!(factory.host(0).closed.load(SeqCst));
+    assert_eq!(opener.count("closed"), 1);
     assert_eq!(
         post(&service, &session, PING).await.verdict(),
         (404, -32001)
@@ -187,7 +186,7 @@ async fn methods_and_streams_without_a_session_are_not_served() {
 
 #[tokio::test]
 async fn a_session_is_its_openers_alone() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let hello = post_as(&service, "ada", &[], &initialize("2025-11-25")).await;
     let id = hello.header("mcp-session-id").to_owned();
@@ -195,7 +194,7 @@ async fn a_session_is_its_openers_alone() {
     assert_eq!(post_as(&service, "ada", &session, PING).await.status, 200);
     assert_eq!(post_as(&service, "bob", &session, PING).await.status, 404);
     assert_eq!(post(&service, &session, PING).await.status, 404);
-    let opened = factory.clients.lock().unwrap()[0].clone();
+    let opened = opener.clients.lock().unwrap()[0].clone();
     assert_eq!(opened.principal.unwrap().to_string(), "local/ada");
     assert_eq!(
         (opened.name.as_str(), opened.era.as_str()),
@@ -205,7 +204,7 @@ async fn a_session_is_its_openers_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
-    let (server, factory) = server(Limits {
+    let (server, opener) = server(Limits {
         sessions: 2,
         idle: Duration::from_mins(10),
         ..Limits::default()
@@ -226,7 +225,7 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
     });
     tokio::time::sleep(Duration::from_mins(15)).await;
     assert_eq!(service.sessions(), 1, "the idle one is swept");
-    assert!(factory.host(0).closed.load(SeqCst));
+    assert_eq!(opener.count("closed"), 1);
     let gone = post(&service, &[("mcp-session-id", &idle)], PING).await;
     assert_eq!(gone.verdict(), (404, -32001));
     open(&service).await;
@@ -241,7 +240,7 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
 
 #[tokio::test]
 async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
@@ -254,20 +253,20 @@ async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
         let service = service.clone();
         async move { reply(send(&service, slow).await).await }
     });
-    let host = factory.host(0);
-    until_async(|| host.running.load(SeqCst) == 1).await;
+    let host = &opener;
+    until_async(|| host.count("started") == 1).await;
     let second = post(&service, &session, &call("7", "echo", "{}")).await;
     assert_eq!(second.verdict(), (400, -32600));
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
     assert_eq!(post(&service, &session, cancel).await.status, 202);
     assert_eq!(running.await.unwrap().verdict(), (200, -32800));
-    assert_eq!(host.cancelled.load(SeqCst), 1);
+    assert_eq!(host.count("ended:cancelled"), 1);
 }
 
 #[tokio::test]
 async fn ending_a_session_or_the_server_cancels_what_runs() {
     for by_delete in [true, false] {
-        let (server, factory) = server(Limits::default());
+        let (server, opener) = server(Limits::default());
         let service = server.http();
         let id = open(&service).await;
         let session = [("mcp-session-id", id.as_str())];
@@ -280,15 +279,15 @@ async fn ending_a_session_or_the_server_cancels_what_runs() {
             let service = service.clone();
             async move { reply(send(&service, slow).await).await }
         });
-        let host = factory.host(0);
-        until_async(|| host.running.load(SeqCst) == 1).await;
+        let host = &opener;
+        until_async(|| host.count("started") == 1).await;
         if by_delete {
             send(&service, request(Method::DELETE, &session, "")).await;
         } else {
-            service.shutdown().await;
+            service.shutdown();
         }
         assert_eq!(running.await.unwrap().verdict(), (200, -32800));
-        assert_eq!(host.cancelled.load(SeqCst), 1);
-        assert!(host.closed.load(SeqCst));
+        assert_eq!(host.count("ended:cancelled"), 1);
+        assert_eq!(host.count("closed"), 1);
     }
 }

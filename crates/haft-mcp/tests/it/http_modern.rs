@@ -8,7 +8,7 @@ use crate::support::{ENVELOPE, modern, server};
 
 #[tokio::test]
 async fn requests_need_no_session_and_share_one_run_per_caller() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let found = post_modern(
         &service,
@@ -28,14 +28,14 @@ async fn requests_need_no_session_and_share_one_run_per_caller() {
     );
     let read = post_modern(&service, "tools/call", Some("read_file"), &body).await;
     assert_eq!(read.json()["result"]["resultType"], json!("complete"));
-    assert_eq!(factory.opened.lock().unwrap().len(), 1);
+    assert_eq!(opener.clients.lock().unwrap().len(), 1);
     let headers = [MODERN, ("mcp-method", "tools/list")];
     let list = modern("3", "tools/list", "");
     for who in ["ada", "bob", "ada"] {
         assert_eq!(post_as(&service, who, &headers, &list).await.status, 200);
     }
     assert_eq!(
-        factory.opened.lock().unwrap().len(),
+        opener.clients.lock().unwrap().len(),
         3,
         "one more each for ada and bob"
     );
@@ -150,7 +150,7 @@ async fn what_the_era_has_not_is_not_found() {
 
 #[tokio::test]
 async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let arguments = r#"{"z":12345678901234567890123,  "a":1.50,"a":2}"#;
     let body = format!(
@@ -161,6 +161,6 @@ async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
         post_modern(&service, "tools/call", Some("big"), &body),
     );
     assert_eq!((one.verdict(), two.verdict()), ((200, 0), (200, 0)));
-    let seen = factory.host(0).seen.lock().unwrap().clone();
+    let seen = opener.calls();
     assert_eq!(seen, vec![("big".to_owned(), arguments.to_owned()); 2]);
 }

@@ -1,6 +1,5 @@
 //! Answers that become streams, streams of changes, and clients that go away.
 
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use haft_mcp::http::McpService;
@@ -58,7 +57,7 @@ async fn progress_makes_the_answer_a_stream_in_both_eras() {
 #[tokio::test]
 async fn a_stateless_client_cancels_by_hanging_up() {
     for streams in [false, true] {
-        let (server, factory) = server(Limits::default());
+        let (server, opener) = server(Limits::default());
         let service = server.http();
         let mut connection = connect(&service).await;
         let token = if streams { "1" } else { "" };
@@ -74,39 +73,34 @@ async fn a_stateless_client_cancels_by_hanging_up() {
             drop(stream);
         } else {
             let answer = tokio::spawn(answer);
-            until_async(|| running(&factory) == 1).await;
+            until_async(|| opener.count("started") == 1).await;
             answer.abort();
         }
         drop(connection);
-        until_async(|| factory.host(0).cancelled.load(SeqCst) == 1).await;
+        until_async(|| opener.count("ended:cancelled") == 1).await;
     }
-}
-
-fn running(factory: &crate::support::small_host::SmallFactory) -> usize {
-    let hosts = factory.opened.lock().unwrap();
-    hosts.first().map_or(0, |host| host.running.load(SeqCst))
 }
 
 #[tokio::test]
 async fn a_call_of_a_session_outlives_its_connection() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let id = open(&service).await;
     let mut connection = connect(&service).await;
     let session = [("mcp-session-id", id.as_str()), ("host", "localhost")];
     let call = call("1", "slow", r#"{"milliseconds":100}"#);
     let answer = tokio::spawn(connection.send_request(request(Method::POST, &session, call)));
-    let host = factory.host(0);
-    until_async(|| host.running.load(SeqCst) == 1).await;
+    let host = &opener;
+    until_async(|| host.count("started") == 1).await;
     answer.abort();
     drop(connection);
-    until_async(|| host.running.load(SeqCst) == 0).await;
-    assert_eq!(host.cancelled.load(SeqCst), 0);
+    until_async(|| host.count("ended:ok") == 1).await;
+    assert_eq!(host.count("ended:cancelled"), 0);
 }
 
 #[tokio::test]
 async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let id = open(&service).await;
     let session = [
@@ -117,7 +111,7 @@ async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
         .await
         .into_body();
     ready(&mut stream).await;
-    factory.host(0).add_tool();
+    opener.add_tool("late");
     let told = event(&mut stream).await.unwrap();
     assert_eq!(told["method"], json!("notifications/tools/list_changed"));
     send(&service, request(Method::DELETE, &session, "")).await;
@@ -141,7 +135,7 @@ async fn listen(service: &McpService, more: &str) -> haft_mcp::http::McpBody {
 
 #[tokio::test]
 async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
-    let (server, factory) = server(Limits::default());
+    let (server, opener) = server(Limits::default());
     let service = server.http();
     let mut stream = listen(&service, r#","notifications":{"toolsListChanged":true}"#).await;
     let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
@@ -154,10 +148,10 @@ async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
         ack["params"],
         json!({"notifications": {"toolsListChanged": true}, "_meta": meta})
     );
-    factory.host(0).add_tool();
+    opener.add_tool("late");
     let told = event(&mut stream).await.unwrap();
     assert_eq!(told["params"]["_meta"], meta);
-    service.shutdown().await;
+    service.shutdown();
     let last = event(&mut stream).await.unwrap();
     assert_eq!(
         (&last["id"], &last["result"]["resultType"]),

@@ -1,5 +1,7 @@
 //! Bad input over standard input: each gets one clear error, and the connection goes on.
 
+use std::sync::Arc;
+
 use haft_mcp::server::Limits;
 use serde_json::json;
 
@@ -29,11 +31,7 @@ fn check(bytes: &[u8], expect: (i64, serde_json::Value)) {
         json!({"jsonrpc": "2.0", "id": "after", "result": {}}),
         "{shown}"
     );
-    assert_eq!(
-        client.factory.host(0).refusals.lock().unwrap().len(),
-        1,
-        "{shown}"
-    );
+    assert_eq!(client.opener.refusals.lock().unwrap().len(), 1, "{shown}");
 }
 
 #[test]
@@ -206,19 +204,19 @@ fn arguments_reach_the_executor_byte_for_byte() {
             };
             client.send(&line);
             client.receive();
-            let seen = client.factory.host(0).seen.lock().unwrap()[0].clone();
+            let seen = client.opener.calls()[0].clone();
             assert_eq!(seen, ("big".to_owned(), arguments.to_owned()));
         }
     }
     let mut client = LineClient::legacy(Limits::default());
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big"}}"#);
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":null}}"#);
-    let seen = client.factory.host(0).seen.lock().unwrap().clone();
+    let seen = client.opener.calls();
     assert_eq!(
         seen,
         [
-            ("big".to_owned(), String::new()),
-            ("big".to_owned(), String::new())
+            ("big".to_owned(), "{}".to_owned()),
+            ("big".to_owned(), "{}".to_owned())
         ]
     );
 }
@@ -246,7 +244,7 @@ fn ten_thousand_calls_at_once_are_all_answered() {
         assert!(!std::mem::replace(&mut seen[id], true), "answered twice");
     }
     drop(writer.join().unwrap());
-    let host = client.factory.host(0);
+    let host = Arc::clone(&client.opener);
     client.ended().unwrap();
-    until(|| host.closed.load(std::sync::atomic::Ordering::SeqCst));
+    until(|| host.count("closed") == 1);
 }

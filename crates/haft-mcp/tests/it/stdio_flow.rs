@@ -1,13 +1,13 @@
 //! A client's life over standard input and output, in both eras.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_mcp::server::Limits;
 use serde_json::{Value, json};
 
 use crate::support::line_client::LineClient;
-use crate::support::small_host::BIG;
+use crate::support::small_tools::BIG;
 use crate::support::{call, initialize, modern, until};
 
 fn impatient() -> Limits {
@@ -26,28 +26,19 @@ fn transcript(lines: &[String]) -> Vec<Value> {
 
 #[test]
 fn the_handshake_era_from_hello_to_artifact() {
-    let uri =
-        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
-    let read = format!(
-        r#"{{"jsonrpc":"2.0","id":"r","method":"resources/read","params":{{"uri":"{uri}"}}}}"#
-    );
     insta::assert_json_snapshot!(transcript(&[
         initialize("2025-11-25"),
         r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#.into(),
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#.into(),
         call("3", "read_file", r#"{"path":"hello.txt"}"#),
         call("4", "no_such", "{}"),
-        call("5", "big", "{}"),
         r#"{"jsonrpc":"2.0","id":6,"method":"resources/list"}"#.into(),
         r#"{"jsonrpc":"2.0","id":7,"method":"resources/templates/list"}"#.into(),
-        read,
     ]));
 }
 
 #[test]
 fn the_stateless_era_from_discovery_to_artifact() {
-    let uri =
-        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
     insta::assert_json_snapshot!(transcript(&[
         modern("1", "server/discover", ""),
         modern("\"two\"", "tools/list", ""),
@@ -57,10 +48,8 @@ fn the_stateless_era_from_discovery_to_artifact() {
             r#","name":"read_file","arguments":{"path":"hello.txt"}"#
         ),
         modern("4", "tools/call", r#","name":"no_such""#),
-        modern("5", "tools/call", r#","name":"big""#),
         modern("6", "resources/list", ""),
         modern("7", "resources/templates/list", ""),
-        modern("8", "resources/read", &format!(r#","uri":"{uri}""#)),
         modern(
             "9",
             "resources/read",
@@ -99,14 +88,14 @@ fn progress_rises_before_the_answer_for_a_client_that_asks() {
 #[test]
 fn a_cancelled_call_ends_without_an_answer_and_the_rest_goes_on() {
     let mut client = LineClient::legacy(Limits::default());
-    let host = client.factory.host(0);
+    let host = Arc::clone(&client.opener);
     client.send(&call("\"a\"", "slow", r#"{"milliseconds":600000}"#));
-    until(|| host.running.load(SeqCst) == 1);
+    until(|| host.count("started") == 1);
     client.send(
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"none"}}"#,
     );
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"enough"}}"#);
-    until(|| host.cancelled.load(SeqCst) == 1);
+    until(|| host.count("ended:cancelled") == 1);
     let next = client.ask(&call("\"a\"", "echo", "{}"));
     assert_eq!(
         next["result"]["isError"],
@@ -118,15 +107,15 @@ fn a_cancelled_call_ends_without_an_answer_and_the_rest_goes_on() {
 #[test]
 fn a_client_that_hangs_up_gets_what_ends_soon_and_cancels_the_rest() {
     let mut client = LineClient::legacy(impatient());
-    let host = client.factory.host(0);
+    let host = Arc::clone(&client.opener);
     client.send(&call("1", "slow", r#"{"milliseconds":600000}"#));
     client.send(&call("2", "echo", "{}"));
     drop(client.input.take());
     assert_eq!(client.receive()["id"], json!(2));
     assert_eq!(client.receive_text(), "", "the output ends");
     client.ended().unwrap();
-    assert_eq!(host.cancelled.load(SeqCst), 1);
-    assert!(host.closed.load(SeqCst));
+    assert_eq!(host.count("ended:cancelled"), 1);
+    assert_eq!(host.count("closed"), 1);
 }
 
 #[test]
@@ -151,13 +140,13 @@ fn requests_before_the_end_of_input_are_answered() {
 #[test]
 fn a_client_that_reads_no_more_ends_the_server_too() {
     let mut client = LineClient::legacy(impatient());
-    let host = client.factory.host(0);
+    let host = Arc::clone(&client.opener);
     client.send(&call("1", "slow", r#"{"milliseconds":600000}"#));
-    until(|| host.running.load(SeqCst) == 1);
+    until(|| host.count("started") == 1);
     drop(client.output.take());
     client.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
-    until(|| host.closed.load(SeqCst));
-    assert_eq!(host.cancelled.load(SeqCst), 1);
+    until(|| host.count("closed") == 1);
+    assert_eq!(host.count("ended:cancelled"), 1);
     client.ended().unwrap();
 }
 
@@ -165,7 +154,7 @@ fn a_client_that_reads_no_more_ends_the_server_too() {
 fn a_changed_list_is_announced_to_a_client_of_the_handshake_era() {
     let mut client = LineClient::legacy(Limits::default());
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    client.factory.host(0).add_tool();
+    client.opener.add_tool("late");
     let expect = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     assert_eq!(client.receive(), expect);
     let list = client.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
@@ -176,7 +165,7 @@ fn a_changed_list_is_announced_to_a_client_of_the_handshake_era() {
 fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
     let mut client = LineClient::start(impatient());
     client.ask(&modern("1", "server/discover", ""));
-    client.factory.host(0).add_tool();
+    client.opener.add_tool("early");
     let ack = client.ask(&modern(
         "\"s\"",
         "subscriptions/listen",
@@ -191,7 +180,7 @@ fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
         ack["params"],
         json!({"notifications": {"toolsListChanged": true}, "_meta": meta})
     );
-    client.factory.host(0).add_tool();
+    client.opener.add_tool("soon");
     let told = client.receive();
     assert_eq!(told["method"], json!("notifications/tools/list_changed"));
     assert_eq!(told["params"]["_meta"], meta);
@@ -204,7 +193,7 @@ fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
         r#","notifications":{}"#,
     ));
     assert_eq!(ack["params"]["notifications"], json!({}));
-    client.factory.host(0).add_tool();
+    client.opener.add_tool("late");
     let list = client.ask(&modern("9", "tools/list", ""));
     assert_eq!(list["id"], json!(9));
     drop(client.input.take());
@@ -237,32 +226,53 @@ fn a_long_list_comes_in_pages() {
     assert_eq!(
         names,
         [
+            "big",
             "echo",
-            "read_file",
             "grep_files",
-            "write_file",
+            "read_file",
             "slow",
-            "big"
+            "write_file"
         ]
     );
 }
 
-#[test]
-fn a_text_artifact_reads_whole_and_one_over_the_limit_says_how() {
-    let uri =
-        "artifact://run-0/sha256-209fb09a67729cfea428608f9a777f3a561bbb96c3d04bd9e4cb08a38aa2e55b";
+/// What `resources/read` answers for the artifact that `big` links to.
+fn read_big(limits: Limits) -> (Value, Value) {
+    let mut client = LineClient::legacy(limits);
+    let answer = client.ask(&call("1", "big", "{}"));
+    let blocks = answer["result"]["content"].as_array().unwrap().clone();
+    let link = blocks.iter().find(|block| block["type"] == "resource_link");
+    let uri = link.unwrap()["uri"].as_str().unwrap().to_owned();
+    assert!(uri.starts_with("artifact://run-0/sha256-"), "{uri}");
+    let listed = client.ask(r#"{"jsonrpc":"2.0","id":2,"method":"resources/list"}"#);
+    assert_eq!(listed["result"]["resources"][0]["uri"], json!(uri));
     let line = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+        r#"{{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
     );
-    let mut client = LineClient::legacy(Limits::default());
+    (blocks.into(), client.ask(&line))
+}
+
+#[test]
+fn a_large_result_is_linked_listed_and_read_whole() {
+    let (blocks, read) = read_big(Limits::default());
+    assert!(
+        blocks.to_string().len() < 100_000,
+        "the answer is a preview"
+    );
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["text"], json!(BIG.repeat(20_000)));
     assert_eq!(
-        client.ask(&line)["result"]["contents"][0]["text"],
-        json!(BIG)
+        contents["mimeType"].as_str().map(|t| &t[..5]),
+        Some("text/")
     );
-    let mut client = LineClient::legacy(Limits {
+}
+
+#[test]
+fn an_artifact_over_the_limit_says_how_to_read_it() {
+    let (_, read) = read_big(Limits {
         resource_bytes: 4,
         ..Limits::default()
     });
-    let message = client.ask(&line)["error"]["message"].to_string();
+    let message = read["error"]["message"].to_string();
     assert!(message.contains("read_artifact"), "{message}");
 }

@@ -1,14 +1,14 @@
-//! A small host and clients for both transports.
+//! Small tools and clients for both transports.
 
 pub(crate) mod http_client;
 pub(crate) mod line_client;
-pub(crate) mod small_host;
+pub(crate) mod small_tools;
 
 use std::sync::Arc;
 
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 
-use self::small_host::SmallFactory;
+use self::small_tools::SmallOpener;
 
 /// `_meta` of a stateless request.
 pub(crate) const ENVELOPE: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -32,17 +32,17 @@ pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
     )
 }
 
-/// A server over small hosts.
-pub(crate) fn server(limits: Limits) -> (McpServer, SmallFactory) {
+/// A server over small tools, all of which may run.
+pub(crate) fn server(limits: Limits) -> (McpServer, Arc<SmallOpener>) {
     let info = ServerInfo {
         name: "haft".into(),
         title: "haft".into(),
         version: "0.0.0".into(),
         instructions: Some("Use the tools.".into()),
     };
-    let factory = SmallFactory::new(false);
-    let server = McpServer::new(&info, limits, Arc::new(factory.clone()));
-    (server, factory)
+    let opener = Arc::new(SmallOpener::new(haft::Policy::trusted(), true));
+    let server = McpServer::new(&info, limits, Arc::clone(&opener) as _);
+    (server, opener)
 }
 
 /// Waits until something is so; a test that waits in vain is stopped by its runner.

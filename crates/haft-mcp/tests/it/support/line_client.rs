@@ -1,6 +1,7 @@
 //! A client over two pipes, as a process on the other end would be.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::sync::Arc;
 
 use haft_mcp::server::Limits;
 use haft_mcp::stdio::StdioError;
@@ -8,19 +9,19 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::small_host::SmallFactory;
+use super::small_tools::SmallOpener;
 
 pub(crate) struct LineClient {
     pub(crate) input: Option<PipeWriter>,
     pub(crate) output: Option<BufReader<PipeReader>>,
-    pub(crate) factory: SmallFactory,
+    pub(crate) opener: Arc<SmallOpener>,
     server: JoinHandle<Result<(), StdioError>>,
     runtime: Runtime,
 }
 
 impl LineClient {
     pub(crate) fn start(limits: Limits) -> Self {
-        let (server, factory) = super::server(limits);
+        let (server, opener) = super::server(limits);
         let (from_client, input) = std::io::pipe().unwrap();
         let (output, to_client) = std::io::pipe().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -32,7 +33,7 @@ impl LineClient {
         Self {
             input: Some(input),
             output: Some(BufReader::new(output)),
-            factory,
+            opener,
             server,
             runtime,
         }

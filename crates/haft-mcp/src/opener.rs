@@ -1,0 +1,52 @@
+//! `Opener`: what a host gives the server: a governed run for each client.
+
+use std::fmt;
+
+use haft::audit::BoxFuture;
+use haft::call::Principal;
+use haft::executor::Executor;
+use haft::session::Session;
+
+use crate::era::Era;
+
+/// Opens a run for each connection, each legacy session, and each caller of the stateless era.
+///
+/// The server records the run's beginning and end through the executor; the rest of its life is the host's.
+pub trait Opener: Send + Sync + fmt::Debug + 'static {
+    /// Opens a run: a fresh session, and the executor its calls go through.
+    fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
+
+    /// Hears of a message that was refused before it became a call, so that it leaves a trace.
+    fn refused(&self, session: &Session, reason: &str) {
+        tracing::warn!(run = %session.run(), reason, "mcp message refused");
+    }
+}
+
+/// Why no run could be opened for a client.
+#[derive(Debug, thiserror::Error)]
+#[error("open a run: {0}")]
+pub struct OpenError(pub String);
+
+/// By which transport a client came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Standard input and output.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+}
+
+/// What is known of a client when its run opens. Names are what the client says of itself: for display alone.
+#[derive(Debug, Clone)]
+pub struct ClientInfo {
+    /// The name it gives itself.
+    pub name: String,
+    /// The version it gives itself.
+    pub version: String,
+    /// The protocol it speaks.
+    pub era: Era,
+    /// How it is connected.
+    pub transport: Transport,
+    /// Who it is, where the transport has checked that.
+    pub principal: Option<Principal>,
+}

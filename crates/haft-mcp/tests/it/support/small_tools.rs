@@ -1,0 +1,246 @@
+//! A few tools over files in memory, behind a real executor, for tests and examples.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft::arguments::Arguments;
+use haft::artifact::memory::MemoryArtifacts;
+use haft::audit::{BoxFuture, Event, What};
+use haft::context::CallContext;
+use haft::permission::{PathClaim, Permission};
+use haft::testing::{MemoryAudit, TestTool};
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft::{
+    Content, Executor, Limits, Policy, RunId, Session, Tool, ToolError, ToolName, ToolResult,
+    ToolSpec,
+};
+use haft_mcp::opener::{ClientInfo, OpenError, Opener};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// A line of what `big` gives; it gives so many that they are kept aside.
+pub(crate) const BIG: &str = "a large result\n";
+
+/// Opens runs `run-0`, `run-1`, … that share one set of tools and files.
+#[derive(Debug)]
+pub(crate) struct SmallOpener {
+    executor: Executor,
+    registry: Arc<ToolRegistry>,
+    opened: Mutex<usize>,
+    /// What was recorded, where it is.
+    pub(crate) audit: Arc<MemoryAudit>,
+    /// What the clients said of themselves.
+    pub(crate) clients: Mutex<Vec<ClientInfo>>,
+    pub(crate) refusals: Mutex<Vec<String>>,
+}
+
+type Files = Arc<Mutex<BTreeMap<String, String>>>;
+
+impl SmallOpener {
+    /// Under this policy; recording is for tests, which are short.
+    pub(crate) fn new(policy: Policy, records: bool) -> Self {
+        let audit = Arc::new(MemoryAudit::new());
+        let mut executor = Executor::new(policy).with_artifacts(Arc::new(MemoryArtifacts::new()));
+        if records {
+            executor = executor.with_audit(Arc::clone(&audit) as _);
+        }
+        let registry = ToolRegistry::new();
+        registry.add_all(tools()).unwrap();
+        Self {
+            executor,
+            registry: Arc::new(registry),
+            opened: Mutex::default(),
+            audit,
+            clients: Mutex::default(),
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Lists one tool more.
+    pub(crate) fn add_tool(&self, name: &str) {
+        let tool = TestTool::of(TestTool::echo(name)).arc();
+        self.registry.add_all([tool]).unwrap();
+    }
+
+    /// How many events there are of this word (see [`MemoryAudit::words`]).
+    pub(crate) fn count(&self, word: &str) -> usize {
+        self.audit.words().iter().filter(|w| *w == word).count()
+    }
+
+    /// Tool and exact arguments of every call that ended.
+    pub(crate) fn calls(&self) -> Vec<(String, String)> {
+        let call = |event: Event| match event.what {
+            What::CallEnded(call, _) => Some((call.tool.clone(), call.arguments.to_string())),
+            _ => None,
+        };
+        self.audit.events().into_iter().filter_map(call).collect()
+    }
+}
+
+impl Opener for SmallOpener {
+    fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
+        Box::pin(async move {
+            let mut opened = self.opened.lock().unwrap();
+            let view = Arc::clone(&self.registry) as Arc<dyn Toolset>;
+            let limits = Limits {
+                max_calls: u64::MAX,
+                call_timeout: Duration::from_hours(2),
+                total_timeout: Duration::from_hours(10_000),
+                ..Limits::default()
+            };
+            let mut session = Session::builder(view)
+                .with_run(RunId::new(format!("run-{opened}")))
+                .with_door("mcp")
+                .with_limits(limits);
+            if let Some(principal) = client.principal.clone() {
+                session = session.with_principal(principal);
+            }
+            *opened += 1;
+            self.clients.lock().unwrap().push(client);
+            let session = session.build().map_err(|e| OpenError(e.to_string()))?;
+            Ok((self.executor.clone(), session))
+        })
+    }
+
+    fn refused(&self, _: &Session, reason: &str) {
+        self.refusals.lock().unwrap().push(reason.to_owned());
+    }
+}
+
+fn spec(name: &str, description: &str, properties: Value) -> ToolSpec {
+    let required: Vec<String> = properties.as_object().unwrap().keys().cloned().collect();
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    let mut spec = ToolSpec::new(ToolName::new(name).unwrap(), description, schema);
+    spec.concurrency_safe = true;
+    spec
+}
+
+fn tools() -> Vec<Arc<dyn Tool>> {
+    let hello = [("hello.txt".to_owned(), "hello\nneedle here\n".to_owned())];
+    let files: Files = Arc::new(Mutex::new(hello.into()));
+    vec![
+        Arc::new(Echo::new()),
+        read_file(Arc::clone(&files)),
+        grep_files(Arc::clone(&files)),
+        write_file(files),
+        slow(),
+        big(),
+    ]
+}
+
+/// Gives its arguments back, byte for byte.
+struct Echo(Arc<ToolSpec>);
+
+impl Echo {
+    fn new() -> Self {
+        let mut spec = spec("echo", "Gives its arguments back", json!({}));
+        spec.title = Some("Echo".into());
+        spec.annotations.read_only_hint = Some(true);
+        Self(Arc::new(spec))
+    }
+}
+
+impl Tool for Echo {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        let mut result = ToolResult::text(arguments.as_str());
+        result.data = RawValue::from_string(arguments.as_str().to_owned()).ok();
+        Box::pin(async move { Ok(result) })
+    }
+}
+
+fn text(arguments: &Value, key: &str) -> String {
+    arguments[key].as_str().unwrap_or_default().to_owned()
+}
+
+fn read_file(files: Files) -> Arc<dyn Tool> {
+    let string = json!({"type": "string"});
+    let mut spec = spec("read_file", "Reads a file", json!({"path": string}));
+    spec.output_schema = Some(Arc::new(json!({
+        "type": "object",
+        "properties": {"path": string, "lines": {"type": "integer"}},
+        "required": ["path", "lines"]
+    })));
+    TestTool::with_body(spec, move |arguments, _| {
+        let path = text(&arguments, "path");
+        let found = files.lock().unwrap().get(&path).cloned();
+        Box::pin(async move {
+            let missing = || ToolError::not_found(format!("no file {path}"));
+            let found = found.ok_or_else(|| missing().with_advice("list the folder first"))?;
+            let lines = found.lines().count();
+            ToolResult::text(found).with_data(&json!({"path": path, "lines": lines}))
+        })
+    })
+    .arc()
+}
+
+fn grep_files(files: Files) -> Arc<dyn Tool> {
+    let spec = spec(
+        "grep_files",
+        "Searches files",
+        json!({"pattern": {"type": "string"}}),
+    );
+    TestTool::with_body(spec, move |arguments, _| {
+        let pattern = text(&arguments, "pattern");
+        let files = files.lock().unwrap();
+        let hits = files.iter().filter(|(_, text)| text.contains(&pattern));
+        let hits: Vec<_> = hits.map(|(path, _)| json!({"path": path})).collect();
+        Box::pin(async move { ToolResult::data(&json!({"matches": hits})) })
+    })
+    .arc()
+}
+
+fn write_file(files: Files) -> Arc<dyn Tool> {
+    let string = json!({"type": "string"});
+    let spec = spec(
+        "write_file",
+        "Writes a file",
+        json!({"path": string, "content": string}),
+    );
+    let write = TestTool::with_body(spec, move |arguments, _| {
+        let (path, content) = (text(&arguments, "path"), text(&arguments, "content"));
+        files.lock().unwrap().insert(path.clone(), content);
+        Box::pin(async move { ToolResult::data(&json!({"path": path})) })
+    });
+    let somewhere = Permission::write(PathClaim::plain("somewhere.txt"));
+    write.wanting(vec![somewhere]).arc()
+}
+
+fn slow() -> Arc<dyn Tool> {
+    let properties = json!({"milliseconds": {"type": "integer"}});
+    let spec = spec("slow", "Says how far it is, then ends", properties);
+    TestTool::with_body(spec, |arguments, context| {
+        let each = Duration::from_millis(arguments["milliseconds"].as_u64().unwrap_or(0) / 4);
+        Box::pin(async move {
+            for step in 1..=4 {
+                tokio::time::sleep(each).await;
+                context.progress().info(format!("step {step}"));
+            }
+            Ok(ToolResult::text("done"))
+        })
+    })
+    .arc()
+}
+
+fn big() -> Arc<dyn Tool> {
+    let spec = spec("big", "Has a result kept aside", json!({}));
+    TestTool::with_body(spec, |_, _| {
+        let content = vec![Content::text(BIG.repeat(20_000))];
+        Box::pin(async move {
+            Ok(ToolResult {
+                content,
+                ..ToolResult::default()
+            })
+        })
+    })
+    .arc()
+}
