@@ -1,0 +1,199 @@
+//! `Terminal`: asks the person at the prompt; the deciding fact first, Enter alone means no.
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
+use haft::audit::BoxFuture;
+use haft::spec::Risk;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
+
+mod fact;
+
+/// Lines a person may have typed ahead; more wait in the terminal.
+const TYPED_AHEAD: usize = 64;
+
+/// The person at this terminal.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    screen: Screen,
+    workspace: PathBuf,
+    /// Who sits there, for the record.
+    by: Arc<str>,
+    /// One question at a time; lines come from a thread that starts with the first.
+    lines: Mutex<Option<mpsc::Receiver<String>>>,
+}
+
+/// What a typed line means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Session,
+    Edit,
+    No,
+    Stop,
+    Why,
+    Unclear,
+}
+
+impl Terminal {
+    /// A prompt on stdin and stderr, which must be terminals.
+    pub(crate) fn new(screen: Screen, workspace: PathBuf, by: impl Into<Arc<str>>) -> Self {
+        Self {
+            screen,
+            workspace,
+            by: by.into(),
+            lines: Mutex::new(None),
+        }
+    }
+
+    async fn put(&self, request: &ApprovalRequest) -> Answer {
+        let mut lines = self.lines.lock().await;
+        let lines = lines.get_or_insert_with(read_lines);
+        // What was typed before the question was seen is no answer to it.
+        while lines.try_recv().is_ok() {}
+        self.show(request);
+        loop {
+            self.screen.err(&choices(request));
+            let Some(line) = lines.recv().await else {
+                return Answer::Nobody;
+            };
+            match choice(&line, request) {
+                Choice::Once => return self.approved(Scope::Once, None),
+                Choice::Session => return self.approved(Scope::Session, None),
+                Choice::No => return self.denied(false),
+                Choice::Stop => return self.denied(true),
+                Choice::Why => self.explain(request),
+                Choice::Unclear => {}
+                Choice::Edit => {
+                    self.screen
+                        .err("the arguments as JSON on one line; Enter alone leaves them:");
+                    match lines.recv().await {
+                        None => return Answer::Nobody,
+                        Some(line) if line.trim().is_empty() => {}
+                        Some(line) => return self.approved(Scope::Once, Some(line)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn show(&self, request: &ApprovalRequest) {
+        self.screen.err("");
+        for line in fact::lines(request, &self.workspace) {
+            self.screen.err(&line);
+        }
+        let risk = match request.risk {
+            Risk::Critical => styled(BOLD, "critical"),
+            risk => risk.to_string(),
+        };
+        self.screen.err(&format!(
+            "{} · {risk} · asked by {}",
+            request.tool,
+            request.origin.as_str()
+        ));
+        self.screen
+            .err(&format!("why: {}", visible::line(&request.reason)));
+        self.screen.err(&styled(
+            DIM,
+            &format!("rule: {}", visible::line(&request.rule)),
+        ));
+    }
+
+    fn explain(&self, request: &ApprovalRequest) {
+        for permission in &request.permissions {
+            let effect = &permission.effect;
+            let value = visible::line(effect.value());
+            self.screen.err(&format!(
+                "  {} {value} ({})",
+                effect.kind(),
+                permission.risk
+            ));
+        }
+        self.screen.err(&format!(
+            "  arguments: {}",
+            visible::line(&request.arguments)
+        ));
+        for rule in &request.suggested {
+            self.screen.err(&format!(
+                "  `{}` in policy.allow would allow it for good",
+                visible::line(rule)
+            ));
+        }
+    }
+
+    fn approved(&self, scope: Scope, edited: Option<String>) -> Answer {
+        Answer::Approved {
+            scope,
+            edited,
+            by: self.by.to_string(),
+        }
+    }
+
+    fn denied(&self, stop: bool) -> Answer {
+        Answer::Denied {
+            message: None,
+            stop,
+            by: self.by.to_string(),
+        }
+    }
+}
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(self.put(request))
+    }
+}
+
+fn choices(request: &ApprovalRequest) -> String {
+    let yes = if request.risk == Risk::Critical {
+        format!("type {} to run it", styled(BOLD, request.tool.as_str()))
+    } else {
+        "y once  s session".to_owned()
+    };
+    format!(
+        "{}  {yes}  e edit  n no  q no and stop  ? why",
+        styled(YELLOW, "run it?")
+    )
+}
+
+fn choice(line: &str, request: &ApprovalRequest) -> Choice {
+    let word = line.trim();
+    let critical = request.risk == Risk::Critical;
+    match word.to_lowercase().as_str() {
+        "" | "n" | "no" => Choice::No,
+        "q" | "quit" => Choice::Stop,
+        "?" | "why" => Choice::Why,
+        // Changed arguments are judged anew, but nobody could type the word for a call not yet seen.
+        "e" | "edit" if !critical => Choice::Edit,
+        "y" | "yes" if !critical => Choice::Once,
+        "s" | "session" if !critical => Choice::Session,
+        _ if critical && word == request.tool.as_str() => Choice::Once,
+        _ => Choice::Unclear,
+    }
+}
+
+/// Lines of stdin as they come. The thread ends with the process: a read cannot be taken back.
+fn read_lines() -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel(TYPED_AHEAD);
+    let reader = thread::Builder::new().name("haft-prompt".into());
+    let started = reader.spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if send.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    if started.is_err() {
+        tracing::error!("start the prompt's thread");
+    }
+    receive
+}
+
+#[cfg(test)]
+mod tests;

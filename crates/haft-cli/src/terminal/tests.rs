@@ -1,0 +1,112 @@
+//! What the prompt shows, and what a typed line means.
+
+use haft::approval::ApprovalRequest;
+use haft::call::{CallId, Origin, Principal, RunId};
+use haft::permission::{Effect, PathClaim, Permission};
+use haft::spec::{Risk, ToolName};
+
+use super::{Choice, choice, fact};
+
+fn request(
+    tool: &str,
+    arguments: &str,
+    permissions: Vec<Permission>,
+    risk: Risk,
+) -> ApprovalRequest {
+    ApprovalRequest {
+        run: RunId::new("r"),
+        call: CallId::new("c"),
+        tool: ToolName::new(tool).unwrap(),
+        origin: Origin::Mcp,
+        principal: Principal::local("me"),
+        arguments: arguments.into(),
+        permissions,
+        risk,
+        reason: "profile workspace asks about writes".into(),
+        rule: "profile workspace".into(),
+        suggested: Vec::new(),
+        fingerprint: String::new(),
+    }
+}
+
+fn shown(request: &ApprovalRequest, workspace: &std::path::Path) -> String {
+    let lines = fact::lines(request, workspace);
+    anstream::adapter::strip_str(&lines.join("\n")).to_string()
+}
+
+#[test]
+fn enter_is_no_and_critical_needs_the_word() {
+    let high = request("write_file", "{}", Vec::new(), Risk::High);
+    let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
+    let rows = [
+        ("", Choice::No, Choice::No),
+        ("n", Choice::No, Choice::No),
+        ("y", Choice::Once, Choice::Unclear),
+        (" Y ", Choice::Once, Choice::Unclear),
+        ("yes", Choice::Once, Choice::Unclear),
+        ("s", Choice::Session, Choice::Unclear),
+        ("e", Choice::Edit, Choice::Unclear),
+        ("q", Choice::Stop, Choice::Stop),
+        ("?", Choice::Why, Choice::Why),
+        ("delete_file", Choice::Unclear, Choice::Once),
+        ("write_file", Choice::Unclear, Choice::Unclear),
+        ("yy", Choice::Unclear, Choice::Unclear),
+    ];
+    for (typed, at_high, at_critical) in rows {
+        assert_eq!(choice(typed, &high), at_high, "{typed:?} high");
+        assert_eq!(choice(typed, &critical), at_critical, "{typed:?} critical");
+    }
+}
+
+#[test]
+fn the_deciding_fact_comes_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+    let run = Permission {
+        effect: Effect::Run {
+            command: "rm -rf build\n# \u{202e}hidden\x1b[2K".into(),
+            argv: None,
+            jailed: true,
+        },
+        risk: Risk::High,
+    };
+    let connect = Permission {
+        effect: Effect::Connect {
+            url: "https://good.example@evil.example/x".into(),
+            host: "evil.example".into(),
+        },
+        risk: Risk::High,
+    };
+    let write = Permission::write(PathClaim::plain("a.txt"));
+    let rows = [
+        (
+            "run_command",
+            "{}",
+            vec![run],
+            "$ rm -rf build\n> # \\u{202e}hidden\\x1b[2K",
+        ),
+        (
+            "fetch_url",
+            "{}",
+            vec![connect],
+            "https://good.example@evil.example/x",
+        ),
+        (
+            "write_file",
+            r#"{"path":"a.txt","content":"one\n2\nthree\n"}"#,
+            vec![write.clone()],
+            "a.txt (overwrite)\n one\n-two\n+2\n three",
+        ),
+        (
+            "edit_file",
+            r#"{"path":"a.txt","edits":[{"find":"two","replace":"2"},{"start_line":1,"end_line":2,"replace":"x"}]}"#,
+            vec![write],
+            "a.txt\n@@\n-two\n+2\n@@ lines 1 to 2 become\n+x",
+        ),
+        ("other", r#"{"b":1}"#, Vec::new(), "{\n  \"b\": 1\n}"),
+    ];
+    for (tool, arguments, permissions, expect) in rows {
+        let request = request(tool, arguments, permissions, Risk::High);
+        assert_eq!(shown(&request, folder.path()), expect, "{tool}");
+    }
+}
