@@ -89,6 +89,21 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What these `-c` options alone say.
+    #[cfg(test)]
+    pub(crate) fn of_options(options: &[&str]) -> Result<Self, Problem> {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let inputs = Inputs {
+            environment: &Environment::default(),
+            workspace: Path::new("/nowhere"),
+            trusted: false,
+            config: None,
+            options: &options,
+            profile: None,
+        };
+        Self::resolve(&inputs)
+    }
+
     fn built_in() -> Self {
         let mut settings = Self::default();
         for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
@@ -210,12 +225,6 @@ impl Settings {
             let items = entry.value.as_array().map_or(&[][..], Vec::as_slice);
             items.iter().zip(&entry.sources).collect()
         })
-    }
-
-    /// A list of texts.
-    pub(crate) fn texts(&self, dotted: &str) -> Vec<&str> {
-        let items = self.items(dotted);
-        items.iter().filter_map(|(item, _)| item.as_str()).collect()
     }
 }
 

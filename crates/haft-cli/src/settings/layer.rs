@@ -92,7 +92,8 @@ pub(crate) fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option
     };
     Ok(Some(Sheet {
         layer,
-        file: Some(path.to_owned()),
+        // Absolute: guards compare it with what tools are asked to open.
+        file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
         given: document::parse(shown, &text)?,
     }))
 }

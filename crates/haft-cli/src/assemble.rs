@@ -1,0 +1,284 @@
+//! `House`: the parts wired from settings: policy, tools, sandbox, archive, artifacts, executor.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::artifact::ArtifactStore;
+use haft::audit::archive::Archive;
+use haft::audit::index::RunIndex;
+use haft::audit::redact::Redactor;
+use haft::audit::{AuditSink, CallEnd, CallRecord, Event, RunStart, What};
+use haft::call::{CallId, Origin, Principal, ToolCall};
+use haft::clock;
+use haft::error::ErrorKind;
+use haft::executor::Executor;
+use haft::progress;
+use haft::result::{Outcome, Status};
+use haft::session::{Limits, Session};
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft_sandbox::Sandbox;
+
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::Screen;
+use crate::settings::Settings;
+
+mod approvals;
+mod parts;
+mod policy;
+mod selection;
+
+pub(crate) use policy::written;
+
+/// Everything a command or a door needs; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct House(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    executor: Executor,
+    /// What callers see: enabled and configured.
+    tools: Arc<dyn Toolset>,
+    /// Every tool there is, on or off.
+    all: Arc<ToolRegistry>,
+    limits: Limits,
+    principal: Principal,
+    workspace: String,
+    profile: String,
+    archive: Arc<Archive>,
+    index: Arc<dyn RunIndex>,
+    artifacts: Arc<dyn ArtifactStore>,
+    sandbox: Sandbox,
+    progress: bool,
+    screen: Screen,
+}
+
+/// By which door a run is opened.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// Its name in the record.
+    pub(crate) name: &'static str,
+    /// For whom, where the door has checked that.
+    pub(crate) principal: Option<Principal>,
+    /// Who shows progress.
+    pub(crate) progress: Option<Arc<dyn progress::ProgressSink>>,
+}
+
+impl House {
+    /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
+    pub(crate) async fn build(
+        at: &Invocation,
+        settings: &Settings,
+        asks: bool,
+    ) -> Result<Self, Problem> {
+        at.home.create()?;
+        let sandbox = parts::sandbox(settings)?;
+        let policy = Arc::new(policy::build(at, settings)?);
+        let all = parts::standard(at, settings, &policy)?;
+        let tools = parts::view(&all, settings, &policy)?;
+        let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
+        let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
+        let artifacts = parts::artifacts(at, settings)?;
+        let mut executor = Executor::new(policy)
+            .with_artifacts(Arc::clone(&artifacts))
+            .with_audit(Arc::clone(&archive) as Arc<dyn AuditSink>);
+        if let Some(approver) = approvals::approver(at, settings, asks) {
+            executor = executor.with_approver(approver);
+        }
+        Ok(Self(Arc::new(Parts {
+            executor,
+            tools,
+            all: all.registry,
+            limits: parts::limits(settings)?,
+            principal: parts::principal(&at.environment),
+            workspace: at.workspace.display().to_string(),
+            profile: settings
+                .text("policy.profile")
+                .unwrap_or_default()
+                .to_owned(),
+            archive,
+            index: parts::index(at, settings)?,
+            artifacts,
+            sandbox,
+            progress: settings.flag("progress.enabled").unwrap_or(true),
+            screen: at.screen,
+        })))
+    }
+
+    /// The tools callers see.
+    pub(crate) fn tools(&self) -> &Arc<dyn Toolset> {
+        &self.0.tools
+    }
+
+    /// Every tool, on or off.
+    pub(crate) fn all(&self) -> &Arc<ToolRegistry> {
+        &self.0.all
+    }
+
+    /// The executor, for what is not a call.
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.0.executor
+    }
+
+    /// Where large results are.
+    pub(crate) fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
+        &self.0.artifacts
+    }
+
+    /// The run index.
+    pub(crate) fn index(&self) -> &Arc<dyn RunIndex> {
+        &self.0.index
+    }
+
+    /// haft's state folder.
+    pub(crate) fn home(&self) -> &Path {
+        self.0.archive.home()
+    }
+
+    /// For whom calls are made here.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.0.principal
+    }
+
+    /// What confines commands.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.0.sandbox
+    }
+
+    /// Whether running tools show their output live.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.0.progress
+    }
+
+    /// What switches a tool on that is off; `None` for one that does not exist.
+    pub(crate) fn how_to_enable(&self, name: &str) -> Option<String> {
+        self.0.all.snapshot().entry(name)?;
+        Some(selection::how_to_enable(name))
+    }
+
+    /// The workspace's root.
+    pub(crate) fn workspace(&self) -> &str {
+        &self.0.workspace
+    }
+
+    /// The profile's name.
+    pub(crate) fn profile(&self) -> &str {
+        &self.0.profile
+    }
+
+    /// Begins a run: its record and its line in the index.
+    pub(crate) async fn open(&self, door: Door) -> Result<Session, Problem> {
+        let parts = &self.0;
+        let mut builder = Session::builder(Arc::clone(&parts.tools))
+            .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
+            .with_door(door.name)
+            .with_workspace(&parts.workspace)
+            .with_limits(parts.limits.clone());
+        if let Some(sink) = door.progress {
+            builder = builder.with_progress(sink);
+        }
+        let session = builder
+            .build()
+            .map_err(|e| Problem::settings(e.to_string()))?;
+        let start = RunStart {
+            principal: session.principal().clone(),
+            door: door.name.to_owned(),
+            workspace: Some(parts.workspace.clone()),
+            profile: parts.profile.clone(),
+        };
+        let told = |e: String| {
+            Problem::failed(format!("begin the run: {e}"))
+                .advise("`haft doctor` says what is wrong with the state folder")
+        };
+        parts
+            .executor
+            .open(&session)
+            .map_err(|e| told(e.to_string()))?;
+        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
+        indexed.map_err(|e| told(e.to_string()))?;
+        Ok(session)
+    }
+
+    /// One call through the executor; a tool that is only switched off is told so.
+    pub(crate) async fn call(&self, session: &Session, call: ToolCall) -> Outcome {
+        let name = call.name.clone();
+        let mut outcome = self.0.executor.execute(session, call).await;
+        if let Some(failure) = outcome
+            .error
+            .as_mut()
+            .filter(|e| e.kind == ErrorKind::NotFound)
+            && session.tools().entry(&name).is_none()
+            && let Some(advice) = self.how_to_enable(&name)
+        {
+            failure.advice = Some(advice);
+        }
+        outcome
+    }
+
+    /// Ends a run: cancels what runs, seals its record, notes that in the index.
+    pub(crate) async fn close(&self, session: &Session) {
+        let parts = &self.0;
+        let ended = parts.executor.close(session);
+        let closed = parts.archive.close(session.run()).await;
+        let noted = match (ended, closed) {
+            (Ok(()), Ok(closed)) => {
+                let noted = parts
+                    .index
+                    .close(session.run(), &closed, clock::now())
+                    .await;
+                noted.map_err(|e| e.to_string())
+            }
+            (Err(e), _) | (_, Err(e)) => Err(e.to_string()),
+        };
+        if let Err(e) = noted {
+            parts.screen.warn(&format!(
+                "the record of run {} stays open: {e}",
+                session.run()
+            ));
+        }
+    }
+
+    /// Writes what waits; nothing is recorded after.
+    pub(crate) async fn shut(&self) {
+        let archive = Arc::clone(&self.0.archive);
+        if tokio::task::spawn_blocking(move || archive.shut())
+            .await
+            .is_err()
+        {
+            self.0.screen.warn("the archive's writer broke off");
+        }
+    }
+
+    /// Leaves a line about a message that was refused before it was a call.
+    pub(crate) fn record_refusal(&self, session: &Session, number: u64, reason: &str) {
+        let record = CallRecord {
+            call: CallId::new(format!("refused-{number}")),
+            tool: String::new(),
+            origin: Origin::Mcp,
+            principal: session.principal().clone(),
+            arguments: Arc::from(""),
+            coerced: Vec::new(),
+            verdict: None,
+            rule: None,
+            decided_by: None,
+        };
+        let end = CallEnd {
+            status: Status::Error,
+            error: Some((ErrorKind::InvalidArguments, reason.to_owned())),
+            duration: Duration::ZERO,
+            artifacts: Vec::new(),
+            summary: "message refused".to_owned(),
+            strength: None,
+        };
+        let event = Event {
+            run: session.run().clone(),
+            at: clock::now(),
+            what: What::CallEnded(Arc::new(record), end),
+        };
+        if let Err(e) = self.0.archive.record(event) {
+            tracing::warn!(error = %e, "record a refused message");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Single parts from settings: limits, the view of tools, sandbox, stores, the principal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft::artifact::ArtifactStore;
+use haft::artifact::dir::DirArtifacts;
+use haft::audit::index::RunIndex;
+use haft::call::Principal;
+use haft::policy::Policy;
+use haft::session::Limits;
+use haft::spec::{Exposure, Overflow};
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft::toolset::view::{ToolSettings, View};
+use haft::workspace::Workspace;
+use haft_builtins::Builtins;
+use haft_builtins::files::FileOptions;
+use haft_sandbox::{Backend, Config, Sandbox, Strength};
+use serde_json::{Map, Value};
+
+use crate::assemble::policy;
+use crate::assemble::selection::{self, Offer};
+use crate::environment::Environment;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::settings::{Entry, Settings, value};
+
+/// The tool in whose name lists and searches ask what a deny rule on reading leaves to be shown.
+const LISTER: &str = "list_files";
+
+/// The bounds of a run.
+pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
+    let own = Limits::default();
+    let seconds = |key: &str, or| settings.seconds(key).unwrap_or(or);
+    let whole = |key: &str, or: usize| {
+        let number = settings.whole(key).and_then(|n| usize::try_from(n).ok());
+        number.unwrap_or(or)
+    };
+    let limits = Limits {
+        max_calls: settings.whole("limits.max_calls").unwrap_or(own.max_calls),
+        call_timeout: seconds("limits.call_timeout_s", own.call_timeout),
+        approval_timeout: seconds("limits.approval_timeout_s", own.approval_timeout),
+        total_timeout: seconds("limits.total_timeout_s", own.total_timeout),
+        inline_tokens: whole("limits.inline_tokens", own.inline_tokens),
+        inline_media_bytes: whole("limits.inline_media_bytes", own.inline_media_bytes),
+        inline_bytes: own.inline_bytes,
+    };
+    limits
+        .check()
+        .map_err(|e| Problem::settings(e.to_string()))?;
+    Ok(limits)
+}
+
+/// What confines commands.
+pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Problem> {
+    let backend = match settings.text("sandbox.backend").unwrap_or("auto") {
+        "auto" | "jail" => Backend::Jail,
+        "passthrough" => Backend::Passthrough,
+        other => return Err(not_yet(settings, "sandbox.backend", other)),
+    };
+    match settings.text("sandbox.network").unwrap_or("none") {
+        "none" => {}
+        other => return Err(not_yet(settings, "sandbox.network", other)),
+    }
+    let require = settings.text("sandbox.require").unwrap_or("no-proc");
+    Ok(Sandbox::new(Config {
+        backend,
+        require: require.parse::<Strength>().map_err(Problem::settings)?,
+        detect_interpreters: true,
+        ..Config::default()
+    }))
+}
+
+/// A known value that this release cannot give: refused, never taken for something weaker.
+fn not_yet(settings: &Settings, key: &str, word: &str) -> Problem {
+    let problem = Problem::settings(format!("`{key} = \"{word}\"` is not in this release"))
+        .advise(format!("take `{key}` out: the built-in value works"));
+    let path: Vec<&str> = key.split('.').collect();
+    let place = settings
+        .entry(&path)
+        .and_then(|entry| entry.sources.first()?.place.clone());
+    match place {
+        Some(place) => problem.at(place),
+        None => problem,
+    }
+}
+
+/// The standard tools, on or off.
+#[derive(Debug)]
+pub(crate) struct Standard {
+    /// All of them.
+    pub(crate) registry: Arc<ToolRegistry>,
+    offers: Vec<Offer>,
+}
+
+/// Every tool there is, on the workspace with what is haft's own taken out.
+pub(crate) fn standard(
+    at: &Invocation,
+    settings: &Settings,
+    policy: &Arc<Policy>,
+) -> Result<Standard, Problem> {
+    let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
+    let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
+    let mut workspace = workspace.with_denied(policy::own_files(at, settings));
+    if !settings.items("policy.deny").is_empty() {
+        let policy = Arc::clone(policy);
+        workspace = workspace.with_filter(Arc::new(move |path| policy.may_show(LISTER, path)));
+    }
+    let mut builtins = Builtins::new(workspace);
+    builtins.files = FileOptions {
+        read_before_write: settings.flag("files.read_before_write"),
+        check: checkers(settings)?,
+    };
+    let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
+    let offers = tools.iter().map(|builtin| Offer {
+        name: builtin.tool.spec().name.to_string(),
+        bundle: builtin.bundle,
+        default: builtin.default,
+    });
+    let offers = offers.collect();
+    let registry = ToolRegistry::new();
+    let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
+    added.map_err(|e| told(e.to_string()))?;
+    Ok(Standard {
+        registry: Arc::new(registry),
+        offers,
+    })
+}
+
+/// `files.check`: a table of patterns, each with a command as words.
+fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> {
+    let Some(entry) = settings.entry(&["files", "check"]) else {
+        return Ok(Vec::new());
+    };
+    let read: Result<BTreeMap<String, Vec<String>>, _> = entry.value.clone().try_into();
+    match read {
+        Ok(table) => Ok(table.into_iter().collect()),
+        Err(_) => {
+            let problem = Problem::settings("`files.check` takes a table of commands by file pattern")
+                .advise("write files.check = { \"*.py\" = [\"python3\", \"-m\", \"py_compile\", \"{path}\"] }");
+            let place = entry
+                .sources
+                .first()
+                .and_then(|source| source.place.clone());
+            Err(match place {
+                Some(place) => problem.at(place),
+                None => problem,
+            })
+        }
+    }
+}
+
+/// The tools that are on, as settings want them described, bound and limited.
+///
+/// A tool that a deny rule without specifier names is in no list; called all the same, it is denied by that rule.
+pub(crate) fn view(
+    all: &Standard,
+    settings: &Settings,
+    policy: &Policy,
+) -> Result<Arc<dyn Toolset>, Problem> {
+    let on = selection::enabled(&all.offers, settings)?;
+    let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
+    for (path, entry) in settings.iter() {
+        if let [section, name, leaf] = path
+            && section == "tools"
+        {
+            if !on.contains(name) {
+                continue;
+            }
+            apply(own.entry(name.clone()).or_default(), leaf, entry);
+        }
+    }
+    for name in on.iter().filter(|name| policy.removes(name).is_some()) {
+        own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
+    }
+    let locale = settings.text("locale");
+    let view = Arc::clone(&all.registry).only(&on).configured(own, locale);
+    Ok(Arc::new(view.map_err(|e| {
+        Problem::settings(format!("bind a tool's arguments: {e}"))
+            .advise("`haft tools NAME` shows the arguments there are")
+    })?))
+}
+
+fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {
+    let value = &entry.value;
+    match leaf {
+        "description" => tool.description = value.as_str().map(str::to_owned),
+        "i18n" => {
+            let texts = value.as_table().into_iter().flatten();
+            let text = |(tag, text): (&String, &toml::Value)| {
+                Some((tag.clone(), text.as_str()?.to_owned()))
+            };
+            tool.i18n = texts.filter_map(text).collect();
+        }
+        "bind" => tool.bind = json_object(value),
+        "timeout_s" => tool.timeout = value::seconds(value).map(std::time::Duration::from_secs_f64),
+        "overflow" => {
+            tool.overflow = match value.as_str() {
+                Some("store") => Some(Overflow::Store),
+                Some("clip") => Some(Overflow::Clip),
+                Some("fail") => Some(Overflow::Fail),
+                _ => None,
+            }
+        }
+        "inline_tokens" => {
+            tool.inline_tokens = value.as_integer().and_then(|n| usize::try_from(n).ok());
+        }
+        _ => {}
+    }
+}
+
+fn json_object(value: &toml::Value) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Large results: on disk under home.
+pub(crate) fn artifacts(
+    at: &Invocation,
+    settings: &Settings,
+) -> Result<Arc<dyn ArtifactStore>, Problem> {
+    if let Some(url) = settings.text("artifacts.url") {
+        return Err(not_yet(settings, "artifacts.url", url));
+    }
+    Ok(Arc::new(DirArtifacts::new(at.home.join("artifacts"))))
+}
+
+/// The index of runs: SQLite under home.
+pub(crate) fn index(at: &Invocation, settings: &Settings) -> Result<Arc<dyn RunIndex>, Problem> {
+    if settings.text("store.url").is_some() {
+        // The value may hold a password: it is not shown.
+        return Err(not_yet(settings, "store.url", "…"));
+    }
+    Ok(Arc::new(haft_store::sqlite::SqliteStore::new(
+        at.home.path(),
+    )))
+}
+
+/// The user of this machine who started the process.
+pub(crate) fn principal(environment: &Environment) -> Principal {
+    let named = ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| environment.get(name));
+    match named.filter(|name| !name.is_empty()) {
+        Some(name) => Principal::local(name),
+        None => Principal::local(format!("uid-{}", rustix::process::getuid().as_raw())),
+    }
+}

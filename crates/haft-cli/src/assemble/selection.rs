@@ -1,0 +1,237 @@
+//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order.
+
+use std::collections::BTreeSet;
+
+use crate::problem::Problem;
+use crate::settings::Settings;
+
+/// A tool that could be on.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    /// Its name.
+    pub(crate) name: String,
+    /// The bundle it belongs to; empty for none.
+    pub(crate) bundle: &'static str,
+    /// Whether it is on when nobody says anything.
+    pub(crate) default: bool,
+}
+
+/// Tools that come with `run_command`.
+const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
+
+/// Bundles: a category of tools by one name.
+const BUNDLES: [&str; 5] = ["files", "commands", "web", "memory", "skills"];
+
+/// Classes of rules, which name tools, too.
+const CLASSES: [(&str, &[&str]); 4] = [
+    (
+        "Read",
+        &[
+            "read_file",
+            "list_files",
+            "glob_files",
+            "grep_files",
+            "view_image",
+        ],
+    ),
+    (
+        "Edit",
+        &[
+            "write_file",
+            "edit_file",
+            "apply_patch",
+            "move_file",
+            "delete_file",
+        ],
+    ),
+    ("Bash", &["run_command", "await_command", "kill_command"]),
+    ("WebFetch", &["fetch_url"]),
+];
+
+/// Standard tools that later releases bring: naming them today is no mistake.
+const LATER: [&str; 13] = [
+    "apply_patch",
+    "fetch_url",
+    "web_search",
+    "view_image",
+    "ask_user",
+    "recall_memory",
+    "write_memory",
+    "list_skills",
+    "load_skill",
+    "tool_search",
+    "tool_expand_tools",
+    "tool_chain",
+    "compress_history",
+];
+
+/// The names of the tools that are on.
+pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    let mut on: BTreeSet<String> = all
+        .iter()
+        .filter(|offer| offer.default)
+        .map(|offer| offer.name.clone())
+        .collect();
+    for name in named(all, settings, "tools.enable")? {
+        on.insert(name);
+    }
+    for name in named(all, settings, "tools.disable")? {
+        on.remove(&name);
+    }
+    let own = |name: &str| settings.entry(&["tools", name, "enabled"])?.value.as_bool();
+    for offer in all {
+        match own(&offer.name) {
+            Some(true) => on.insert(offer.name.clone()),
+            Some(false) => on.remove(&offer.name),
+            None => false,
+        };
+    }
+    // Waiting for a command and ending it make no sense without starting one, and the other way round.
+    let with_commands = on.contains("run_command");
+    for offer in all
+        .iter()
+        .filter(|offer| WITH_COMMANDS.contains(&offer.name.as_str()))
+    {
+        if with_commands && own(&offer.name) != Some(false) {
+            on.insert(offer.name.clone());
+        } else {
+            on.remove(&offer.name);
+        }
+    }
+    Ok(on)
+}
+
+/// The tools that a list of names, classes and bundles means. A word that means nothing is an error: a misspelt
+/// `disable` would leave on what somebody wanted off.
+fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
+    let mut out = Vec::new();
+    for (item, source) in settings.items(key) {
+        let word = item.as_str().unwrap_or_default();
+        let found = meant(all, word);
+        // A dotted name may be of a server that is not there now.
+        if found.is_empty() && !known(word) && !word.contains('.') {
+            let problem = Problem::settings(format!(
+                "`{key}` names `{word}`, which is no tool, class or bundle"
+            ))
+            .advise(match nearest(all, word) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`haft tools` lists the tools; bundles are files, commands".to_owned(),
+            });
+            return Err(match &source.place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            });
+        }
+        out.extend(found);
+    }
+    Ok(out)
+}
+
+fn meant(all: &[Offer], word: &str) -> Vec<String> {
+    let class = CLASSES
+        .iter()
+        .find(|(class, _)| *class == word)
+        .map(|(_, tools)| *tools);
+    let fits = |offer: &&Offer| {
+        let name = offer.name.as_str();
+        name == word
+            || word == "*"
+            || class.is_some_and(|tools| tools.contains(&name))
+            || (BUNDLES.contains(&word) && offer.bundle == word)
+    };
+    all.iter()
+        .filter(fits)
+        .map(|offer| offer.name.clone())
+        .collect()
+}
+
+fn known(word: &str) -> bool {
+    word == "*"
+        || BUNDLES.contains(&word)
+        || LATER.contains(&word)
+        || CLASSES.iter().any(|(class, _)| *class == word)
+}
+
+fn nearest(all: &[Offer], word: &str) -> Option<String> {
+    let names = all.iter().map(|offer| offer.name.as_str());
+    let words: Vec<&str> = names
+        .chain(BUNDLES)
+        .chain(CLASSES.map(|(class, _)| class))
+        .collect();
+    crate::args::later::nearest(word, &words).map(str::to_owned)
+}
+
+/// What switches a tool on.
+pub(crate) fn how_to_enable(name: &str) -> String {
+    format!(
+        "the tool is off; `tools.enable = [\"{name}\"]` in settings, or -c tools.{name}.enabled=true, turns it on"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Offer, enabled};
+    use crate::settings::Settings;
+
+    fn offers() -> Vec<Offer> {
+        let offer = |name: &str, bundle, default| Offer {
+            name: name.to_owned(),
+            bundle,
+            default,
+        };
+        vec![
+            offer("read_file", "files", true),
+            offer("write_file", "files", true),
+            offer("delete_file", "files", false),
+            offer("run_command", "commands", false),
+            offer("await_command", "commands", false),
+        ]
+    }
+
+    fn on(options: &[&str]) -> Result<String, String> {
+        let settings = Settings::of_options(options).unwrap();
+        let on = enabled(&offers(), &settings).map_err(|e| e.to_string())?;
+        Ok(on.into_iter().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn enable_adds_disable_wins_and_a_tool_s_own_word_beats_both() {
+        let rows: [(&[&str], &str); 9] = [
+            (&[], "read_file write_file"),
+            (
+                &["tools.enable=delete_file"],
+                "delete_file read_file write_file",
+            ),
+            (
+                &["tools.enable=commands"],
+                "await_command read_file run_command write_file",
+            ),
+            (
+                &["tools.run_command.enabled=true"],
+                "await_command read_file run_command write_file",
+            ),
+            (&["tools.enable=await_command"], "read_file write_file"),
+            (
+                &["tools.enable=commands", "tools.await_command.enabled=false"],
+                "read_file run_command write_file",
+            ),
+            (
+                &["tools.disable=Edit", "tools.enable=delete_file"],
+                "read_file",
+            ),
+            (
+                &["tools.disable=files", "tools.read_file.enabled=true"],
+                "read_file",
+            ),
+            (
+                &["tools.enable=web_search", "tools.disable=srv.tool"],
+                "read_file write_file",
+            ),
+        ];
+        for (options, expect) in rows {
+            assert_eq!(on(options).unwrap(), expect, "{options:?}");
+        }
+        let wrong = on(&["tools.disable=read_fil"]).unwrap_err();
+        assert!(wrong.contains("names `read_fil`"), "{wrong}");
+    }
+}
