@@ -1,0 +1,262 @@
+//! `haft serve`: one listener with MCP, the HTTP API and health; or MCP on stdin and stdout.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::get;
+use haft_mcp::guard::HostGuard;
+use haft_mcp::server::{Limits, McpServer, ServerInfo};
+use http::StatusCode;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::args;
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::commands::signals::{self, Signal};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::{Place, Problem};
+use crate::screen::{BOLD, DIM, styled};
+use crate::serve::api::Api;
+use crate::serve::door::Doors;
+use crate::serve::gate::Gate;
+use crate::serve::listen::Listener;
+use crate::serve::tokens::TokenFile;
+use crate::settings::Settings;
+
+mod api;
+mod door;
+mod gate;
+mod listen;
+mod reply;
+mod tokens;
+
+/// What a model is told about the server.
+const INSTRUCTIONS: &str = "Tools on one folder, under a policy that a person set. Paths are relative to that folder. A call that is denied says why and what would allow it; large results are kept aside and can be read with read_artifact.";
+
+/// Serves until a signal comes, or until the client on stdin hangs up.
+pub(crate) async fn run(
+    at: &Invocation,
+    settings: &Settings,
+    house: House,
+    args: &args::Serve,
+) -> Done {
+    let server = McpServer::new(
+        &info(),
+        Limits::default(),
+        Arc::new(Doors::new(house.clone())),
+    );
+    if args.stdio && args.http.is_none() {
+        return stdio(&server).await;
+    }
+    let address = address(args, settings)?;
+    if args.no_auth && !address.ip().is_loopback() {
+        return Err(Problem::usage("--no-auth is for loopback addresses alone")
+            .advise("leave --no-auth out, or listen on 127.0.0.1"));
+    }
+    raise_open_files();
+    let listener = Listener::bind(address).await.map_err(|e| {
+        Problem::failed(format!("listen: {e}"))
+            .at(Place::named(address.to_string()))
+            .advise("choose another: --http 127.0.0.1:0 takes a free port")
+    })?;
+    http(at, house, &server, Open { listener, args }).await
+}
+
+/// A bound listener and how it was asked for.
+struct Open<'a> {
+    listener: Listener,
+    args: &'a args::Serve,
+}
+
+async fn http(at: &Invocation, house: House, server: &McpServer, open: Open<'_>) -> Done {
+    let tokens = Tokens {
+        call: TokenFile::call(&at.home)?,
+        operator: TokenFile::operator(&at.home)?,
+    };
+    let bound = open.listener.address;
+    let gate = Gate {
+        hosts: HostGuard::new(bound),
+        call: (!open.args.no_auth).then(|| tokens.call.secret().to_owned()),
+        operator: tokens.operator.secret().to_owned(),
+        principal: house.principal().clone(),
+    };
+    let api = Api::new(house.clone());
+    let mcp = server.http();
+    let routes = gate::before(Arc::new(gate), routes(Arc::clone(&api), mcp.clone()));
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(open.listener.serve(routes, stopped));
+    ready(at, &house, bound, &tokens)?;
+    let signal = if open.args.stdio {
+        tokio::select! {
+            signal = signals::next() => Some(signal),
+            _ = server.serve_stdio(std::io::stdin(), std::io::stdout()) => None,
+        }
+    } else {
+        Some(signals::next().await)
+    };
+    // Nobody new is let in, then what runs is cancelled and recorded.
+    let _ = stop.send(true);
+    mcp.shutdown().await;
+    api.close().await;
+    if serving.await.is_err() {
+        at.screen.warn("the listener broke off");
+    }
+    Ok(ended(signal))
+}
+
+async fn stdio(server: &McpServer) -> Done {
+    tokio::select! {
+        served = server.serve_stdio(std::io::stdin(), std::io::stdout()) => {
+            served.map_err(|e| Problem::failed(e.to_string()))?;
+            Ok(Exit::Done)
+        }
+        signal = signals::next() => Ok(ended(Some(signal))),
+    }
+}
+
+/// Being told to stop is how a server ends; Ctrl-C is an interruption.
+fn ended(signal: Option<Signal>) -> Exit {
+    match signal {
+        Some(Signal::Interrupt) => Exit::Interrupted,
+        Some(Signal::Terminate) | None => Exit::Done,
+    }
+}
+
+fn routes(api: Arc<Api>, mcp: haft_mcp::http::McpService) -> Router {
+    Router::new()
+        .route("/", get(console))
+        .route("/healthz", get(health))
+        .route_service("/mcp", mcp)
+        .nest("/api/v1", api.routes())
+        .fallback(unknown)
+}
+
+async fn health() -> Response {
+    reply::document(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")}))
+}
+
+async fn console() -> Response {
+    let text = "haft serves MCP at /mcp and its HTTP API at /api/v1. The console comes with release 0.4.\n";
+    reply::typed(StatusCode::OK, "text/plain; charset=utf-8", text)
+}
+
+async fn unknown() -> Response {
+    reply::not_found("no such route")
+}
+
+fn info() -> ServerInfo {
+    ServerInfo {
+        name: "haft".to_owned(),
+        title: "haft".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instructions: Some(INSTRUCTIONS.to_owned()),
+    }
+}
+
+/// Where to listen: `--http`, else `serve.http`, which only ever means loopback.
+fn address(args: &args::Serve, settings: &Settings) -> Result<SocketAddr, Problem> {
+    let (text, named) = match &args.http {
+        Some(text) => (text.as_str(), true),
+        None => (
+            settings.text("serve.http").unwrap_or("127.0.0.1:7420"),
+            false,
+        ),
+    };
+    let wrong = |what: &str| {
+        let problem = if named {
+            Problem::usage(what)
+        } else {
+            Problem::settings(what)
+        };
+        problem
+            .at(Place::named(text))
+            .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
+    };
+    // `:0` is any free port of loopback.
+    let full = if text.starts_with(':') {
+        format!("127.0.0.1{text}")
+    } else {
+        text.to_owned()
+    };
+    let mut found = full
+        .to_socket_addrs()
+        .map_err(|_| wrong("this is no address to listen on"))?;
+    let address = found
+        .next()
+        .ok_or_else(|| wrong("this name has no address"))?;
+    if !named && !address.ip().is_loopback() {
+        return Err(wrong("serve.http is no loopback address").advise(format!(
+            "other machines are let in by name only: haft serve --http {text}"
+        )));
+    }
+    Ok(address)
+}
+
+/// Both token files.
+struct Tokens {
+    call: TokenFile,
+    operator: TokenFile,
+}
+
+/// Says that all routes answer, then how to connect.
+fn ready(
+    at: &Invocation,
+    house: &House,
+    bound: SocketAddr,
+    tokens: &Tokens,
+) -> Result<(), Problem> {
+    let screen = at.screen;
+    let url = format!("http://{bound}");
+    let (token, operator) = (&tokens.call.path, &tokens.operator.path);
+    screen.err(&format!("listening on {url}"));
+    if screen.json {
+        return screen.document(&json!({
+            "mcp": format!("{url}/mcp"),
+            "console": format!("{url}/"),
+            "token_file": token,
+            "operator_token_file": operator,
+        }));
+    }
+    for replaced in [&tokens.call, &tokens.operator]
+        .iter()
+        .filter(|file| file.replaced)
+    {
+        screen.warn(&format!(
+            "{} was not private: it holds a new token",
+            replaced.path.display()
+        ));
+    }
+    screen.say(&format!("console    {url}/ (release 0.4)"));
+    let profile = styled(BOLD, house.profile());
+    screen.say(&format!(
+        "workspace  {} · profile {profile} · sandbox at least {}",
+        house.workspace(),
+        house.sandbox().config().require
+    ));
+    screen.say(&format!(
+        "tokens     {} (call), {} (operator)",
+        token.display(),
+        operator.display()
+    ));
+    screen.say(&format!(
+        "connect    claude mcp add --transport http haft {url}/mcp --header \"Authorization: Bearer $(cat {})\"",
+        token.display()
+    ));
+    let settings = json!({"mcpServers": {"haft": {"type": "http", "url": format!("{url}/mcp"), "headers": {"Authorization": "Bearer ${HAFT_TOKEN}"}}}});
+    screen.say(&styled(DIM, &format!("or paste   {settings}")));
+    Ok(())
+}
+
+/// Many clients at once need as many descriptors as the system grants.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(e) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(error = %e, "raise the limit of open files");
+    }
+}

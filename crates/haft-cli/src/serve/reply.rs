@@ -1,0 +1,46 @@
+//! JSON answers of the HTTP API: a document, or an error with kind, message and advice as in outcomes.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+/// A document with status 200.
+pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => typed(StatusCode::OK, "application/json", bytes),
+        Err(_) => error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "failed",
+            "the answer is not JSON",
+        ),
+    }
+}
+
+/// An error.
+pub(crate) fn error(status: StatusCode, kind: &str, message: &str) -> Response {
+    let body = json!({"error": {"kind": kind, "message": message}});
+    typed(status, "application/json", body.to_string().into_bytes())
+}
+
+/// No such route, run, tool or artifact.
+pub(crate) fn not_found(message: &str) -> Response {
+    error(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+/// Bytes of a type, never kept by the browser and never taken for another type.
+pub(crate) fn typed(
+    status: StatusCode,
+    media_type: &str,
+    bytes: impl Into<axum::body::Bytes>,
+) -> Response {
+    let mut response = (status, axum::body::Body::from(bytes.into())).into_response();
+    let headers = response.headers_mut();
+    let media_type = HeaderValue::from_str(media_type)
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    headers.insert(CONTENT_TYPE, media_type);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
