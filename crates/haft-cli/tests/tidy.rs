@@ -1,0 +1,219 @@
+//! The house rules that no compiler checks: captions, sizes, names, arrows between crates, features of `serde_json`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// Every Rust file of ours with its text, paths relative to the root.
+fn sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![
+        root().join("crates"),
+        root().join("benches"),
+        root().join("fuzz"),
+    ];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                if !path.ends_with("target") {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                files.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(files.len() > 50, "found {} files only", files.len());
+    files
+}
+
+/// Fails with every file that breaks the rule.
+fn check(rule: &str, broken: impl Fn(&str, &str) -> Option<String>) {
+    let faults: Vec<String> = sources()
+        .iter()
+        .filter_map(|(name, text)| Some(format!("{name}: {}", broken(name, text)?)))
+        .collect();
+    assert!(faults.is_empty(), "{rule}:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_file_opens_with_its_caption() {
+    check("a file opens with a `//!` sentence", |_, text| {
+        let caption = text.lines().next().unwrap_or_default().strip_prefix("//! ");
+        caption
+            .is_none_or(|c| c.trim().is_empty())
+            .then(|| "no caption".to_owned())
+    });
+}
+
+#[test]
+fn no_file_is_over_600_lines() {
+    check("a file has at most 600 lines", |_, text| {
+        let lines = text.lines().count();
+        (lines > 600).then(|| format!("{lines} lines"))
+    });
+}
+
+#[test]
+fn files_are_named_for_what_they_hold() {
+    const DRAWERS: [&str; 9] = [
+        "mod", "util", "utils", "helper", "helpers", "common", "types", "imp", "manager",
+    ];
+    check("a file's name says what it holds", |name, _| {
+        let stem = Path::new(name).file_stem().unwrap().to_str().unwrap();
+        DRAWERS.contains(&stem).then(|| "a drawer".to_owned())
+    });
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X:"),
+    ];
+    check(
+        "what is not done is in an issue, not in a comment",
+        |_, text| {
+            let at = text
+                .lines()
+                .position(|line| marks.iter().any(|mark| line.contains(mark)))?;
+            Some(format!("line {}", at + 1))
+        },
+    );
+}
+
+#[test]
+fn a_crate_imports_from_the_home_module() {
+    check(
+        "`use crate::module::Name`, not the root's re-export",
+        |name, text| {
+            let (folder, _) = name.split_once("/src/")?;
+            let lib = fs::read_to_string(root().join(folder).join("src/lib.rs")).ok()?;
+            if name.ends_with("/src/lib.rs") {
+                return None;
+            }
+            let exported = names_in(&lib, "pub use ");
+            let bad: Vec<String> = first_names(text).intersection(&exported).cloned().collect();
+            (!bad.is_empty()).then(|| bad.join(", "))
+        },
+    );
+}
+
+/// The names that the statements with this beginning bring in.
+fn names_in(text: &str, begin: &str) -> BTreeSet<String> {
+    text.split(begin)
+        .skip(1)
+        .filter_map(|rest| rest.split(';').next())
+        .flat_map(|statement| statement.split(['{', '}', ',']))
+        .filter_map(|part| part.trim().rsplit("::").next())
+        .filter_map(|part| part.split(" as ").last())
+        .filter(|part| part.starts_with(char::is_uppercase))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What `use crate::…` names directly below the root.
+fn first_names(text: &str) -> BTreeSet<String> {
+    text.split("use crate::")
+        .skip(1)
+        .filter_map(|rest| rest.split(';').next())
+        .flat_map(|statement| match statement.strip_prefix('{') {
+            Some(list) => list.trim_end_matches('}').split(',').collect::<Vec<_>>(),
+            None => vec![statement],
+        })
+        .filter(|part| !part.contains("::"))
+        .map(|part| {
+            part.trim()
+                .split(" as ")
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn arrows_between_crates_point_down() {
+    let mut seen = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let Ok(text) = fs::read_to_string(folder.join("Cargo.toml")) else {
+            continue;
+        };
+        let manifest: toml::Table = text.parse().unwrap();
+        let allowed: &[&str] = match name.as_str() {
+            "haft-cli" => continue,
+            "haft" => &["haft-macros"],
+            // Its tests stand on `haft`, which re-exports it.
+            "haft-macros" => &["haft"],
+            "haft-sandbox" => &[],
+            _ => &["haft", "haft-macros", "haft-sandbox"],
+        };
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(table) = manifest.get(section).and_then(toml::Value::as_table) else {
+                continue;
+            };
+            for dependency in table.keys().filter(|key| key.starts_with("haft")) {
+                let own = *dependency == name;
+                assert!(
+                    own || allowed.contains(&dependency.as_str()),
+                    "{name} names {dependency}"
+                );
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen >= 6, "{seen} crates only");
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asks cargo for the features it resolved"
+)]
+fn serde_json_keeps_objects_and_numbers_plain() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = [
+        "tree",
+        "--offline",
+        "-p",
+        "haft-cli",
+        "-e",
+        "normal,features",
+        "-i",
+        "serde_json",
+    ];
+    let output = Command::new(cargo)
+        .args(args)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && tree.contains("serde_json"),
+        "{tree}"
+    );
+    for feature in ["preserve_order", "arbitrary_precision"] {
+        // Sorted keys and plain numbers are what digests and byte-exact arguments rest on.
+        assert!(
+            !tree.contains(&format!("serde_json feature \"{feature}\"")),
+            "{tree}"
+        );
+    }
+}
