@@ -226,7 +226,7 @@ pub(crate) enum ArtifactsAction {
         /// The ref: sha256-…
         #[arg(value_name = "REF")]
         reference: String,
-        /// Only the bytes from A up to, not with, B; either may be left out
+        /// Only the bytes A to B, counted from 0 (A- from there on, -N the last N)
         #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
         range: Option<String>,
     },

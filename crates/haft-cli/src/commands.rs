@@ -2,15 +2,27 @@
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command, McpAction, later};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::args::{self, Cli, Command, McpAction, PolicyAction, later};
+use crate::assemble::House;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::screen::Screen;
+use crate::serve;
 
+mod arguments;
+mod artifacts;
+mod call;
 mod config;
+mod doctor;
 mod man;
+pub(crate) mod policy;
+pub(crate) mod runs;
+pub(crate) mod signals;
 mod snippet;
+pub(crate) mod tools;
 mod trust;
 
 /// What a command came to.
@@ -27,7 +39,7 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
         Command::Completions { shell } => completions(shell, screen),
         Command::Man => man::run(screen),
         Command::Other(words) => Err(later::unknown_command(&words)),
-        Command::Mcp(crate::args::Mcp {
+        Command::Mcp(args::Mcp {
             action: McpAction::Other(words),
         }) => Err(later::unknown_mcp(&words)),
         command => resolved(command, &Invocation::new(cli.options)?),
@@ -40,8 +52,62 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Config(config) => config::run(at, config.action.as_ref()),
         Command::Trust(trust) => trust::run(at, &trust),
         Command::Mcp(mcp) => snippet::run(at, &mcp.action),
-        _ => Err(Problem::failed("not wired yet")),
+        Command::Policy(args::Policy {
+            action: Some(PolicyAction::Check),
+        }) => policy::check(at, &at.settings()?),
+        Command::Tools(tools) if tools::refuse(&tools).is_some() => {
+            Err(tools::refuse(&tools).unwrap_or_else(|| Problem::usage("not in this release")))
+        }
+        Command::Call(args::Call { wait: Some(_), .. }) => {
+            Err(later::refuse("call --wait")
+                .unwrap_or_else(|| Problem::usage("not in this release")))
+        }
+        command => in_house(command, at),
     }
+}
+
+/// The commands that need the parts wired.
+fn in_house(command: Command, at: &Invocation) -> Done {
+    let settings = at.settings()?;
+    let serves = matches!(command, Command::Serve(_));
+    let runtime =
+        runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+    let done = runtime.block_on(async {
+        let house = House::build(at, &settings, asks(&command)).await?;
+        let done = match command {
+            Command::Serve(args) => serve::run(at, &settings, house.clone(), &args).await,
+            Command::Call(args) => call::run(at, &house, &args).await,
+            Command::Tools(args) => tools::run(at, &house, &args),
+            Command::Policy(args) => policy::run(at, &house, args.action.as_ref()),
+            Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
+            Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),
+            _ => doctor::run(at, &house).await,
+        };
+        house.shut().await;
+        done
+    });
+    // A thread may still wait for a line that nobody types; it ends with the process.
+    runtime.shutdown_background();
+    done
+}
+
+/// Whether a person at this terminal may be asked: not where stdin is an MCP client's.
+fn asks(command: &Command) -> bool {
+    match command {
+        Command::Serve(serve) => !serve.stdio,
+        Command::Call(call) => call.args != "-",
+        _ => false,
+    }
+}
+
+/// A server answers on several threads; one call needs one.
+fn runtime(serves: bool) -> std::io::Result<Runtime> {
+    let mut builder = if serves {
+        Builder::new_multi_thread()
+    } else {
+        Builder::new_current_thread()
+    };
+    builder.enable_all().build()
 }
 
 fn completions(shell: clap_complete::Shell, screen: Screen) -> Done {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod assemble;
 mod commands;
 mod environment;
 mod exit;
@@ -13,9 +14,13 @@ mod invocation;
 mod plain_file;
 mod problem;
 mod screen;
+mod serve;
 mod settings;
+mod terminal;
 mod trust;
 
 fn main() -> ExitCode {
+    // The jail's supervisor is this binary, executed again: nothing may come before.
+    haft_sandbox::enter();
     commands::run(args::Cli::parse()).into()
 }

@@ -1,0 +1,30 @@
+//! `--args`: JSON as typed, `@FILE`, or `-` for stdin.
+
+use std::io;
+use std::path::Path;
+
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+/// The largest arguments read; the executor's own limit is the one that decides.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The argument text; nothing in it is judged here.
+pub(crate) fn read(typed: &str) -> Result<String, Problem> {
+    let told = |what: io::Error, place: Place| {
+        Problem::usage(format!("read the arguments: {what}"))
+            .at(place)
+            .advise("--args takes JSON, @FILE, or - for stdin")
+    };
+    if typed == "-" {
+        return plain_file::bounded(io::stdin().lock(), MAX_BYTES)
+            .map_err(|e| told(e, Place::named("stdin")));
+    }
+    match typed.strip_prefix('@') {
+        Some(file) => {
+            let path = Path::new(file);
+            plain_file::read(path, MAX_BYTES).map_err(|e| told(e, Place::file(path)))
+        }
+        None => Ok(typed.to_owned()),
+    }
+}

@@ -1,0 +1,167 @@
+//! `haft artifacts`: large results kept aside, listed and read.
+
+use std::ops::Range;
+
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+
+use crate::args::ArtifactsAction;
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::when;
+
+/// Read and written in pieces of this many bytes.
+const PIECE: u64 = 1024 * 1024;
+
+/// Lists or reads.
+pub(crate) fn run(at: &Invocation, house: &House, action: Option<&ArtifactsAction>) -> Done {
+    match action {
+        None | Some(ArtifactsAction::List) => list(at, house),
+        Some(ArtifactsAction::Get { reference, range }) => {
+            get(at, house, reference, range.as_deref())
+        }
+    }
+}
+
+fn all(house: &House) -> Result<Vec<ArtifactInfo>, Problem> {
+    house
+        .artifacts()
+        .list(house.principal(), None)
+        .map_err(|e| told(&e))
+}
+
+fn list(at: &Invocation, house: &House) -> Done {
+    let all = all(house)?;
+    if at.screen.json {
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        ("REF", Cut::Middle),
+        ("SIZE", Cut::Never),
+        ("TYPE", Cut::Never),
+        ("RUN", Cut::Never),
+        ("MADE", Cut::Never),
+    ];
+    let mut list = List::new(&columns);
+    for info in &all {
+        let (size, made) = (when::size(info.bytes), when::ago(&info.created));
+        list.row([
+            info.reference.as_str(),
+            &size,
+            &info.media_type,
+            info.run.as_str(),
+            &made,
+        ]);
+    }
+    at.screen.out(&list.render(at.screen))?;
+    Ok(Exit::Done)
+}
+
+fn get(at: &Invocation, house: &House, reference: &str, range: Option<&str>) -> Done {
+    let wrong = || {
+        Problem::usage(format!("no artifact `{reference}`"))
+            .advise("`haft artifacts list` shows them")
+    };
+    let parsed = ArtifactRef::parse(reference).ok_or_else(wrong)?;
+    let wanted = range.map(parse_range).transpose()?;
+    // The person at the command line may read every run of theirs.
+    let found = all(house)?
+        .into_iter()
+        .find(|info| info.reference == parsed)
+        .ok_or_else(wrong)?;
+    let owner = Owner {
+        principal: house.principal().clone(),
+        run: found.run,
+    };
+    let Range {
+        start: mut from,
+        end,
+    } = wanted.map_or(0..found.bytes, |range| range.of(found.bytes));
+    while from < end {
+        let to = end.min(from + PIECE);
+        let bytes = house
+            .artifacts()
+            .read(&owner, &parsed, from..to)
+            .map_err(|e| told(&e))?;
+        if bytes.is_empty() {
+            break;
+        }
+        at.screen.raw(&bytes)?;
+        from += bytes.len() as u64;
+    }
+    Ok(Exit::Done)
+}
+
+fn told(error: &ArtifactError) -> Problem {
+    Problem::failed(format!("read artifacts: {error}"))
+}
+
+/// Which bytes are wanted, as HTTP counts: both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// From the first to the last.
+    Span(u64, u64),
+    /// So many at the end.
+    Last(u64),
+}
+
+impl Wanted {
+    /// The range within an artifact of this size.
+    fn of(self, size: u64) -> Range<u64> {
+        match self {
+            Self::Span(first, last) => first.min(size)..last.saturating_add(1).min(size),
+            Self::Last(count) => size.saturating_sub(count)..size,
+        }
+    }
+}
+
+/// `A-B`, `A-` or `-N`.
+fn parse_range(text: &str) -> Result<Wanted, Problem> {
+    let wrong = || {
+        Problem::usage(format!("`--range {text}` is no range")).advise(
+            "write --range 0-999 for the first 1000 bytes, 1000- from there on, -1000 for the last",
+        )
+    };
+    let (first, last) = text.split_once('-').ok_or_else(wrong)?;
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
+    match (first, last) {
+        ("", count) => Ok(Wanted::Last(number(count)?)),
+        (first, "") => Ok(Wanted::Span(number(first)?, u64::MAX)),
+        (first, last) => {
+            let (first, last) = (number(first)?, number(last)?);
+            if first <= last {
+                Ok(Wanted::Span(first, last))
+            } else {
+                Err(wrong())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_range;
+
+    #[test]
+    fn a_range_counts_as_http_counts() {
+        let rows = [
+            ("0-9", 0..10),
+            ("5-", 5..20),
+            ("-7", 13..20),
+            ("3-3", 3..4),
+            ("18-99", 18..20),
+            ("50-60", 20..20),
+            ("-50", 0..20),
+        ];
+        for (text, range) in rows {
+            assert_eq!(parse_range(text).unwrap().of(20), range, "{text}");
+        }
+        for wrong in ["", "-", "5", "a-b", "9-3", "-1-2"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `haft call`: one call through the executor, its outcome printed however it ended.
+
+use std::sync::Arc;
+
+use haft::call::ToolCall;
+use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::result::{Content, Outcome, Status};
+use haft::session::Session;
+
+use crate::args;
+use crate::assemble::{Door, House};
+use crate::commands::{Done, arguments, signals};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
+
+/// Makes the call in a run of its own.
+pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Done {
+    let text = arguments::read(&args.args)?;
+    let progress = Live { screen: at.screen };
+    let door = Door {
+        name: "call",
+        principal: None,
+        progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
+    };
+    let session = house.open(door).await?;
+    let outcome = cancellable(house, &session, ToolCall::new(&args.tool, text)).await;
+    let known = session.tools().entry(&args.tool).is_some();
+    house.close(&session).await;
+    if at.screen.json {
+        at.screen.document(&outcome)?;
+    } else {
+        print(at, &outcome)?;
+    }
+    Ok(Exit::of(&outcome, known))
+}
+
+/// Runs the call; the first signal cancels it, and the outcome says so.
+async fn cancellable(house: &House, session: &Session, call: ToolCall) -> Outcome {
+    let running = house.call(session, call);
+    tokio::pin!(running);
+    tokio::select! {
+        outcome = &mut running => return outcome,
+        () = signals::told_to_stop() => session.cancel(),
+    }
+    running.await
+}
+
+/// Whether a person watches.
+fn live(at: &Invocation) -> bool {
+    !at.screen.json && std::io::IsTerminal::is_terminal(&std::io::stderr())
+}
+
+/// Shows a running tool's output on stderr.
+#[derive(Debug)]
+struct Live {
+    screen: Screen,
+}
+
+impl ProgressSink for Live {
+    fn progress(&self, event: ProgressEvent) {
+        if event.stream == Stream::Info {
+            self.screen.say(&styled(DIM, &visible::line(&event.text)));
+        }
+    }
+}
+
+fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
+    let screen = at.screen;
+    for content in &outcome.content {
+        screen.out(&shown(content))?;
+    }
+    if let (true, Some(data)) = (outcome.content.is_empty(), &outcome.data) {
+        let value: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
+        let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
+        screen.out(&format!("{}\n", visible::block(&pretty)))?;
+    }
+    for artifact in &outcome.artifacts {
+        let size = when::size(artifact.bytes);
+        screen.say(&format!(
+            "{size} kept: haft artifacts get {}",
+            artifact.reference
+        ));
+    }
+    let style = match outcome.status {
+        Status::Ok => GREEN,
+        Status::Suspended => YELLOW,
+        Status::Error | Status::Denied | Status::Timeout | Status::Cancelled => RED,
+    };
+    let took = when::duration(haft::result::milliseconds(outcome.duration));
+    let head = format!(
+        "{} {}",
+        styled(style, outcome.status.as_str()),
+        visible::line(&outcome.tool)
+    );
+    let detail = styled(DIM, &format!("({took}, run {})", outcome.run));
+    match &outcome.error {
+        None => screen.detail(&format!("{head} {detail}")),
+        Some(failure) => {
+            screen.err(&format!("{head}: {}", visible::block(&failure.message)));
+            if let Some(advice) = &failure.advice {
+                screen.err(&format!("  {}", visible::block(advice)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shown(content: &Content) -> String {
+    let text = match content {
+        Content::Text { text } | Content::Resource { text, .. } => visible::block(text),
+        Content::Image { mime_type, data } | Content::Audio { mime_type, data } => {
+            let bytes = data.len() as u64 / 4 * 3;
+            format!("[{mime_type}, {}]", when::size(bytes))
+        }
+        Content::ResourceLink { uri, name, .. } => {
+            format!("{} {}", visible::line(name), visible::line(uri))
+        }
+    };
+    if text.ends_with('\n') {
+        text
+    } else {
+        format!("{text}\n")
+    }
+}

@@ -1,0 +1,190 @@
+//! `haft doctor`: what works here, found by trying; each line says what to do if not.
+
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::Sandbox;
+use serde::Serialize;
+
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::plain_file;
+use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
+
+/// One line (contract §9).
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    advice: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    checks: Vec<Check>,
+    sandbox: Strength,
+}
+
+#[derive(Debug, Serialize)]
+struct Strength {
+    backend: &'static str,
+    strength: &'static str,
+}
+
+fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) -> Check {
+    Check {
+        name,
+        ok,
+        detail: detail.into(),
+        advice: if ok { String::new() } else { advice.to_owned() },
+    }
+}
+
+/// Tries everything and reports; 1 when something does not work.
+pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
+    let mut checks = vec![
+        check("settings", true, format!("profile {}", house.profile()), ""),
+        check("workspace", true, house.workspace(), ""),
+        home(at),
+        index(house).await,
+        artifacts(house),
+    ];
+    let (jail, sandbox) = confinement(house.sandbox()).await;
+    checks.extend(jail);
+    checks.push(program(
+        at,
+        "python3",
+        "scripts (release 0.3) need it: install python3",
+    ));
+    checks.push(program(at, "git", "commands may want it: install git"));
+    let report = Report { checks, sandbox };
+    if at.screen.json {
+        at.screen.document(&report)?;
+    } else {
+        at.screen.out(&told(&report))?;
+    }
+    let broken = report
+        .checks
+        .iter()
+        .any(|check| !check.ok && check.name != "python3" && check.name != "git");
+    Ok(if broken { Exit::Failed } else { Exit::Done })
+}
+
+fn told(report: &Report) -> String {
+    let mut out = String::new();
+    for check in &report.checks {
+        let mark = if check.ok {
+            styled(GREEN, "ok     ")
+        } else {
+            styled(YELLOW, "missing")
+        };
+        out.push_str(&format!(
+            "{mark} {:<10} {}\n",
+            check.name,
+            visible::line(&check.detail)
+        ));
+        if !check.advice.is_empty() {
+            out.push_str(&format!(
+                "        {}\n",
+                styled(DIM, &visible::line(&check.advice))
+            ));
+        }
+    }
+    let Strength { backend, strength } = report.sandbox;
+    out.push_str(&format!("sandbox {backend}, strength {strength}\n"));
+    out
+}
+
+/// Whether state can be written, by its owner alone.
+fn home(at: &Invocation) -> Check {
+    let path = at.home.path();
+    let probe = at.home.join(".doctor");
+    let written = plain_file::write_private(&probe, "").and_then(|()| std::fs::remove_file(&probe));
+    let shown = path.display().to_string();
+    match (written, at.home.open_mode()) {
+        (Err(e), _) => check(
+            "home",
+            false,
+            format!("{shown}: {e}"),
+            "make it writable, or choose another with --home",
+        ),
+        (Ok(()), Some(mode)) => {
+            let detail = format!("{shown}: others may enter (mode {mode:03o})");
+            check("home", false, detail, &format!("chmod 700 {shown}"))
+        }
+        (Ok(()), None) => check("home", true, shown, ""),
+    }
+}
+
+async fn index(house: &House) -> Check {
+    match house.index().list(None, 1).await {
+        Ok(_) => check("index", true, "haft.db opens", ""),
+        Err(e) => check(
+            "index",
+            false,
+            e.to_string(),
+            "move haft.db in the state folder away; archives stay",
+        ),
+    }
+}
+
+fn artifacts(house: &House) -> Check {
+    match house.artifacts().list(house.principal(), None) {
+        Ok(all) => check("artifacts", true, format!("{} kept", all.len()), ""),
+        Err(e) => check(
+            "artifacts",
+            false,
+            e.to_string(),
+            "make the artifacts folder in the state folder writable",
+        ),
+    }
+}
+
+/// The jail, tried by doing; what is missing from the full strength as lines of its own.
+async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
+    if sandbox.config().backend == haft_sandbox::Backend::Passthrough {
+        let detail = "sandbox.backend = \"passthrough\": commands run unconfined";
+        let advice = "take sandbox.backend out of the settings";
+        let strength = Strength {
+            backend: "passthrough",
+            strength: haft_sandbox::Strength::None.word(),
+        };
+        return (vec![check("sandbox", false, detail, advice)], strength);
+    }
+    let probe = sandbox.probe().await;
+    let need = sandbox.config().require;
+    let enough = probe.strength >= need;
+    let advice = format!("run_command needs {need}: see below, or lower sandbox.require");
+    let mut checks = vec![check("sandbox", enough, probe.detail(), &advice)];
+    for missing in &probe.missing {
+        // Above the floor it is a detail, not a fault.
+        let detail = format!("{}: {}", missing.what, missing.why);
+        let mut line = check("jail part", enough, detail, &missing.fix);
+        line.advice.clone_from(&missing.fix);
+        checks.push(line);
+    }
+    let strength = Strength {
+        backend: "jail",
+        strength: probe.strength.word(),
+    };
+    (checks, strength)
+}
+
+fn program(at: &Invocation, name: &'static str, advice: &str) -> Check {
+    let path = at.environment.get("PATH").unwrap_or_default();
+    let found = std::env::split_paths(path)
+        .map(|folder| folder.join(name))
+        .find(|file| runs(file));
+    match found {
+        Some(file) => check(name, true, file.display().to_string(), ""),
+        None => check(name, false, "not on PATH", advice),
+    }
+}
+
+fn runs(file: &PathBuf) -> bool {
+    let file: &Path = file;
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,221 @@
+//! `haft policy`: the effective policy, why a call is judged as it is, the rules' own examples as tests.
+
+use haft::error::ErrorKind;
+use haft::permission::Verdict;
+use haft::policy::{CheckReport, Explanation, PolicyView};
+use haft::toolset::Toolset;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::PolicyAction;
+use crate::assemble::{House, written};
+use crate::commands::{Done, arguments};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
+use crate::settings::Settings;
+
+/// The effective policy with the limits that settings put beside it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    #[serde(flatten)]
+    view: PolicyView,
+    /// The floor under commands.
+    sandbox: Floor,
+    /// The skills that ask for a narrower view; none in this release.
+    skills: [Value; 0],
+}
+
+#[derive(Debug, Serialize)]
+struct Floor {
+    require: &'static str,
+    network: &'static str,
+}
+
+/// The policy that is in force in this house.
+pub(crate) fn shown(house: &House) -> Shown {
+    Shown {
+        view: house.executor().policy().view(),
+        sandbox: Floor {
+            require: house.sandbox().config().require.word(),
+            network: "none",
+        },
+        skills: [],
+    }
+}
+
+/// Shows it.
+pub(crate) fn show(at: &Invocation, house: &House) -> Done {
+    let shown = shown(house);
+    if at.screen.json {
+        at.screen.document(&shown)?;
+        return Ok(Exit::Done);
+    }
+    let view = &shown.view;
+    let mut out = format!("profile {}\n", styled(BOLD, view.profile.as_str()));
+    if !view.rules.is_empty() {
+        let mut list = List::new(&[
+            ("LIST", Cut::Never),
+            ("RULE", Cut::Middle),
+            ("FROM", Cut::Never),
+        ]);
+        for rule in &view.rules {
+            list.row([&rule.list.to_string(), &rule.rule, &rule.layer]);
+        }
+        out.push_str(&list.render(at.screen));
+    }
+    let guards: Vec<&str> = view
+        .guards
+        .iter()
+        .map(|guard| guard.name.as_str())
+        .collect();
+    out.push_str(&format!("guards {}\n", guards.join(", ")));
+    out.push_str(&format!(
+        "sandbox at least {}, network {}\n",
+        shown.sandbox.require, shown.sandbox.network
+    ));
+    at.screen.out(&out)?;
+    warn_of_idle_rules(at, view);
+    Ok(Exit::Done)
+}
+
+fn warn_of_idle_rules(at: &Invocation, view: &PolicyView) {
+    for finding in &view.findings {
+        let text = format!(
+            "{} never matches: {}; {}",
+            finding.rule, finding.problem, finding.advice
+        );
+        at.screen.warn(&visible::line(&text));
+    }
+}
+
+/// Explains one call; the verdict does not change the exit code.
+pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) -> Done {
+    let arguments = arguments::read(args)?;
+    let (shown, all) = (house.tools().snapshot(), house.all().snapshot());
+    let on = shown.entry(tool);
+    let Some(entry) = on.or_else(|| all.entry(tool)) else {
+        let problem = Problem::usage(format!("no tool `{tool}`"));
+        return Err(match shown.nearest(tool).first() {
+            Some(near) => problem.advise(format!("did you mean `{near}`?")),
+            None => problem.advise("`haft tools` lists them"),
+        });
+    };
+    let mut explanation = house
+        .executor()
+        .explain(entry, &arguments)
+        .map_err(|failure| {
+            let exit = match failure.kind {
+                ErrorKind::InvalidArguments | ErrorKind::NotFound => Exit::Usage,
+                ErrorKind::Denied => Exit::Denied,
+                _ => Exit::Failed,
+            };
+            let problem = Problem::new(exit, failure.message);
+            match failure.advice {
+                Some(advice) => problem.advise(advice),
+                None => problem,
+            }
+        })?;
+    if on.is_none() {
+        explanation.enabled = Some(false);
+    }
+    if at.screen.json {
+        at.screen.document(&explanation)?;
+    } else {
+        at.screen.out(&told(&explanation, at))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn colored(verdict: Verdict) -> String {
+    let style = match verdict {
+        Verdict::Allow => GREEN,
+        Verdict::Ask => YELLOW,
+        Verdict::Deny => RED,
+    };
+    styled(style, verdict.as_str())
+}
+
+fn told(explanation: &Explanation, at: &Invocation) -> String {
+    let tool = visible::line(&explanation.tool);
+    let mut out = format!("{} {tool}\n", colored(explanation.verdict));
+    if explanation.enabled == Some(false) {
+        out.push_str("  the tool is off: callers do not know it\n");
+    }
+    let mut parts = List::new(&[
+        ("EFFECT", Cut::Never),
+        ("OF", Cut::Middle),
+        ("VERDICT", Cut::Never),
+        ("BY", Cut::Middle),
+        ("FROM", Cut::Never),
+    ]);
+    for part in &explanation.parts {
+        parts.row([
+            &part.kind,
+            &part.value,
+            part.verdict.as_str(),
+            &part.rule,
+            &part.layer,
+        ]);
+    }
+    out.push_str(&parts.render(at.screen));
+    for layer in &explanation.layers {
+        let verdict = layer.verdict.map_or("–", Verdict::as_str);
+        let line = format!(
+            "  {}: {verdict} {} {}",
+            layer.layer, layer.rule, layer.reason
+        );
+        out.push_str(&styled(DIM, visible::line(&line).trim_end()));
+        out.push('\n');
+    }
+    out
+}
+
+/// Tests the rules' own examples; needs no parts, for wrong rules would stop them from being built.
+pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
+    let written = written(at, settings)?;
+    let report = written.rules.check(&written.places);
+    if at.screen.json {
+        at.screen.document(&report)?;
+    } else {
+        at.screen.out(&said(&report))?;
+    }
+    Ok(if report.ok {
+        Exit::Done
+    } else {
+        Exit::Settings
+    })
+}
+
+fn said(report: &CheckReport) -> String {
+    if report.ok {
+        return format!("{} every rule holds\n", styled(GREEN, "ok"));
+    }
+    let mut out = String::new();
+    for failure in &report.failures {
+        let example = match failure.example.as_str() {
+            "" => String::new(),
+            example => format!(" on {}", visible::line(example)),
+        };
+        let rule = visible::line(&failure.rule);
+        let (expected, got) = (
+            visible::line(&failure.expected),
+            visible::line(&failure.got),
+        );
+        out.push_str(&format!(
+            "{} {rule}{example}: expected {expected}, got {got}\n",
+            styled(RED, "wrong")
+        ));
+    }
+    out
+}
+
+/// One of the three; `show` when none is named.
+pub(crate) fn run(at: &Invocation, house: &House, action: Option<&PolicyAction>) -> Done {
+    match action {
+        Some(PolicyAction::Explain { tool, args }) => explain(at, house, tool, args),
+        None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, house),
+    }
+}

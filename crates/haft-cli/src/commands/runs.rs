@@ -1,0 +1,243 @@
+//! `haft runs`: the archives of what ran: listed, shown, verified.
+
+use haft::audit::index::{RunEntry, RunState};
+use haft::audit::runs::{self, RunsError};
+use haft::audit::verify::{self, Report};
+use haft::call::RunId;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::{RunsAction, later};
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::{DIM, GREEN, RED, styled, visible, when};
+
+/// The most runs listed.
+const MOST: usize = 10_000;
+/// The most lines of a run shown.
+const MOST_LINES: usize = 100_000;
+
+/// A run as it is listed (contract §9).
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    run: String,
+    state: RunState,
+    started: String,
+    calls: u64,
+    door: String,
+    profile: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+}
+
+impl Listed {
+    /// The run's id.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+}
+
+/// Lists, shows or verifies.
+pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&RunsAction>) -> Done {
+    match action {
+        None | Some(RunsAction::List) => list(at, house).await,
+        Some(RunsAction::Show { run }) => show(at, house, run).await,
+        Some(RunsAction::Verify { run }) => check(at, house, run).await,
+        Some(RunsAction::Resume { .. }) => {
+            Err(later::refuse("runs resume")
+                .unwrap_or_else(|| Problem::usage("not in this release")))
+        }
+    }
+}
+
+async fn list(at: &Invocation, house: &House) -> Done {
+    let all = listed(house).await?;
+    if at.screen.json {
+        at.screen.document(&all)?;
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        ("RUN", Cut::Never),
+        ("STATE", Cut::Never),
+        ("STARTED", Cut::Never),
+        ("CALLS", Cut::Never),
+        ("DOOR", Cut::Never),
+        ("WORKSPACE", Cut::Middle),
+    ];
+    let mut list = List::new(&columns);
+    for run in &all {
+        let workspace = run.workspace.as_deref().unwrap_or_default();
+        let (calls, started) = (run.calls.to_string(), when::ago(&run.started));
+        list.row([
+            &run.run,
+            run.state.as_str(),
+            &started,
+            &calls,
+            &run.door,
+            workspace,
+        ]);
+    }
+    at.screen.out(&list.render(at.screen))?;
+    Ok(Exit::Done)
+}
+
+/// All runs, newest first: what the archives hold, with what the index knows better.
+pub(crate) async fn listed(house: &House) -> Result<Vec<Listed>, Problem> {
+    let home = house.home().to_owned();
+    let archived = tokio::task::spawn_blocking(move || runs::list(&home, MOST)).await;
+    let archived = archived
+        .map_err(|e| Problem::failed(format!("list the runs: {e}")))?
+        .map_err(|e| told(&e))?;
+    let most = u32::try_from(MOST).unwrap_or(u32::MAX);
+    let indexed = house.index().list(None, most).await;
+    let indexed = indexed.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
+    let mut all: Vec<Listed> = archived.into_iter().map(Listed::from).collect();
+    for entry in indexed {
+        match all.iter_mut().find(|known| known.run == entry.run.as_str()) {
+            // A sealed run stays sealed, whatever became of its files.
+            Some(known) if entry.closed.is_some() => {
+                known.state = entry.state;
+                known.calls = entry.calls;
+            }
+            Some(_) => {}
+            None => all.push(Listed::from(entry)),
+        }
+    }
+    all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    Ok(all)
+}
+
+impl From<RunEntry> for Listed {
+    fn from(entry: RunEntry) -> Self {
+        Self {
+            run: entry.run.to_string(),
+            state: entry.state,
+            started: entry.started,
+            calls: entry.calls,
+            door: entry.start.door,
+            profile: entry.start.profile,
+            workspace: entry.start.workspace,
+        }
+    }
+}
+
+async fn show(at: &Invocation, house: &House, run: &str) -> Done {
+    let events = events(house, run).await?;
+    if at.screen.json {
+        at.screen.document(&json!({"run": run, "events": events}))?;
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        ("SEQ", Cut::Never),
+        ("TIME", Cut::Never),
+        ("EVENT", Cut::Never),
+        ("TOOL", Cut::Never),
+        ("STATUS", Cut::Never),
+        ("WHAT", Cut::End),
+    ];
+    let mut list = List::new(&columns);
+    for event in &events {
+        let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
+        let time = text("ts").get(11..19).unwrap_or_default();
+        let what = match text("type") {
+            "call_started" => text("arguments"),
+            "call_ended" => text("summary"),
+            _ => text("workspace"),
+        };
+        let seq = event
+            .get("seq")
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+            .to_string();
+        list.row([&seq, time, text("type"), text("tool"), text("status"), what]);
+    }
+    at.screen.out(&list.render(at.screen))?;
+    Ok(Exit::Done)
+}
+
+/// The record's lines.
+async fn events(house: &House, run: &str) -> Result<Vec<Value>, Problem> {
+    let (home, run) = (house.home().to_owned(), run.to_owned());
+    let read = move || -> Result<Vec<Value>, RunsError> {
+        let mut all = Vec::new();
+        for line in runs::events(&home, &run)?.take(MOST_LINES) {
+            all.push(serde_json::from_str(&line?).unwrap_or_default());
+        }
+        Ok(all)
+    };
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|e| Problem::failed(format!("read the run: {e}")))?
+        .map_err(|e| told(&e))
+}
+
+/// The ends of a run's calls.
+pub(crate) async fn calls(house: &House, run: &str) -> Result<Vec<Value>, Problem> {
+    let mut events = events(house, run).await?;
+    events.retain(|event| event.get("type").and_then(Value::as_str) == Some("call_ended"));
+    Ok(events)
+}
+
+async fn check(at: &Invocation, house: &House, run: &str) -> Done {
+    let folder = runs::run_dir(house.home(), run).map_err(|e| told(&e))?;
+    let known = house.index().get(&RunId::new(run)).await;
+    let known = known.map_err(|e| Problem::failed(format!("verify the run: {e}")))?;
+    if known.is_none() && !folder.exists() {
+        return Err(told(&RunsError::NotFound(run.to_owned())));
+    }
+    let closed = known.and_then(|entry| entry.closed);
+    let verified =
+        tokio::task::spawn_blocking(move || verify::verify(&folder, closed.as_ref())).await;
+    let report = verified
+        .map_err(|e| Problem::failed(format!("verify the run: {e}")))?
+        .map_err(|e| Problem::failed(format!("verify the run: {e}")))?;
+    if at.screen.json {
+        at.screen.document(&report)?;
+    } else {
+        at.screen.out(&said(&report))?;
+    }
+    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+}
+
+fn said(report: &Report) -> String {
+    let run = visible::line(&report.run);
+    let head = match (report.ok, report.first_bad) {
+        (true, _) => styled(GREEN, "ok"),
+        (false, Some(line)) => format!("{} at line {line}", styled(RED, "broken")),
+        (false, None) => styled(RED, "broken"),
+    };
+    let mut out = format!(
+        "{head} {run}, {}, {} lines\n",
+        report.state.as_str(),
+        report.lines
+    );
+    if let Some(problem) = &report.problem {
+        out.push_str(&format!("  {}\n", visible::line(problem)));
+    }
+    if report.torn {
+        out.push_str(&styled(
+            DIM,
+            "  the last line is cut: the process ended while it was written\n",
+        ));
+    }
+    for call in &report.in_doubt {
+        let (tool, id) = (visible::line(&call.tool), visible::line(&call.call));
+        out.push_str(&format!(
+            "  {tool} ({id}, line {}) {}\n",
+            call.seq, call.note
+        ));
+    }
+    out
+}
+
+fn told(error: &RunsError) -> Problem {
+    match error {
+        RunsError::BadId(_) | RunsError::NotFound(_) => {
+            Problem::usage(error.to_string()).advise("`haft runs list` shows them")
+        }
+        RunsError::Io { .. } => Problem::failed(error.to_string()),
+    }
+}

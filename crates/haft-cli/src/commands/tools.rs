@@ -1,0 +1,176 @@
+//! `haft tools`: the tools there are, one whole, the exact declarations for a dialect.
+
+use haft::spec::ToolSpec;
+use haft::toolset::{Entry, Snapshot};
+use serde_json::{Value, json};
+
+use crate::args::{self, later};
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::{BOLD, DIM, styled, visible};
+
+/// Lists, or shows one.
+pub(crate) fn run(at: &Invocation, house: &House, args: &args::Tools) -> Done {
+    let tools = house.tools().snapshot();
+    if let Some(dialect) = &args.dialect {
+        return declarations(at, &tools, args.name.as_deref(), dialect);
+    }
+    match &args.name {
+        Some(name) => one(at, house, name),
+        None => list(at, &tools),
+    }
+}
+
+/// What this release cannot do, before anything is read.
+pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
+    if args.search.is_some() {
+        return later::refuse("tools --search");
+    }
+    let dialect = args
+        .dialect
+        .as_deref()
+        .filter(|dialect| *dialect != "mcp")?;
+    Some(
+        later::refuse(&format!("tools --dialect {dialect}")).unwrap_or_else(|| {
+            Problem::usage(format!("unknown dialect `{dialect}`")).advise("this release has `mcp`")
+        }),
+    )
+}
+
+fn list(at: &Invocation, tools: &Snapshot) -> Done {
+    if at.screen.json {
+        at.screen.document(&described_all(tools))?;
+        return Ok(Exit::Done);
+    }
+    let columns = [
+        ("TOOL", Cut::Never),
+        ("RISK", Cut::Never),
+        ("DESCRIPTION", Cut::End),
+    ];
+    let mut list = List::new(&columns);
+    for entry in tools.listed() {
+        let spec = entry.spec();
+        let first = spec.description.lines().next().unwrap_or_default();
+        list.row([spec.name.as_str(), spec.risk.as_str(), first]);
+    }
+    at.screen.out(&list.render(at.screen))?;
+    Ok(Exit::Done)
+}
+
+fn one(at: &Invocation, house: &House, name: &str) -> Done {
+    let tools = house.tools().snapshot();
+    let entry = find(house, &tools, name)?;
+    if at.screen.json {
+        at.screen.document(&described(entry.spec()))?;
+    } else {
+        at.screen.out(&told(entry.spec()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn find<'a>(house: &House, tools: &'a Snapshot, name: &str) -> Result<&'a Entry, Problem> {
+    if let Some(entry) = tools.entry(name) {
+        return Ok(entry);
+    }
+    let problem = Problem::usage(format!("no tool `{name}`"));
+    if let Some(advice) = house.how_to_enable(name) {
+        return Err(problem.advise(advice));
+    }
+    Err(match tools.nearest(name).first() {
+        Some(near) => problem.advise(format!("did you mean `{near}`?")),
+        None => problem.advise("`haft tools` lists them"),
+    })
+}
+
+fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: &str) -> Done {
+    if dialect != "mcp" {
+        return Err(Problem::usage(format!("unknown dialect `{dialect}`")));
+    }
+    let mut bytes = match name {
+        None => tools.mcp_list(),
+        Some(name) => match tools.entry(name) {
+            Some(entry) => entry.mcp().clone(),
+            None => {
+                return Err(
+                    Problem::usage(format!("no tool `{name}`")).advise("`haft tools` lists them")
+                );
+            }
+        },
+    }
+    .to_vec();
+    bytes.push(b'\n');
+    at.screen.raw(&bytes)?;
+    Ok(Exit::Done)
+}
+
+/// All listed tools in the shape of contract §9.
+pub(crate) fn described_all(tools: &Snapshot) -> Vec<Value> {
+    tools
+        .listed()
+        .map(|entry| described(entry.spec()))
+        .collect()
+}
+
+/// One tool in the shape of contract §9.
+pub(crate) fn described(spec: &ToolSpec) -> Value {
+    let mut shown = json!({
+        "name": spec.name,
+        "title": spec.title.as_deref().unwrap_or(spec.name.as_str()),
+        "description": spec.description,
+        "category": spec.category.as_deref().unwrap_or("other"),
+        "risk": spec.risk,
+        "exposure": spec.exposure,
+        "source": spec.source,
+        "input_schema": *spec.input_schema,
+    });
+    if let (Value::Object(map), Some(output)) = (&mut shown, &spec.output_schema) {
+        map.insert("output_schema".into(), Value::clone(output));
+    }
+    shown
+}
+
+fn told(spec: &ToolSpec) -> String {
+    let mut out = format!(
+        "{} · {} · from {}\n",
+        styled(BOLD, spec.name.as_str()),
+        spec.risk,
+        visible::line(&spec.source)
+    );
+    out.push_str(&format!("{}\n", visible::block(&spec.description)));
+    let properties = spec
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
+    let required = spec.input_schema.get("required").and_then(Value::as_array);
+    let needed = |name: &str| required.is_some_and(|list| list.iter().any(|item| item == name));
+    for (name, schema) in properties.into_iter().flatten() {
+        let text = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let mark = if needed(name) { " (required)" } else { "" };
+        let line = format!(
+            "  {} {}{mark}",
+            visible::line(name),
+            styled(DIM, &kind(schema))
+        );
+        out.push_str(&format!("{line}  {}\n", visible::line(text)));
+    }
+    out
+}
+
+fn kind(schema: &Value) -> String {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join("|"),
+        _ => String::new(),
+    }
+}
