@@ -2,6 +2,8 @@
 //!
 //! The test starts itself again as the process that is killed.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -36,62 +38,72 @@ fn victim() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    runtime.block_on(async {
-        let archive = Archive::new(home, Redactor::default()).unwrap();
-        let run = RunId::new("victim");
-        let event = |what| Event {
-            run: run.clone(),
-            at: clock::now(),
-            what,
-        };
-        let start = RunStart {
-            principal: Principal::local("ada"),
-            door: "test".into(),
-            workspace: None,
-            profile: "workspace".into(),
-        };
-        archive
-            .record_durably(event(What::RunStarted(Arc::new(start))))
-            .await
-            .unwrap();
-        println!("durable started");
-        for n in 0..CALLS {
-            let call = Arc::new(CallRecord {
-                call: CallId::new(format!("c{n}")),
-                tool: "write_file".into(),
-                origin: Origin::Host,
-                principal: Principal::local("ada"),
-                arguments: format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(300)).into(),
-                coerced: vec![],
-                verdict: None,
-                rule: None,
-                decided_by: None,
-            });
-            let started = event(What::CallStarted(Arc::clone(&call)));
-            if n % 7 == 0 {
-                archive.record_durably(started).await.unwrap();
-                println!("durable c{n}");
-            } else {
-                archive.record(started).unwrap();
-            }
-            let end = CallEnd {
-                status: if n % 5 == 0 {
-                    Status::Error
-                } else {
-                    Status::Ok
-                },
-                error: None,
-                duration: Duration::ZERO,
-                artifacts: vec![],
-                summary: "done".into(),
-                strength: None,
-            };
-            // Every eleventh is never seen to end.
-            if n % 11 != 10 {
-                archive.record(event(What::CallEnded(call, end))).unwrap();
-            }
+    let archive = Archive::new(home, Redactor::default()).unwrap();
+    let durably = |what| {
+        let recorded = archive.record_durably(event(what));
+        runtime.block_on(recorded).unwrap();
+    };
+    let start = RunStart {
+        principal: Principal::local("ada"),
+        door: "test".into(),
+        workspace: None,
+        profile: "workspace".into(),
+    };
+    durably(What::RunStarted(Arc::new(start)));
+    println!("durable started");
+    for n in 0..CALLS {
+        let call = call(n);
+        let started = What::CallStarted(Arc::clone(&call));
+        if n % 7 == 0 {
+            durably(started);
+            println!("durable c{n}");
+        } else {
+            archive.record(event(started)).unwrap();
         }
-    });
+        // Every eleventh is never seen to end.
+        if n % 11 != 10 {
+            archive
+                .record(event(What::CallEnded(call, end(n))))
+                .unwrap();
+        }
+    }
+}
+
+fn event(what: What) -> Event {
+    Event {
+        run: RunId::new("victim"),
+        at: clock::now(),
+        what,
+    }
+}
+
+fn call(n: u32) -> Arc<CallRecord> {
+    Arc::new(CallRecord {
+        call: CallId::new(format!("c{n}")),
+        tool: "write_file".into(),
+        origin: Origin::Host,
+        principal: Principal::local("ada"),
+        arguments: format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(300)).into(),
+        coerced: vec![],
+        verdict: None,
+        rule: None,
+        decided_by: None,
+    })
+}
+
+fn end(n: u32) -> CallEnd {
+    CallEnd {
+        status: if n.is_multiple_of(5) {
+            Status::Error
+        } else {
+            Status::Ok
+        },
+        error: None,
+        duration: Duration::ZERO,
+        artifacts: vec![],
+        summary: "done".into(),
+        strength: None,
+    }
 }
 
 #[expect(

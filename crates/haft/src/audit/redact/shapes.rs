@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::REDACTED;
+
 /// How a marker is looked at more closely.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
@@ -244,18 +246,23 @@ fn value_end(bytes: &[u8], start: usize, quote: Quote, plain_end: impl Fn(u8) ->
     bytes.len()
 }
 
+/// A reference to a secret, or what redaction left of one.
+fn is_reference(rest: &[u8]) -> bool {
+    rest.starts_with(b"$") || rest.starts_with(REDACTED.as_bytes())
+}
+
 fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let found = assignment(bytes, name_end)?;
+    if is_reference(&bytes[found.start..]) {
+        return None;
+    }
     let end = value_end(bytes, found.start, found.quote, |b| {
         b.is_ascii_whitespace() || b"\"'&,;}])\\<|`".contains(&b)
     });
-    let end = text.ceil_char_boundary(end);
-    let value = text.get(found.start..end)?;
+    let value = text.get(found.start..text.ceil_char_boundary(end))?;
     let word = matches!(value, "true" | "false" | "null" | "None" | "undefined");
-    let reference =
-        value.starts_with('$') || value.starts_with(super::REDACTED.trim_end_matches(']'));
-    if value.is_empty() || word || reference || value.bytes().all(|b| b == b'*') {
+    if value.is_empty() || word || value.bytes().all(|b| b == b'*') {
         return None;
     }
     let quoted = found.quote != Quote::None;
@@ -267,34 +274,34 @@ fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
     } else {
         quoted || value.len() >= 4
     };
-    secret.then_some(found.start..end)
+    secret.then(|| found.start..found.start + value.len())
 }
 
 fn header(text: &str, name_end: usize) -> Option<Range<usize>> {
+    const SCHEMES: [&str; 7] = [
+        "bearer",
+        "basic",
+        "digest",
+        "token",
+        "apikey",
+        "negotiate",
+        "aws4-hmac-sha256",
+    ];
     let bytes = text.as_bytes();
     let found = assignment(bytes, name_end)?;
-    let end = value_end(bytes, found.start, found.quote, |b| {
-        b"\"'\\\r\n".contains(&b)
-    });
-    let value = text.get(found.start..text.ceil_char_boundary(end))?;
-    let words = value.split_ascii_whitespace().take(2).collect::<Vec<_>>();
-    let secret = match words[..] {
-        [scheme, credentials] => {
-            let known = [
-                "bearer",
-                "basic",
-                "digest",
-                "token",
-                "apikey",
-                "negotiate",
-                "aws4-hmac-sha256",
-            ];
-            known.iter().any(|k| scheme.eq_ignore_ascii_case(k)) && credentials.len() >= 4
-        }
-        [only] => only.len() >= 16 || found.quote != Quote::None && only.len() >= 8,
-        _ => false,
-    };
-    (secret && !value.contains(super::REDACTED)).then(|| found.start..found.start + value.len())
+    let ends = |b: u8| b"\"'\\\r\n".contains(&b);
+    let word_end = run(bytes, found.start, |b| !b.is_ascii_whitespace() && !ends(b));
+    let word = text.get(found.start..word_end)?;
+    let scheme = SCHEMES.iter().any(|known| word.eq_ignore_ascii_case(known));
+    if scheme && bytes.get(word_end) == Some(&b' ') {
+        let end = value_end(bytes, word_end, found.quote, ends);
+        let credentials = text.get(word_end..text.ceil_char_boundary(end))?;
+        let secret = credentials.trim().len() >= 4;
+        return secret.then(|| found.start..word_end + credentials.len());
+    }
+    let least = if found.quote == Quote::None { 16 } else { 8 };
+    let secret = word.len() >= least && !is_reference(word.as_bytes());
+    secret.then_some(found.start..word_end)
 }
 
 /// `user:password@` after `://`.
@@ -306,6 +313,6 @@ fn url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
         .position(|b| b.is_ascii_whitespace() || b"/?#\"'\\<>@".contains(b))?;
     let colon = rest[..end].iter().position(|b| *b == b':')?;
     let password = start + colon + 1..start + end;
-    let shown = bytes[password.clone()].starts_with(b"[redacted") || rest[colon + 1] == b'$';
+    let shown = is_reference(&bytes[password.start..]);
     (rest[end] == b'@' && !password.is_empty() && !shown).then_some(password)
 }

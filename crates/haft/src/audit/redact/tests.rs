@@ -191,9 +191,15 @@ fn hostile_text_is_read_in_linear_time() {
         "-----BEGIN ",
         "://a:",
         "bearer ",
+        "authorization: a ",
+        "authorization: bearer ",
+        "authorization:",
+        "password=$",
+        "password='",
+        "password=[redacted]",
         "\\\\\"",
     ] {
-        let text = part.repeat(2_000_000 / part.len());
+        let text = part.repeat(400_000 / part.len());
         let _ = Redactor::default().redact(&text);
     }
 }
