@@ -7,6 +7,9 @@ use haft::audit::redact::Redactor;
 use haft::json::bind::Binding;
 use haft::json::scan::{scan, scan_object};
 use haft::json::schema::Schema;
+use haft::policy::{
+    Policy, Profile, RuleSet, RuleText, command_risk, join_words, line_risk, plain_words,
+};
 use haft::testing::fuzz::fuzz;
 use serde_json::{Value, json};
 
@@ -101,4 +104,106 @@ fn fuzz_redaction_never_panics_and_never_leaks_a_known_secret() {
             assert!(!shown.contains("hunter2-hunter2"), "{shown}");
         },
     );
+}
+
+const RULE_WORDS: &[&str] = &[
+    "Bash(",
+    "Read(",
+    "Edit(",
+    "WebFetch(domain:",
+    "mcp__",
+    "**",
+    "/*",
+    ":*",
+    " *",
+    "\\*",
+    ")",
+    "[!",
+    "]",
+    "~/",
+    "//",
+    "..",
+    "'",
+    "\"",
+];
+
+/// A text that is a rule in any list is read, shown and proven alike, and its own check agrees.
+#[test]
+fn fuzz_a_rule_is_read_or_refused_with_a_form() {
+    fuzz(&corpus("rules"), RULE_WORDS, |input| {
+        let text = String::from_utf8_lossy(input);
+        let rule = RuleText {
+            matches: vec!["src/a.rs".into()],
+            ..RuleText::new(text)
+        };
+        for set in [
+            RuleSet {
+                deny: vec![rule.clone()],
+                ..RuleSet::default()
+            },
+            RuleSet {
+                allow: vec![rule.clone()],
+                ..RuleSet::default()
+            },
+        ] {
+            let report = set.check(&haft::policy::Places::default());
+            match Policy::builder(Profile::Workspace).rules(set).build() {
+                Ok(policy) => assert_eq!(policy.check(), report),
+                Err(_) => assert!(!report.ok && !report.failures.is_empty()),
+            }
+        }
+    });
+}
+
+const SHELL_WORDS: &[&str] = &[
+    "$(",
+    "${",
+    "`",
+    "<<E\n",
+    "E\n",
+    ";",
+    "&&",
+    "|",
+    "(",
+    ")",
+    "{ ",
+    " }",
+    "'",
+    "\"",
+    "$'",
+    "\\",
+    "\\\n",
+    "> ",
+    "2>&1",
+    "# ",
+    "sudo ",
+    "sh -c ",
+    "timeout 5 ",
+    "env A=1 ",
+];
+
+/// Any line is judged: plain words read back from their own quoting, and are as risky as the line.
+#[test]
+fn fuzz_a_command_line_is_plain_words_or_high() {
+    fuzz(&corpus("shell"), SHELL_WORDS, |input| {
+        let line = String::from_utf8_lossy(input);
+        let set = RuleSet {
+            deny: vec![RuleText {
+                no_match: vec![line.clone().into_owned()],
+                ..RuleText::new("Bash(never-run-this *)")
+            }],
+            ..RuleSet::default()
+        };
+        let report = set.check(&haft::policy::Places::default());
+        assert!(report.ok || line.contains("never-run-this"), "{report:?}");
+        match plain_words(&line) {
+            Some(words) => {
+                assert_eq!(command_risk(&words), line_risk(&line));
+                if let Some(again) = plain_words(&join_words(&words)) {
+                    assert_eq!(again, words);
+                }
+            }
+            None => assert_eq!(line_risk(&line), haft::spec::Risk::High),
+        }
+    });
 }

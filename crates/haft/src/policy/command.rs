@@ -1,8 +1,11 @@
 //! What a command does, as far as its words tell: how harmful it is, and which files it reads or edits.
 
+use serde_json::Value;
+
 use super::paths::clean;
 use super::words::plain_words;
 use super::wrapper::{FIND_ACTIONS, base_name, layers, unwrapped};
+use crate::arguments::Arguments;
 use crate::spec::Risk;
 
 /// Programs that only read and print, whatever their options: clause 4 of the shell rules.
@@ -96,6 +99,20 @@ pub fn command_risk(argv: &[String]) -> Risk {
 /// How harmful a command line is; one with shell syntax is at least high.
 pub fn line_risk(line: &str) -> Risk {
     plain_words(line).map_or(Risk::High, |argv| command_risk(&argv))
+}
+
+/// Variables that change nothing about which command runs: clause 6 of the shell rules.
+const HARMLESS_VARIABLES: &[&str] = &["NODE_ENV", "NO_COLOR"];
+
+/// Does a call set variables (its argument `env`) that could make its command another one?
+pub(crate) fn sets_variables(arguments: &Arguments) -> bool {
+    match arguments.value().get("env") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(variables)) => variables
+            .keys()
+            .any(|name| !HARMLESS_VARIABLES.contains(&name.as_str())),
+        Some(_) => true,
+    }
 }
 
 /// The words to start a program with where a line needs no shell: plain words, the first of which is no builtin of a shell.

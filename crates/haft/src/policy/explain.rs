@@ -267,7 +267,7 @@ impl RuleSet {
                         rule: finding.rule,
                         example: String::new(),
                         expected: finding.advice,
-                        got: finding.problem,
+                        got: format!("it never matches: {}", finding.problem),
                     })
                     .into_iter()
                     .collect(),

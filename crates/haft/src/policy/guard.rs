@@ -9,6 +9,7 @@ use super::command::{Places, removes_critical};
 use super::paths::{clean, segments};
 use super::ruling::Label;
 use super::words::plain_words;
+use super::wrapper::is_too_deep;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
@@ -437,6 +438,9 @@ impl Guard for CommandLines {
         };
         if words.is_empty() {
             return Ok(Floor::deny("the command is empty"));
+        }
+        if is_too_deep(words) {
+            return Ok(Floor::ask("it runs too many wrappers within wrappers"));
         }
         if removes_critical(words, &self.places) {
             return Ok(Floor::ask("it removes a critical path"));

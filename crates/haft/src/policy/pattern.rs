@@ -6,7 +6,7 @@ use super::command::{Touched, touched};
 use super::fragments::{Fragments, fragments};
 use super::glob::{Glob, Piece};
 use super::words::{NotPlain, join_pieces, join_words, pattern_words, plain_words};
-use super::wrapper::{base_name, layers, needs_exact_rule, script, unwrapped};
+use super::wrapper::{base_name, is_too_deep, layers, needs_exact_rule, script, unwrapped};
 
 /// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
 const DEEPEST_SCRIPT: usize = 8;
@@ -52,8 +52,16 @@ impl CommandView {
             Some(words) => view.look_at(words, 0),
             None => view.look_at_line(line, 0),
         }
-        view.plain = plain;
+        view.plain = plain.filter(|words| !is_too_deep(words));
+        view.exact_only |= view.plain.is_none();
         view
+    }
+
+    /// The same command under variables that its rules do not show: no allow covers it (clause 6).
+    pub(crate) fn under_variables(mut self) -> Self {
+        self.plain = None;
+        self.exact_only = true;
+        self
     }
 
     fn look_at_line(&mut self, line: &str, depth: usize) {

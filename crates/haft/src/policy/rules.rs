@@ -191,7 +191,7 @@ pub struct Finding {
     pub rule: String,
     /// Its layer.
     pub layer: String,
-    /// Why it never matches.
+    /// Why it never matches, to follow `it never matches:`.
     pub problem: String,
     /// What to write instead.
     pub advice: String,
@@ -421,7 +421,7 @@ pub(crate) fn finding(rule: &Rule) -> Option<Finding> {
         list: rule.list,
         rule: rule.text.to_string(),
         layer: rule.layer.to_string(),
-        problem: format!("it never matches: {}", never.why),
+        problem: never.why.clone(),
         advice: never.form.clone(),
     })
 }

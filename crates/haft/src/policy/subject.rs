@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::JudgedCall;
-use super::command::Places;
+use super::command::{Places, sets_variables};
 use super::paths::{PathView, clean};
 use super::pattern::CommandView;
 use super::rule::{Class, List, Rule, Selector, Specifier};
@@ -74,10 +74,14 @@ impl<'a> Subject<'a> {
         let Effect::Run { command, argv, .. } = self.effect else {
             return None;
         };
-        Some(
-            self.command
-                .get_or_init(|| CommandView::new(command, argv.as_deref())),
-        )
+        Some(self.command.get_or_init(|| {
+            let view = CommandView::new(command, argv.as_deref());
+            if sets_variables(self.call.arguments) {
+                view.under_variables()
+            } else {
+                view
+            }
+        }))
     }
 
     /// Does the rule, whose selector fits the tool or the kind of effect, cover this effect?

@@ -1,5 +1,6 @@
 //! Rules offered to a person: each covers what the call shows and no more.
 
+use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
 use super::paths::escape_path;
@@ -86,6 +87,9 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
         Effect::Read(claim) => paths("Read", claim),
         Effect::Write(claim) => paths("Edit", claim),
         Effect::Run { command, argv, .. } => {
+            if sets_variables(call.arguments) {
+                return None;
+            }
             let words = argv.clone().or_else(|| plain_words(command))?;
             Some(vec![command_rule(&words)?])
         }

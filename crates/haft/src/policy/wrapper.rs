@@ -16,6 +16,9 @@ const RUNS_OTHERS: &[&str] = &[
     "env", "sudo", "doas", "exec", "setsid", "ionice", "watch", "busybox", "chroot", "unshare",
 ];
 
+/// Wrappers within wrappers that are looked through; a command with more is asked about.
+const MOST_LAYERS: usize = 32;
+
 /// The last part of a command name written as a path.
 pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
@@ -36,10 +39,18 @@ pub(crate) fn layers(words: &[String]) -> Vec<&[String]> {
     let mut found = vec![words];
     let mut words = words;
     while let Some(next) = inner(words).or_else(|| loosely_inner(words)) {
+        if found.len() > MOST_LAYERS {
+            break;
+        }
         found.push(next);
         words = next;
     }
     found
+}
+
+/// Are there more wrappers than are looked through?
+pub(crate) fn is_too_deep(words: &[String]) -> bool {
+    layers(words).len() > MOST_LAYERS
 }
 
 /// Text that a command hands to a shell: `sh -c TEXT`, `eval TEXT…`.

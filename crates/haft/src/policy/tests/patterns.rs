@@ -63,6 +63,64 @@ fn command_patterns_match_words_not_spelling() {
 }
 
 #[test]
+fn variables_stop_an_allow_and_nothing_else() {
+    let under = |env: Value| {
+        let mut scene = run("npm test");
+        scene.arguments = Arguments::new(json!({"command": "npm test", "env": env}).to_string());
+        scene
+    };
+    for (env, expect) in [
+        (json!({}), ALLOW),
+        (json!({"NODE_ENV": "test"}), ALLOW),
+        (json!({"PATH": "/tmp/bin"}), ASK),
+        (json!({"NODE_ENV": "test", "LD_PRELOAD": "x"}), ASK),
+        (json!(["PATH=x"]), ASK),
+    ] {
+        for rule in ["Bash(npm test)", "Bash(npm *)", "Bash", "run_command"] {
+            let allow = Lists {
+                allow: &[rule],
+                ..Lists::default()
+            };
+            assert_eq!(
+                judge(allow, &under(env.clone())).verdict,
+                expect,
+                "{rule} {env}"
+            );
+        }
+        let deny = Lists {
+            deny: &["Bash(npm *)"],
+            ..Lists::default()
+        };
+        assert_eq!(judge(deny, &under(env)).verdict, DENY);
+    }
+    let policy = policy(Profile::Workspace, Lists::default());
+    assert!(
+        policy
+            .suggest(&under(json!({"PATH": "x"})).call())
+            .is_empty()
+    );
+}
+
+#[test]
+fn more_wrappers_than_are_looked_through_are_asked_about() {
+    let lists = Lists {
+        deny: &["Bash(rm *)"],
+        ask: &[],
+        allow: &["Bash", "Bash(*)"],
+    };
+    for wrapper in ["sudo ", "nice ", "timeout 1 "] {
+        for (times, expect) in [(3, DENY), (5, DENY), (100, ASK), (1000, ASK)] {
+            let line = format!("{}rm x", wrapper.repeat(times));
+            assert_eq!(
+                judge(lists, &run(&line)).verdict,
+                expect,
+                "{times} {wrapper}"
+            );
+        }
+    }
+}
+
+#[test]
 fn deny_sees_through_wrappers_paths_and_scripts() {
     for line in [
         "sudo id",
