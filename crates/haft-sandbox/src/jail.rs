@@ -27,7 +27,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub(crate) use self::guards::Guards;
 use self::plan::{Bind, Caps, Entry, Grant, Plan};
-use self::supervisor::Report;
+use self::supervisor::{Held, Report};
 pub(crate) use self::system::SystemList;
 use crate::command::{CommandSpec, Limits, Stdin};
 use crate::running::{self, Running, Started};
@@ -62,7 +62,7 @@ pub(crate) async fn probe(config: &Config) -> Probe {
         strength: Strength::None,
         landlock_abi: 0,
         memory: "rlimit (per process)",
-        pids: "rlimit (per user)",
+        pids: "nothing",
         missing: Vec::new(),
         entered,
     };
@@ -78,17 +78,18 @@ pub(crate) async fn probe(config: &Config) -> Probe {
         }
         let spec = CommandSpec::argv(Vec::<OsString>::new(), "/");
         match set_up(config, &system, strength, &spec).await {
-            Ok((_, landlock)) => {
-                probe.landlock_abi = u32::from(landlock);
+            Ok((_, held)) => {
+                probe.landlock_abi = u32::from(held.landlock);
                 probe.strength = strength;
-                if landlock == 0 {
+                if held.landlock == 0 {
                     probe.missing.push(no_landlock());
                     let weaker = strength.min(Strength::NoProc);
                     let bare = strength == Strength::LandlockSeccomp;
                     probe.strength = if bare { Strength::None } else { weaker };
                 }
-                if strength == Strength::Full && pid_max_counts() {
-                    probe.pids = "pid_max";
+                probe.pids = pids(held);
+                if probe.pids == "nothing" {
+                    probe.missing.push(no_count());
                 }
                 break;
             }
@@ -98,14 +99,21 @@ pub(crate) async fn probe(config: &Config) -> Probe {
     probe
 }
 
-/// Whether the largest process number is counted for each pid namespace (Linux 6.14).
-fn pid_max_counts() -> bool {
-    let release = rustix::system::uname();
-    let release = release.release().to_string_lossy();
-    let mut numbers = release
-        .split(['.', '-'])
-        .map_while(|part| part.parse::<u32>().ok());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
+/// What bounds the number of processes; the kernel never bounds root's by a resource limit.
+fn pids(held: Held) -> &'static str {
+    match held.counted {
+        true => "pid_max",
+        false if rustix::process::getuid().is_root() => "nothing",
+        false => "rlimit (per user)",
+    }
+}
+
+fn no_count() -> Missing {
+    Missing {
+        what: "a limit on processes".into(),
+        why: "for root the kernel has none without a cgroup before Linux 6.14".into(),
+        fix: "run as another user, or on Linux 6.14 or later".into(),
+    }
 }
 
 fn not_wanted(strength: Strength) -> Missing {
@@ -173,7 +181,7 @@ async fn set_up(
     system: &SystemList,
     strength: Strength,
     spec: &CommandSpec,
-) -> Result<(Started, u8), StartError> {
+) -> Result<(Started, Held), StartError> {
     let failed = |step: &'static str| move |source| StartError::System { step, source };
     let (ours, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
     let own = PathBuf::from("/proc/self/exe");
@@ -196,7 +204,7 @@ async fn set_up(
     tree.hold(guards);
     let report = tokio::time::timeout(SETUP, talk(ours, &plan.encode())).await;
     match report.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-        Ok(Report::Ready { landlock }) => {
+        Ok(Report::Ready(held)) => {
             let (stdout, stderr) = (stdout.into(), stderr.into());
             Ok((
                 Started {
@@ -205,7 +213,7 @@ async fn set_up(
                     stderr,
                     strength,
                 },
-                landlock,
+                held,
             ))
         }
         Ok(Report::NoProgram { errno }) => Err(StartError::Program {
@@ -289,10 +297,11 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mounts = spec.mounts.clone();
-        guards = tokio::task::spawn_blocking(move || Guards::prepare(&workspace, &mounts))
-            .await
-            .map_err(|error| StartError::Spec(error.to_string()))?
-            .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
+        guards =
+            tokio::task::spawn_blocking(move || Guards::prepare(&workspace, &mounts, own_root))
+                .await
+                .map_err(|error| StartError::Spec(error.to_string()))?
+                .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
     }
     let mut scratch = PathBuf::from("/tmp");
     if own_root {

@@ -75,9 +75,10 @@ pub struct Probe {
     pub strength: Strength,
     /// The Landlock ABI that is used; 0 = none.
     pub landlock_abi: u32,
-    /// How memory is limited: `cgroup` or `rlimit (per process)`.
+    /// How memory is limited: `rlimit (per process)`.
     pub memory: &'static str,
-    /// How the number of processes is limited: `cgroup`, `pid_max` or `rlimit (per user)`.
+    /// How the number of processes is limited: `pid_max` (of the jail's own pid namespace),
+    /// `rlimit (per user)` or `nothing`.
     pub pids: &'static str,
     /// What is missing from [`Strength::Full`] or from limits by cgroup.
     pub missing: Vec<Missing>,

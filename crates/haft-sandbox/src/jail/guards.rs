@@ -30,6 +30,8 @@ pub(crate) struct Guards {
     pub(crate) covers: Vec<(PathBuf, Cover)>,
     held: Vec<Placeholder>,
     scratch: Option<Scratch>,
+    /// Whether absent names are held; needless where nothing can be made at the top anyway.
+    holding: bool,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -51,8 +53,11 @@ impl Guards {
     }
 
     /// Looks at the workspace and takes the places of what is absent.
-    pub(crate) fn prepare(workspace: &Path, mounts: &Mounts) -> io::Result<Self> {
-        let mut guards = Self::default();
+    pub(crate) fn prepare(workspace: &Path, mounts: &Mounts, holding: bool) -> io::Result<Self> {
+        let mut guards = Self {
+            holding,
+            ..Self::default()
+        };
         for guard in &mounts.guards {
             check(&guard.path)?;
             guards.top(workspace, guard, mounts)?;
@@ -101,6 +106,9 @@ impl Guards {
                     return self.hold(&full, &at, !last || guard.folder, cover);
                 }
                 Ok(meta) if last || !meta.is_dir() => {
+                    if meta.is_symlink() {
+                        self.way(workspace, &at, cover);
+                    }
                     self.covers.push((at, cover));
                     return Ok(());
                 }
@@ -111,8 +119,57 @@ impl Guards {
         Ok(())
     }
 
+    /// Guards the way that a link takes through the workspace: what it ends at like the link itself,
+    /// other links on it against being changed, folders against being renamed away.
+    fn way(&mut self, workspace: &Path, link: &Path, cover: Cover) {
+        let mut todo: Vec<_> = link.iter().rev().map(ToOwned::to_owned).collect();
+        let mut at = workspace.to_owned();
+        let mut links = 0;
+        while let Some(part) = todo.pop() {
+            match part.to_str() {
+                Some("..") => _ = at.pop(),
+                Some(".") => {}
+                _ => at.push(&part),
+            }
+            let Ok(meta) = fs::symlink_metadata(&at) else {
+                return;
+            };
+            let cover = match (meta.is_symlink(), meta.is_dir() && !todo.is_empty()) {
+                (true, _) => Cover::ReadOnly,
+                (_, true) => Cover::Pin,
+                _ => cover,
+            };
+            if let Ok(inside) = at.strip_prefix(workspace)
+                && inside != Path::new("")
+                && inside != link
+            {
+                self.covers.push((inside.to_owned(), cover));
+            }
+            if !meta.is_symlink() {
+                continue;
+            }
+            links += 1;
+            let Ok(to) = fs::read_link(&at) else { return };
+            // As many as the kernel follows.
+            if links > 40 {
+                return;
+            }
+            at.pop();
+            if to.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            let parts = to
+                .components()
+                .filter(|part| !matches!(part, Component::RootDir));
+            todo.extend(parts.rev().map(|part| part.as_os_str().to_owned()));
+        }
+    }
+
     /// Makes or takes over a placeholder and covers it.
     fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: Cover) -> io::Result<()> {
+        if !self.holding {
+            return Ok(());
+        }
         match Placeholder::take(full, folder) {
             Ok(held) => {
                 self.held.extend(held);
@@ -157,6 +214,9 @@ impl Guards {
                 if let Some(guard) = deep.iter().find(|guard| guard.path.as_os_str() == name) {
                     let at = folder.join(&name);
                     if !lifted(&at, guard.kind, mounts) {
+                        if kind.is_symlink() {
+                            self.way(workspace, &at, cover_of(guard.kind));
+                        }
                         self.covers.push((at, cover_of(guard.kind)));
                         continue;
                     }

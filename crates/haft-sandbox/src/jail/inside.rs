@@ -15,7 +15,7 @@ use rustix::fs::Mode;
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
 
 use super::plan::Plan;
-use super::supervisor::{Fail, Report, leave, step, tell};
+use super::supervisor::{Fail, Held, Report, leave, step, tell};
 use super::{lock, root, sys};
 use crate::spawn::{self, Start};
 use crate::strength::Strength;
@@ -24,7 +24,7 @@ use crate::strength::Strength;
 pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
     match prepare(plan, parent) {
         Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
-        Ok(landlock) if plan.argv.is_empty() => tell(link, &Report::Ready { landlock }),
+        Ok(held) if plan.argv.is_empty() => tell(link, &Report::Ready(held)),
         Ok(_) if !plan.cwd.is_dir() => {
             let step = format!("enter {}: the command does not see it", plan.cwd.display());
             tell(
@@ -35,7 +35,7 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 },
             );
         }
-        Ok(landlock) => match start(plan) {
+        Ok(held) => match start(plan) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -44,7 +44,7 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 tell(link, &Report::NoProgram { errno });
             }
             Ok(child) => {
-                tell(link, &Report::Ready { landlock });
+                tell(link, &Report::Ready(held));
                 tell(link, &reap(&child));
             }
         },
@@ -52,32 +52,32 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
     leave(0)
 }
 
-/// Everything up to the last lock; the Landlock ABI that holds.
-fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<u8, Fail> {
+/// Everything up to the last lock; what holds.
+fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<Held, Fail> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Away from the host's terminal and from everybody's signals to its groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
+    let mut held = Held::default();
     let mask = umask(Mode::from_raw_mode(0o022));
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
         sys::loopback_up().map_err(step("turn the loopback on"))?;
-        root::build(plan)?;
+        held.counted = root::build(plan)?;
     }
     umask(mask);
-    let mut landlock = 0;
     // Needed by Landlock and seccomp where no capability of a namespace stands in for it.
     rustix::thread::set_no_new_privs(true)
         .map_err(io::Error::from)
         .map_err(step("give up new privileges"))?;
     if !plan.grants.is_empty() {
-        landlock = lock::landlock(plan)?;
+        held.landlock = lock::landlock(plan)?;
     }
     lock::limits(&plan.caps).map_err(step("limit resources"))?;
     lock::capabilities().map_err(step("drop capabilities"))?;
     lock::seccomp(plan)?;
-    Ok(landlock)
+    Ok(held)
 }
 
 /// Dies when the supervisor does, also when that happened just before.

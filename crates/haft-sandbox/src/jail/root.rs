@@ -25,8 +25,9 @@ const BUILT_AT: &str = "/usr";
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 
-/// Builds the root, enters it and leaves the old one for good.
-pub(crate) fn build(plan: &Plan) -> Result<(), Fail> {
+/// Builds the root, enters it and leaves the old one for good. Whether processes are counted by the
+/// largest number they may have.
+pub(crate) fn build(plan: &Plan) -> Result<bool, Fail> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)
         .map_err(io::Error::from)
@@ -50,7 +51,7 @@ pub(crate) fn build(plan: &Plan) -> Result<(), Fail> {
     for (entry, tree) in plan.entries.iter().zip(trees) {
         place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
     }
-    proc(plan)?;
+    let counted = proc(plan)?;
     fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
     fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
     rustix::process::pivot_root(".", ".")
@@ -66,7 +67,8 @@ pub(crate) fn build(plan: &Plan) -> Result<(), Fail> {
         fs::remove_dir(Path::new("/").join(EMPTY_FOLDER))?;
         mount_setattr(path_fd(Path::new("/"))?.as_fd(), READ_ONLY, false)
     };
-    close().map_err(step("make the root read-only"))
+    close().map_err(step("make the root read-only"))?;
+    Ok(counted)
 }
 
 /// A path as a handle, no links on the way.
@@ -152,24 +154,26 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
 }
 
 /// A `/proc` of this namespace's own processes, read-only; an empty folder at the level without.
-fn proc(plan: &Plan) -> Result<(), Fail> {
+fn proc(plan: &Plan) -> Result<bool, Fail> {
     fs::create_dir("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
-        return Ok(());
+        return Ok(false);
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "proc", "proc", flags, None)
         .map_err(io::Error::from)
         .map_err(step("mount /proc"))?;
+    let mut counted = false;
     if plan.caps.pids != u64::MAX {
         // Counted for this pid namespace alone since Linux 6.14; before that it is not writable
         // here and the user's own limit is all there is. Numbers below 300 are not given out twice.
         let most = plan.caps.pids.saturating_add(300).to_string();
-        let _ = fs::write("proc/sys/kernel/pid_max", most);
+        counted = fs::write("proc/sys/kernel/pid_max", most).is_ok();
     }
     path_fd(Path::new("proc"))
         .and_then(|proc| mount_setattr(proc.as_fd(), READ_ONLY, false))
-        .map_err(step("make /proc read-only"))
+        .map_err(step("make /proc read-only"))?;
+    Ok(counted)
 }
 
 /// Puts the covers over paths of the workspace.
@@ -238,12 +242,14 @@ fn copies_for(
     if !link {
         return Ok(vec![(None, copy(&own)?)]);
     }
-    // Followed inside the jail's own root, so it leads to nothing that is not shown anyway.
+    // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is
+    // mounted on itself: it leads where it led, and cannot be removed, renamed or made anew.
     let full = plan.workspace.join(path);
     if let Ok(end) = openat(CWD, &full, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-        let (over, on_end) = (copy(&end)?, copy(&end)?);
-        return Ok(vec![(Some(end), on_end), (None, over)]);
+        let (on_end, on_link) = (copy(&end)?, clone(own.as_fd(), READ_ONLY | INERT)?);
+        return Ok(vec![(Some(end), on_end), (None, on_link)]);
     }
+    // What it leads to could be made: then it must not lead there.
     let empty = path_fd(&Path::new("/").join(EMPTY_FILE))?;
     Ok(vec![(None, clone(empty.as_fd(), READ_ONLY | INERT)?)])
 }

@@ -34,11 +34,20 @@ pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Fail {
     }
 }
 
+/// What of the optional parts holds a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The Landlock ABI; 0 = none.
+    pub(crate) landlock: u8,
+    /// Whether the pid namespace counts its processes.
+    pub(crate) counted: bool,
+}
+
 /// What the supervisor and the process inside say to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The command was executed; the Landlock ABI that holds it.
-    Ready { landlock: u8 },
+    /// The command was executed.
+    Ready(Held),
     /// The jail could not be made.
     Failed { step: String, errno: i32 },
     /// The program could not be executed.
@@ -54,7 +63,11 @@ impl Report {
     /// One line of bytes: kind, a number, length of the text, text.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let (kind, number, text) = match self {
-            Self::Ready { landlock } => (0, i32::from(*landlock), ""),
+            Self::Ready(held) => (
+                0,
+                i32::from(held.landlock) | i32::from(held.counted) << 8,
+                "",
+            ),
             Self::Failed { step, errno } => (1, *errno, step.as_str()),
             Self::NoProgram { errno } => (2, *errno, ""),
             Self::Ended {
@@ -77,9 +90,10 @@ impl Report {
         let length = usize::from(u16::from_ne_bytes(head[5..7].try_into().ok()?));
         let text = rest.get(..length)?;
         let report = match head[0] {
-            0 => Self::Ready {
-                landlock: u8::try_from(number).unwrap_or_default(),
-            },
+            0 => Self::Ready(Held {
+                landlock: u8::try_from(number & 0xFF).unwrap_or_default(),
+                counted: number >> 8 != 0,
+            }),
             1 => {
                 let step = String::from_utf8_lossy(text).into_owned();
                 Self::Failed {

@@ -99,6 +99,7 @@ impl SystemList {
                 to: to.into(),
             });
         }
+        list.bare.extend(list.grants.iter().cloned());
         list.grants
             .extend([("/etc".into(), Grant::Read), ("/proc".into(), Grant::Read)]);
         list.grants

@@ -1,0 +1,246 @@
+//! Attempts to leave the jail, each by its number in the threat model: every one must be stopped.
+//!
+//! Most attempts are made by this binary itself, executed inside the jail with the attempt's name, so
+//! that they are plain system calls and need nothing from the machine. An attempt ends with code 0 when
+//! it was stopped and says on its standard error how it was not.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test binary with a main of its own; attempts hand over what they got"
+)]
+
+mod files;
+mod kernel;
+mod network;
+mod process;
+mod resources;
+#[path = "../it/runner.rs"]
+mod runner;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use haft_sandbox::{CommandSpec, Config, Exit, Guard, Mounts, Sandbox};
+
+/// What an attempt made inside the jail says: `Err` with how it got through.
+pub(crate) type Outcome = Result<(), String>;
+pub(crate) type Attempt = (&'static str, fn(&[String]) -> Outcome);
+
+const INSIDE: &str = "--attempt";
+
+fn main() {
+    haft_sandbox::enter();
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).is_some_and(|word| word == INSIDE) {
+        std::process::exit(inside(&words[2], &words[3..]));
+    }
+    let lists = [
+        files::TESTS,
+        network::TESTS,
+        process::TESTS,
+        kernel::TESTS,
+        resources::TESTS,
+    ];
+    let code = runner::run(&[lists.concat(), vec![WITHOUT]].concat());
+    if let Some(copy) = COPY.get().and_then(|copy| copy.parent()) {
+        let _ = std::fs::remove_dir_all(copy);
+    }
+    std::process::exit(code);
+}
+
+fn inside(name: &str, words: &[String]) -> i32 {
+    let lists = [
+        files::ATTEMPTS,
+        network::ATTEMPTS,
+        process::ATTEMPTS,
+        kernel::ATTEMPTS,
+        resources::ATTEMPTS,
+    ];
+    let Some((_, attempt)) = lists
+        .into_iter()
+        .flatten()
+        .find(|(known, _)| *known == name)
+    else {
+        eprintln!("no attempt {name}");
+        return 2;
+    };
+    match attempt(words) {
+        Ok(()) => 0,
+        Err(how) => {
+            eprintln!("{name} got through: {how}");
+            1
+        }
+    }
+}
+
+/// A folder to work in, the jail around it, and this binary where the jail can see it.
+pub(crate) struct Stage {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) mounts: Mounts,
+    pub(crate) timeout: Duration,
+    pub(crate) limits: haft_sandbox::Limits,
+}
+
+/// How a command ended and what it said.
+pub(crate) struct Seen {
+    pub(crate) exit: Exit,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mounts = Mounts::workspace(folder.path());
+        mounts.guards = vec![Guard::protect_dir(".git").at_any_depth()];
+        mounts.read_only.push(binary().to_owned());
+        let limits = haft_sandbox::Limits::default();
+        Self {
+            folder,
+            mounts,
+            timeout: Duration::from_secs(60),
+            limits,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes an attempt inside and returns what came of it.
+    pub(crate) fn attempt(&self, name: &str, words: &[&str]) -> Seen {
+        let mut argv = vec![binary().display().to_string(), INSIDE.into(), name.into()];
+        argv.extend(words.iter().map(ToString::to_string));
+        self.run(CommandSpec::argv(argv, self.path()))
+    }
+
+    pub(crate) fn run(&self, spec: CommandSpec) -> Seen {
+        let mut spec = spec
+            .with_mounts(self.mounts.clone())
+            .with_timeout(self.timeout);
+        spec.limits = self.limits;
+        runtime().block_on(async {
+            let running = jail()
+                .start(spec)
+                .await
+                .unwrap_or_else(|error| panic!("{error}"));
+            let exit = running.wait().await;
+            let out = running.stdout().text(0, 1 << 20).text;
+            let err = running.stderr().text(0, 1 << 20).text;
+            Seen { exit, out, err }
+        })
+    }
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// The jail as it is by default; this machine must give its full strength.
+fn jail() -> &'static Sandbox {
+    static JAIL: OnceLock<Sandbox> = OnceLock::new();
+    JAIL.get_or_init(|| {
+        let require = haft_sandbox::Strength::Full;
+        Sandbox::new(Config {
+            require,
+            ..Config::default()
+        })
+    })
+}
+
+static COPY: OnceLock<PathBuf> = OnceLock::new();
+
+/// A copy of this binary outside every home folder, readable by everybody.
+pub(crate) fn binary() -> &'static Path {
+    COPY.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("haft-escape-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let copy = folder.join("attempt");
+        std::fs::copy("/proc/self/exe", &copy).unwrap();
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
+        copy
+    })
+}
+
+/// An attempt that this binary makes inside the default jail must be stopped.
+pub(crate) fn stopped(name: &str, words: &[&str]) {
+    let seen = Stage::new().attempt(name, words);
+    assert!(
+        seen.exit.success(),
+        "{:?} {}{}",
+        seen.exit,
+        seen.out,
+        seen.err
+    );
+}
+
+/// The call must fail (inside).
+pub(crate) fn refused<T, E>(what: &str, done: Result<T, E>) -> Outcome {
+    match done {
+        Ok(_) => Err(what.into()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A raw system call must fail with `errno` (inside).
+pub(crate) fn fails_with(what: &str, errno: i32, done: i64) -> Outcome {
+    let got = std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or_default();
+    if done >= 0 {
+        return Err(what.into());
+    }
+    if got == errno {
+        Ok(())
+    } else {
+        Err(format!("{what}: error {got} in place of {errno}"))
+    }
+}
+
+/// An attempt that stops at nothing would look stopped everywhere: these must get through where there
+/// is no jail.
+const WITHOUT: runner::Test = ("the_attempts_get_through_without_the_jail", || {
+    let sandbox = Sandbox::new(Config {
+        backend: haft_sandbox::Backend::Passthrough,
+        ..Config::default()
+    });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    let secret = secret.path().display().to_string();
+    for words in [
+        vec!["users"],
+        vec!["root"],
+        vec!["links", &secret],
+        vec!["loopback", &port],
+        vec!["set_id"],
+        vec!["namespaces"],
+        vec!["clone3"],
+        vec!["proc_links"],
+        vec!["proc_writes"],
+        vec!["environment"],
+        vec!["memory", "private", "600"],
+        vec!["memory", "shared", "20000"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut argv = vec![binary().display().to_string(), INSIDE.into()];
+        argv.extend(words.iter().map(ToString::to_string));
+        let exit = runtime().block_on(async {
+            sandbox
+                .start(CommandSpec::argv(argv, folder.path()))
+                .await
+                .unwrap()
+                .wait()
+                .await
+        });
+        assert_eq!(exit.code, Some(1), "{words:?}");
+    }
+});

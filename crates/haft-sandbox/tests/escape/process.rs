@@ -1,0 +1,218 @@
+//! Rows 30 to 36: outliving the command, reaching other processes, the terminal, the environment.
+#![expect(unsafe_code, reason = "attempts are raw system calls")]
+
+use std::fs;
+use std::time::Duration;
+
+use haft_sandbox::CommandSpec;
+
+use crate::runner::Test;
+use crate::{Attempt, Stage, fails_with, refused, stopped};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("proc_30_a_daemon_does_not_outlive_its_command", || {
+        outlives("daemon", Ends::ByItself);
+    }),
+    ("proc_30_a_daemon_does_not_outlive_the_deadline", || {
+        outlives("daemon_stay", Ends::AtDeadline);
+    }),
+    ("proc_31_ignored_signals_do_not_help", || {
+        outlives("deaf", Ends::AtDeadline);
+    }),
+    ("proc_28_the_first_process_is_not_killed", || {
+        stopped("kill_init", &[]);
+    }),
+    ("proc_29_no_process_is_traced_or_read", || {
+        stopped("trace", &[]);
+    }),
+    ("proc_32_no_key_is_typed_into_a_terminal", || {
+        stopped("terminal", &[]);
+    }),
+    ("proc_34_proc_is_not_written", || {
+        stopped("proc_writes", &[]);
+    }),
+    (
+        "proc_36_the_environment_holds_no_secret",
+        no_secret_in_the_environment,
+    ),
+];
+
+pub(crate) const ATTEMPTS: &[Attempt] = &[
+    ("daemon", |_| {
+        detach();
+        Ok(())
+    }),
+    ("daemon_stay", |_| {
+        detach();
+        std::thread::sleep(Duration::from_secs(30));
+        Ok(())
+    }),
+    ("deaf", |_| {
+        for signal in 1..=64 {
+            // SAFETY: ignoring a signal runs no code of ours.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+        // SAFETY: no pointers.
+        unsafe { libc::setsid() };
+        std::thread::sleep(Duration::from_millis(900));
+        fs::write("survived", "x").unwrap();
+        Ok(())
+    }),
+    ("kill_init", |_| {
+        for signal in [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGSEGV] {
+            // SAFETY: takes numbers only. It may be delivered; it must not have an effect.
+            unsafe { libc::kill(1, signal) };
+        }
+        // SAFETY: takes numbers only.
+        let alive = unsafe { libc::kill(1, 0) };
+        if alive == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM) {
+            return Ok(());
+        }
+        Err("pid 1 is gone".into())
+    }),
+    ("trace", |_| {
+        let (one, own) = (1, i64::from(std::process::id()));
+        let mut byte = [0_u8];
+        let vector = libc::iovec {
+            iov_base: byte.as_mut_ptr().cast(),
+            iov_len: 1,
+        };
+        let vector = (&raw const vector) as i64;
+        for (name, call, [a, b, c, d, e]) in [
+            ("ptrace", libc::SYS_ptrace, [16, one, 0, 0, 0]),
+            (
+                "process_vm_readv",
+                libc::SYS_process_vm_readv,
+                [own, vector, 1, vector, 1],
+            ),
+            (
+                "process_vm_writev",
+                libc::SYS_process_vm_writev,
+                [own, vector, 1, vector, 1],
+            ),
+            ("pidfd_getfd", libc::SYS_pidfd_getfd, [0, 0, 0, 0, 0]),
+            ("kcmp", libc::SYS_kcmp, [own, own, 0, 0, 0]),
+        ] {
+            // SAFETY: pointers are to live values; the calls are refused before they are used.
+            let done = unsafe { libc::syscall(call, a, b, c, d, e, 0) };
+            fails_with(name, libc::EPERM, done)?;
+        }
+        Ok(())
+    }),
+    ("terminal", |_| {
+        for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
+            for fd in 0..3 {
+                // With bits above what the kernel looks at, too.
+                for request in [request, request | 1 << 32] {
+                    let byte = b'x';
+                    // SAFETY: the byte outlives the call.
+                    let done =
+                        unsafe { libc::syscall(libc::SYS_ioctl, fd, request, &raw const byte) };
+                    fails_with("ioctl", libc::EPERM, done)?;
+                }
+            }
+        }
+        refused("/dev/tty", fs::File::open("/dev/tty"))
+    }),
+    ("proc_writes", |_| {
+        for path in [
+            "/proc/1/mem",
+            "/proc/1/oom_score_adj",
+            "/proc/self/oom_score_adj",
+            "/proc/self/mem",
+            "/proc/self/uid_map",
+            "/proc/self/setgroups",
+            "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/pid_max",
+            "/proc/sys/kernel/hostname",
+            "/proc/sysrq-trigger",
+            "/proc/sys/vm/drop_caches",
+            "/proc/sys/net/ipv4/ip_forward",
+            "/proc/irq/default_smp_affinity",
+        ] {
+            refused(path, fs::OpenOptions::new().write(true).open(path))?;
+        }
+        Ok(())
+    }),
+    ("environment", |_| {
+        let known = ["PATH", "HOME", "TMPDIR", "LANG", "TERM", "GIVEN"];
+        for (name, value) in std::env::vars() {
+            if !known.contains(&name.as_str()) || value.contains("top-secret") {
+                return Err(name);
+            }
+        }
+        let given = std::env::var("GIVEN").unwrap_or_default();
+        if given == "yes" {
+            Ok(())
+        } else {
+            Err("what was given is missing".into())
+        }
+    }),
+];
+
+/// Leaves the command's process group, session and parent, and writes a file later.
+fn detach() -> i32 {
+    // SAFETY: this process has one thread; the children only sleep, write and leave.
+    unsafe {
+        let child = libc::fork();
+        if child != 0 {
+            return child;
+        }
+        libc::setsid();
+        if libc::fork() != 0 {
+            libc::_exit(0);
+        }
+        libc::close(0);
+        libc::close(1);
+        libc::close(2);
+    }
+    std::thread::sleep(Duration::from_millis(900));
+    let _ = fs::write("survived", "x");
+    // SAFETY: ends this process alone.
+    unsafe { libc::_exit(0) }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    ByItself,
+    AtDeadline,
+}
+
+fn outlives(attempt: &str, ends: Ends) {
+    let mut stage = Stage::new();
+    if ends == Ends::AtDeadline {
+        stage.timeout = Duration::from_millis(300);
+    }
+    let seen = stage.attempt(attempt, &[]);
+    assert_eq!(
+        seen.exit.timed_out,
+        ends == Ends::AtDeadline,
+        "{:?} {}",
+        seen.exit,
+        seen.err
+    );
+    assert_eq!(
+        seen.exit.success(),
+        ends == Ends::ByItself,
+        "{:?} {}",
+        seen.exit,
+        seen.err
+    );
+    std::thread::sleep(Duration::from_millis(1200));
+    assert!(!stage.path().join("survived").exists());
+}
+
+fn no_secret_in_the_environment() {
+    let stage = Stage::new();
+    // Every test process has variables of its own (Cargo's, if nothing else); none may come along.
+    assert!(std::env::vars().count() > 1);
+    let words = [
+        crate::binary().display().to_string(),
+        "--attempt".into(),
+        "environment".into(),
+    ];
+    let seen = stage.run(CommandSpec::argv(words, stage.path()).with_env("GIVEN", "yes"));
+    assert!(seen.exit.success(), "{}", seen.err);
+    let seen = stage.run(CommandSpec::line("cat /proc/1/environ; env", stage.path()));
+    assert!(!seen.out.contains("CARGO"), "{}", seen.out);
+}

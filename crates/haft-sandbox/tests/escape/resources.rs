@@ -1,0 +1,181 @@
+//! Rows 48 to 58: using up the machine.
+#![expect(unsafe_code, reason = "attempts are raw system calls")]
+
+use std::fs;
+use std::io::Write;
+use std::time::Duration;
+
+use crate::runner::Test;
+use crate::{Attempt, Stage, stopped};
+
+const MIB: usize = 1 << 20;
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "use_48_a_loop_ends_at_the_limit_of_processor_time",
+        processor,
+    ),
+    ("use_49_memory_is_limited", memory),
+    ("use_51_tmp_is_limited", tmp),
+    ("use_52_a_file_is_limited", file),
+    ("use_53_descriptors_are_limited", || {
+        stopped("descriptor_bomb", &[]);
+    }),
+    ("use_54_threads_are_limited", || processes("thread_bomb")),
+    ("use_55_processes_are_limited", || processes("fork_bomb")),
+    ("use_58_files_in_tmp_are_limited", || stopped("inodes", &[])),
+];
+
+pub(crate) const ATTEMPTS: &[Attempt] = &[
+    ("loop", |_| {
+        loop {
+            std::hint::spin_loop();
+        }
+    }),
+    ("memory", |words| {
+        let kind = words[0].as_str();
+        let flags = match kind {
+            "shared" => libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            _ => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        };
+        let size: usize = words[1].parse::<usize>().unwrap() * MIB;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping that nothing else knows.
+        let got = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+        if got == libc::MAP_FAILED {
+            Ok(())
+        } else {
+            Err(format!("{size} bytes"))
+        }
+    }),
+    ("tmp_bytes", |words| {
+        let most: usize = words[0].parse().unwrap();
+        let mut file = fs::File::create("/tmp/large").unwrap();
+        for written in 0..most * 2 {
+            if file.write_all(&[1; MIB]).is_err() {
+                return if written <= most {
+                    Ok(())
+                } else {
+                    Err(format!("{written} MiB"))
+                };
+            }
+        }
+        Err("no end".into())
+    }),
+    ("file", |words| {
+        let most: usize = words[0].parse().unwrap();
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        let mut file = fs::File::create("large").unwrap();
+        for _ in 0..=most {
+            if file.write_all(&[1; MIB]).is_err() {
+                return Ok(());
+            }
+        }
+        Err("no end".into())
+    }),
+    ("descriptor_bomb", |_| {
+        let mut open = Vec::new();
+        while let Ok(file) = fs::File::open("/dev/null") {
+            open.push(file);
+            if open.len() > 5000 {
+                return Err("5000 descriptors".into());
+            }
+        }
+        Ok(())
+    }),
+    ("thread_bomb", |words| {
+        let most: usize = words[0].parse().unwrap();
+        for count in 0..most * 8 {
+            let sleep = || std::thread::sleep(Duration::from_secs(60));
+            if std::thread::Builder::new()
+                .stack_size(64 << 10)
+                .spawn(sleep)
+                .is_err()
+            {
+                return if count <= most {
+                    Ok(())
+                } else {
+                    Err(format!("{count} threads"))
+                };
+            }
+        }
+        Err("no end".into())
+    }),
+    ("fork_bomb", |words| {
+        let most: usize = words[0].parse().unwrap();
+        for count in 0..most * 8 {
+            // SAFETY: one thread; the child only sleeps.
+            match unsafe { libc::fork() } {
+                0 => loop {
+                    std::thread::sleep(Duration::from_secs(60));
+                },
+                -1 => {
+                    return if count <= most {
+                        Ok(())
+                    } else {
+                        Err(format!("{count} processes"))
+                    };
+                }
+                _ => {}
+            }
+        }
+        Err("no end".into())
+    }),
+    ("inodes", |_| {
+        for count in 0..300_000 {
+            if fs::File::create(format!("/tmp/{count}")).is_err() {
+                return Ok(());
+            }
+        }
+        Err("300,000 files".into())
+    }),
+];
+
+fn processor() {
+    let mut stage = Stage::new();
+    stage.limits.cpu_s = Some(1);
+    let seen = stage.attempt("loop", &[]);
+    assert!(
+        !seen.exit.timed_out && seen.exit.signal.is_some(),
+        "{:?}",
+        seen.exit
+    );
+}
+
+fn memory() {
+    let mut stage = Stage::new();
+    stage.limits.memory_mb = Some(512);
+    for (kind, size) in [("private", "600"), ("shared", "20000")] {
+        let seen = stage.attempt("memory", &[kind, size]);
+        assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
+    }
+    let seen = stage.attempt("memory", &["private", "100"]);
+    assert_eq!(seen.exit.code, Some(1), "{}", seen.err);
+}
+
+fn tmp() {
+    let mut stage = Stage::new();
+    stage.limits.tmp_mb = 16;
+    let seen = stage.attempt("tmp_bytes", &["16"]);
+    assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
+}
+
+fn file() {
+    let mut stage = Stage::new();
+    stage.limits.file_mb = Some(4);
+    let seen = stage.attempt("file", &["4"]);
+    assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
+    assert!(fs::metadata(stage.path().join("large")).unwrap().len() <= 4 << 20);
+}
+
+/// Up to 300 more than asked for: numbers that the kernel keeps for early processes.
+fn processes(bomb: &str) {
+    let mut stage = Stage::new();
+    stage.limits.pids = Some(64);
+    let seen = stage.attempt(bomb, &["364"]);
+    assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
+    // And they are all gone: the next one has room again.
+    let seen = stage.attempt(bomb, &["364"]);
+    assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
+}

@@ -1,0 +1,431 @@
+//! Guards of the workspace: protected and hidden paths, absent ones, links, exceptions; no litter.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft_sandbox::{Guard, StartError};
+
+use crate::runner::Test;
+use crate::{jail, line, run, said, wait};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("protected_paths_are_read_and_not_changed", protected),
+    ("absent_protected_paths_are_not_made", absent),
+    ("protection_follows_links", links),
+    ("protection_moves_with_a_renamed_parent", renamed_parent),
+    ("the_parents_of_a_protected_path_stay", pinned_parents),
+    (
+        "an_approved_path_is_changed_and_nothing_beside_it",
+        approved,
+    ),
+    ("hidden_paths_are_not_read", hidden),
+    ("placeholders_go_also_when_the_command_is_killed", killed),
+    ("placeholders_are_shared_and_go_with_the_last", shared),
+    ("a_placeholder_left_by_a_crash_is_taken_over", left_over),
+    ("a_guard_outside_the_workspace_is_refused", outside),
+    ("folders_that_are_no_workspace_are_refused", no_workspace),
+    ("further_folders_are_read_only", read_only),
+];
+
+/// All paths below a folder with what files hold and links lead to.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().unwrap();
+            let held = if kind.is_symlink() {
+                fs::read_link(&path).unwrap().display().to_string()
+            } else if kind.is_dir() {
+                folders.push(path.clone());
+                "/".into()
+            } else {
+                fs::read_to_string(&path).unwrap()
+            };
+            all.insert(path.strip_prefix(folder).unwrap().to_owned(), held);
+        }
+    }
+    all
+}
+
+/// Makes files (`path` or `path/`), runs a script under guards, and compares the whole tree with what
+/// it was, changed by `expect` (path, content).
+fn check(
+    made: &[&str],
+    guards: &[Guard],
+    writable: &[&str],
+    script: &str,
+    expect: &[(&str, &str)],
+) {
+    let folder = tempfile::tempdir().unwrap();
+    for path in made {
+        let full = folder.path().join(path);
+        fs::create_dir_all(if path.ends_with('/') {
+            &full
+        } else {
+            full.parent().unwrap()
+        })
+        .unwrap();
+        if !path.ends_with('/') {
+            fs::write(full, "before").unwrap();
+        }
+    }
+    let mut after = tree(folder.path());
+    after.extend(
+        expect
+            .iter()
+            .map(|(path, held)| (PathBuf::from(path), (*held).to_owned())),
+    );
+    let mut spec = line(script, folder.path());
+    spec.mounts.guards = guards.to_vec();
+    spec.mounts.writable = writable.iter().map(PathBuf::from).collect();
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{script}: {out}{err}");
+    assert_eq!(tree(folder.path()), after, "{script}: {out}{err}");
+}
+
+fn usual() -> Vec<Guard> {
+    vec![
+        Guard::protect_dir(".git").at_any_depth(),
+        Guard::protect_dir(".vscode"),
+        Guard::protect_file(".envrc"),
+        Guard::protect_file("haft.toml"),
+        Guard::protect_dir(".agents/skills"),
+    ]
+}
+
+fn protected() {
+    let made = [
+        ".git/config",
+        ".git/hooks/",
+        ".envrc",
+        "sub/.git/config",
+        "src/main",
+    ];
+    for script in [
+        "echo x > .git/config",
+        "echo x > .git/hooks/pre-commit",
+        "echo x >> .envrc",
+        "rm .envrc",
+        "mv .envrc moved",
+        "rm -rf .git",
+        "mv .git moved",
+        "chmod 777 .git/config",
+        "touch .git",
+        "ln .git/config linked",
+        "ln -sf /dev/null .envrc",
+        "mv src .git",
+        "echo new > new && mv -f new .envrc",
+        "cp src/main sub/.git/config",
+        "sed -i s/before/after/ .git/config",
+        "truncate -s 0 .envrc",
+        "rmdir .git/hooks",
+        "python3 -c 'import os; os.rename(\".git\", \"x\")'",
+    ] {
+        let refused = format!(
+            "! {{ {script}; }} && [ \"$(cat .git/config .envrc)\" = beforebefore ]; \
+                               ok=$?; rm -f new; exit $ok"
+        );
+        check(&made, &usual(), &[], &refused, &[]);
+    }
+    check(
+        &made,
+        &usual(),
+        &[],
+        "echo x > src/main; echo y > new",
+        &[("src/main", "x\n"), ("new", "y\n")],
+    );
+}
+
+fn absent() {
+    for script in [
+        "mkdir .git",
+        "echo x > .git",
+        "mkdir -p .git/hooks",
+        "mkdir .agents/skills",
+        "ln -s /tmp .vscode",
+        "echo x > haft.toml",
+        "echo x > .envrc",
+        "mkdir .envrc",
+        "rmdir .git",
+        "mv .git other",
+        "mkdir d && mv -T d .git",
+        "echo n > n && mv -f n haft.toml",
+    ] {
+        let refused = format!("! {{ {script}; }}; ok=$?; rm -rf d n; exit $ok");
+        check(&["src/main"], &usual(), &[], &refused, &[]);
+    }
+    // What is absent below the top at the start may be made: a repository of its own, say.
+    check(
+        &["src/main"],
+        &usual(),
+        &[],
+        "mkdir src/.git",
+        &[("src/.git", "/")],
+    );
+}
+
+fn links() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("real/git")).unwrap();
+    fs::write(root.join("real/git/config"), "before").unwrap();
+    fs::write(root.join("real/envrc"), "before").unwrap();
+    symlink("real/git", root.join(".git")).unwrap();
+    symlink("real/envrc", root.join(".envrc")).unwrap();
+    symlink("nowhere", root.join("haft.toml")).unwrap();
+    symlink(root.join("real"), root.join("alias")).unwrap();
+    let before = tree(root);
+    for script in [
+        "echo x > .git/config",
+        "echo x > real/git/config",
+        "echo x > alias/git/config",
+        "echo x > .envrc",
+        "echo x > real/envrc",
+        "rm .git && mkdir .git",
+        "ln -sfn /tmp .git",
+        "mv .envrc moved",
+        "rm .envrc",
+        "echo x > haft.toml",
+        "rm haft.toml",
+        "mv real/git real/x",
+        "echo x > nowhere && ! cat haft.toml",
+    ] {
+        let mut spec = line(
+            &format!("{script}; rm -f nowhere; cat .git/config .envrc"),
+            root,
+        );
+        spec.mounts.guards = usual();
+        let (exit, out, err) = run(jail(), spec);
+        assert!(exit.success(), "{script}: {out}{err}");
+        assert_eq!(out, "beforebefore", "{script}: {err}");
+        assert_eq!(tree(root), before, "{script}: {err}");
+    }
+}
+
+fn renamed_parent() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("a/b/.git")).unwrap();
+    fs::write(folder.path().join("a/b/.git/config"), "before").unwrap();
+    let script = "mv a c; ! echo x > c/b/.git/config && mv c/b c/d && ! echo x > c/d/.git/config && \
+                  ! rm -rf c && cat c/d/.git/config";
+    let mut spec = line(script, folder.path());
+    spec.mounts.guards = usual();
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("c/d/.git/config")).unwrap(),
+        "before"
+    );
+}
+
+fn pinned_parents() {
+    let script =
+        "! mv .agents x && ! rm -r .agents && ! mkdir .agents/skills && touch .agents/other";
+    check(
+        &[".agents/skills/one"],
+        &usual(),
+        &[],
+        script,
+        &[(".agents/other", "")],
+    );
+    check(
+        &[".agents/"],
+        &usual(),
+        &[],
+        script,
+        &[(".agents/other", "")],
+    );
+}
+
+fn approved() {
+    let made = [".git/config", ".git/hooks/old", ".envrc"];
+    let guards = usual();
+    let script = "echo x > .git/config; echo x > .envrc; echo x > .git/hooks/old; true";
+    check(&made, &guards, &[], script, &[]);
+    check(&made, &guards, &[".envrc"], script, &[(".envrc", "x\n")]);
+    check(
+        &made,
+        &guards,
+        &[".git/config"],
+        script,
+        &[(".git/config", "x\n")],
+    );
+    check(
+        &made,
+        &guards,
+        &[".git"],
+        script,
+        &[(".git/config", "x\n"), (".git/hooks/old", "x\n")],
+    );
+    check(
+        &made,
+        &guards,
+        &["haft.toml"],
+        "echo x > haft.toml",
+        &[("haft.toml", "x\n")],
+    );
+    // One that is absent below a protected folder: it alone is made; nothing is left if it is not.
+    let new = [".git/hooks/new"];
+    let script = "echo x > .git/hooks/new; ! echo x > .git/hooks/other";
+    check(&made, &guards, &new, script, &[(".git/hooks/new", "x\n")]);
+    check(&made, &guards, &new, "true", &[]);
+    let hide = [Guard::hide_dir("state")];
+    check(
+        &["state/a"],
+        &hide,
+        &["state", "state/a"],
+        "echo x > state/a; true",
+        &[],
+    );
+}
+
+fn hidden() {
+    let guards = [
+        Guard::hide_dir(".haft"),
+        Guard::hide_file(".env"),
+        Guard::hide_dir("later"),
+    ];
+    for script in [
+        "! cat .haft/secret",
+        "! grep -r before .",
+        "[ -z \"$(ls .haft)\" ]",
+        "! echo x > .env",
+        "! mv .haft x",
+        "! rm .env",
+        "! mkdir .haft/new",
+        "! mkdir later/x",
+        "! ln .env y",
+        "! find . -newer /etc/passwd -name secret | grep .",
+    ] {
+        check(
+            &[".haft/secret", ".env", ".haft/deep/.git/x"],
+            &guards,
+            &[],
+            script,
+            &[],
+        );
+    }
+}
+
+fn killed() {
+    let folder = tempfile::tempdir().unwrap();
+    wait(async {
+        let mut spec = line("echo ready; sleep 60", folder.path());
+        spec.mounts.guards = usual();
+        let running = jail().start(spec).await.unwrap();
+        said(&running, "ready").await;
+        assert!(folder.path().join(".git").is_dir());
+        running.kill();
+        running.wait().await;
+        // The task lets go of the guards when it has published the exit.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    assert!(tree(folder.path()).is_empty(), "{:?}", tree(folder.path()));
+}
+
+fn shared() {
+    let folder = tempfile::tempdir().unwrap();
+    wait(async {
+        let spec = |script: &str| {
+            let mut spec = line(script, folder.path());
+            spec.mounts.guards = usual();
+            spec
+        };
+        let first = jail().start(spec("echo ready; sleep 60")).await.unwrap();
+        said(&first, "ready").await;
+        let script = "echo ready; sleep 0.5; ! mkdir -p .git/hooks && ! echo x > .envrc";
+        let second = jail().start(spec(script)).await.unwrap();
+        said(&second, "ready").await;
+        first.kill();
+        first.wait().await;
+        let exit = second.wait().await;
+        assert!(exit.success(), "{}", crate::text(second.stderr()));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    assert!(tree(folder.path()).is_empty(), "{:?}", tree(folder.path()));
+}
+
+fn left_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    // Copy of what a host that was killed leaves: a placeholder with its date, and no holder.
+    wait(async {
+        let mut spec = line("echo ready; sleep 60", other.path());
+        spec.mounts.guards = usual();
+        let running = jail().start(spec).await.unwrap();
+        said(&running, "ready").await;
+        for name in [".git", ".envrc"] {
+            let (from, to) = (other.path().join(name), folder.path().join(name));
+            let date = fs::metadata(&from).unwrap().modified().unwrap();
+            if from.is_dir() {
+                fs::create_dir(&to)
+            } else {
+                fs::write(&to, "")
+            }
+            .unwrap();
+            let times = fs::FileTimes::new().set_modified(date);
+            fs::File::open(&to).unwrap().set_times(times).unwrap();
+        }
+    });
+    // An empty one of the user's own is not ours to remove.
+    fs::create_dir(folder.path().join(".vscode")).unwrap();
+    let mut spec = line("! echo x > .envrc && ! mkdir .git/x", folder.path());
+    spec.mounts.guards = usual();
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    let left: Vec<_> = tree(folder.path()).into_keys().collect();
+    assert_eq!(left, [PathBuf::from(".vscode")]);
+}
+
+fn outside() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in ["../x", "/etc", "", ".", "a/../../b"] {
+        let mut spec = line("true", folder.path());
+        spec.mounts.guards = vec![Guard::protect_dir(path)];
+        let error = wait(jail().start(spec)).unwrap_err();
+        assert!(matches!(error, StartError::Spec(_)), "{path}: {error:?}");
+    }
+}
+
+fn no_workspace() {
+    for path in [
+        "/",
+        "/proc",
+        "/proc/self",
+        "/dev",
+        "/sys",
+        "/usr",
+        "/etc",
+        "/root",
+        "/home",
+        "/tmp",
+        "/run",
+    ] {
+        let mut spec = line("true", Path::new(path));
+        spec.cwd = "/tmp".into();
+        let error = wait(jail().start(spec)).unwrap_err();
+        assert!(matches!(error, StartError::Spec(_)), "{path}: {error:?}");
+    }
+}
+
+fn read_only() {
+    let (folder, tool) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(tool.path().join("data"), "before").unwrap();
+    let path = tool.path().display().to_string();
+    let mut spec = line(
+        &format!("cat {path}/data && ! echo x > {path}/data && ! touch {path}/x"),
+        folder.path(),
+    );
+    assert!(!run(jail(), spec.clone()).0.success());
+    spec.mounts.read_only.push(tool.path().to_owned());
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success() && out == "before", "{out}{err}");
+    let mut spec = line("true", folder.path());
+    spec.mounts.read_only.push(folder.path().to_owned());
+    assert!(wait(jail().start(spec)).is_err());
+}

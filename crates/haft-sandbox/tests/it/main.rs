@@ -1,0 +1,90 @@
+//! What a command is and how it is run, ended, read and guarded, in the jail and without.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test binary with a main of its own"
+)]
+
+mod guards;
+mod levels;
+mod output;
+mod runner;
+mod tree;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use haft_sandbox::{Backend, CommandSpec, Config, Exit, Mounts, Running, Sandbox};
+
+fn main() {
+    let code = levels::before_enter();
+    haft_sandbox::enter();
+    let lists = [output::TESTS, tree::TESTS, guards::TESTS, levels::TESTS];
+    std::process::exit(code.max(runner::run(&lists.concat())));
+}
+
+/// Both drivers: what does not depend on the walls must hold with and without them.
+pub(crate) fn drivers() -> &'static [Sandbox; 2] {
+    static BOTH: OnceLock<[Sandbox; 2]> = OnceLock::new();
+    BOTH.get_or_init(|| {
+        [Backend::Passthrough, Backend::Jail].map(|backend| {
+            Sandbox::new(Config {
+                backend,
+                ..Config::default()
+            })
+        })
+    })
+}
+
+pub(crate) fn jail() -> &'static Sandbox {
+    &drivers()[1]
+}
+
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(future)
+}
+
+/// A line in a workspace, ended after a minute at the latest.
+pub(crate) fn line(line: &str, workspace: &Path) -> CommandSpec {
+    CommandSpec::line(line, workspace)
+        .with_mounts(Mounts::workspace(workspace))
+        .with_timeout(Duration::from_secs(60))
+}
+
+/// Starts, waits, and returns how it ended with both streams as text.
+pub(crate) fn run(sandbox: &Sandbox, spec: CommandSpec) -> (Exit, String, String) {
+    wait(async {
+        let running = sandbox
+            .start(spec)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        let exit = running.wait().await;
+        (exit, text(running.stdout()), text(running.stderr()))
+    })
+}
+
+pub(crate) fn text(log: &haft_sandbox::Log) -> String {
+    log.text(0, 1 << 20).text
+}
+
+pub(crate) fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(30)
+}
+
+/// Waits until a command has written this.
+pub(crate) async fn said(running: &Running, what: &str) {
+    let waited = running
+        .wait_for(|running| text(running.stdout()).contains(what), soon())
+        .await;
+    assert_eq!(
+        waited,
+        haft_sandbox::Waited::Matched,
+        "{}",
+        text(running.stderr())
+    );
+}

@@ -1,0 +1,172 @@
+//! Ending commands: by deadline, by hand, by letting go; always the whole tree.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use haft_sandbox::Sandbox;
+
+use crate::runner::Test;
+use crate::{drivers, line, said, soon, wait};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("the_deadline_ends_the_whole_tree", deadline),
+    ("a_kill_ends_the_whole_tree", kill),
+    ("letting_go_of_every_handle_ends_the_whole_tree", let_go),
+    (
+        "a_runtime_that_goes_down_takes_the_tree_along",
+        runtime_down,
+    ),
+    ("a_start_that_is_dropped_leaves_nothing", dropped_start),
+    ("what_a_command_leaves_behind_ends_with_it", left_behind),
+    ("a_deadline_is_moved_and_lifted", moved_deadline),
+    ("ignoring_signals_does_not_help", deaf),
+];
+
+/// A child, a grandchild, one in a session of its own, one whose parent is gone; each writes its name
+/// while it lives.
+const TREE: &str = "tick() { while :; do date +%N > $1; sleep 0.02; done; }; \
+    tick a & (tick b & sleep 60) & export -f tick; setsid bash -c 'tick c' & \
+    (setsid bash -c 'tick d & exec sleep 60' &) ; \
+    while ! [ -s a -a -s b -a -s c -a -s d ]; do sleep 0.01; done; echo ready; sleep 60";
+
+/// Nobody of the tree writes any more.
+fn gone(folder: &Path) {
+    let read = || ["a", "b", "c", "d"].map(|name| std::fs::read(folder.join(name)).unwrap());
+    // Signals are sent; a dying process may be in the middle of a write.
+    std::thread::sleep(Duration::from_millis(100));
+    let before = read();
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(read(), before);
+}
+
+fn each(test: impl Fn(&Sandbox, &Path)) {
+    for sandbox in drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        test(sandbox, folder.path());
+        gone(folder.path());
+    }
+}
+
+fn deadline() {
+    each(|sandbox, folder| {
+        wait(async {
+            let running = sandbox.start(line(TREE, folder)).await.unwrap();
+            said(&running, "ready").await;
+            running.set_timeout(Some(Duration::from_millis(100)));
+            let exit = running.wait().await;
+            assert!(
+                exit.timed_out && !exit.killed && !exit.success(),
+                "{exit:?}"
+            );
+        });
+    });
+}
+
+fn kill() {
+    each(|sandbox, folder| {
+        wait(async {
+            let running = sandbox.start(line(TREE, folder)).await.unwrap();
+            said(&running, "ready").await;
+            running.kill();
+            running.kill();
+            let exit = running.wait().await;
+            assert!(exit.killed && !exit.timed_out, "{exit:?}");
+        });
+    });
+}
+
+fn let_go() {
+    each(|sandbox, folder| {
+        wait(async {
+            let running = sandbox.start(line(TREE, folder)).await.unwrap();
+            said(&running, "ready").await;
+            let other = running.clone();
+            drop(running);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            assert!(other.exit().is_none());
+            drop(other);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        });
+    });
+}
+
+fn runtime_down() {
+    each(|sandbox, folder| {
+        let running = wait(async {
+            let running = sandbox.start(line(TREE, folder)).await.unwrap();
+            said(&running, "ready").await;
+            running
+        });
+        assert!(running.exit().is_some_and(|exit| exit.killed));
+    });
+}
+
+fn dropped_start() {
+    for sandbox in drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        for micros in [0, 200, 800, 2000, 5000] {
+            wait(async {
+                let start = sandbox.start(line("sleep 0.5; echo x > late", folder.path()));
+                let limit = Duration::from_micros(micros);
+                let started = tokio::time::timeout(limit, start).await;
+                drop(started);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            });
+        }
+        std::thread::sleep(Duration::from_millis(900));
+        assert!(!folder.path().join("late").exists());
+    }
+}
+
+/// In both streams' way, too: a process that holds them open does not hold up the end.
+fn left_behind() {
+    for sandbox in drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        wait(async {
+            let script = "(sleep 1; echo x > late) & setsid sleep 5 & echo done";
+            let running = sandbox.start(line(script, folder.path())).await.unwrap();
+            let started = Instant::now();
+            let exit = running.wait().await;
+            assert!(exit.success() && !exit.killed, "{exit:?}");
+            assert!(started.elapsed() < Duration::from_secs(4));
+        });
+        std::thread::sleep(Duration::from_millis(1300));
+        assert!(!folder.path().join("late").exists());
+    }
+}
+
+fn moved_deadline() {
+    for sandbox in drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        wait(async {
+            let spec = line("echo ready; sleep 1; echo done", folder.path());
+            let running = sandbox
+                .start(spec.with_timeout(Duration::from_secs(20)))
+                .await
+                .unwrap();
+            said(&running, "ready").await;
+            running.set_timeout(Some(Duration::from_millis(500)));
+            running.set_timeout(None);
+            let exit = running.wait_until(soon()).await.unwrap();
+            assert!(exit.success() && !exit.timed_out, "{exit:?}");
+        });
+    }
+}
+
+fn deaf() {
+    for sandbox in drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        wait(async {
+            let script = "trap '' TERM INT HUP QUIT; echo ready; while :; do sleep 0.05; done";
+            let spec = line(script, folder.path()).with_timeout(Duration::from_millis(300));
+            let exit = sandbox
+                .start(spec)
+                .await
+                .unwrap()
+                .wait_until(soon())
+                .await
+                .unwrap();
+            assert!(exit.timed_out, "{exit:?}");
+        });
+    }
+}
