@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-use super::encode::{Encoded, encode};
+use super::encode::{Encoded, Encoder, SETTLED};
 use super::table::Table;
 use super::{Bytes, Tokenizer};
 
@@ -65,9 +65,14 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The text in at most `limit` tokens: all of it, or up to a byte.
+/// The text in at most `limit` tokens: all of it, or up to a byte. What no `limit` tokens reach is not looked at.
 fn measure(text: &str, limit: usize) -> Option<Encoded> {
     let (table, pattern) = LOADED.as_ref()?;
+    let reach = limit
+        .saturating_add(SETTLED + 1)
+        .saturating_mul(table.most_bytes());
+    let text = text.get(..text.floor_char_boundary(reach))?;
+    let mut encoder = Encoder::new(table);
     let mut sum = 0;
     for piece in (Pieces {
         pattern,
@@ -75,7 +80,7 @@ fn measure(text: &str, limit: usize) -> Option<Encoded> {
         at: 0,
     }) {
         let bytes = text.as_bytes().get(piece.clone())?;
-        match encode(table, bytes, limit - sum) {
+        match encoder.encode(bytes, limit - sum) {
             Encoded::Whole(count) => sum += count,
             Encoded::Cut(end) => return Some(Encoded::Cut(piece.start + end)),
         }
@@ -109,6 +114,7 @@ impl Tokenizer for O200k {
             return least;
         };
         let from = tail_start(text, limit);
+        let mut encoder = Encoder::new(table);
         let mut ends: Vec<(usize, usize)> = Vec::new();
         for piece in (Pieces {
             pattern,
@@ -116,7 +122,7 @@ impl Tokenizer for O200k {
             at: from,
         }) {
             let bytes = text.as_bytes().get(piece.clone()).unwrap_or_default();
-            let count = match encode(table, bytes, limit) {
+            let count = match encoder.encode(bytes, limit) {
                 Encoded::Whole(count) => count,
                 Encoded::Cut(_) => limit + 1,
             };

@@ -59,6 +59,7 @@ pub(super) struct Table {
     slots: Vec<Slot>,
     /// Longest token that begins so.
     longest: Vec<u8>,
+    most: usize,
 }
 
 impl std::fmt::Debug for Table {
@@ -94,6 +95,7 @@ impl Table {
             bytes: bytes.to_vec(),
             slots: vec![Slot { print: 0, id: FREE }; SLOTS],
             longest: vec![0; STEMS],
+            most: lengths.iter().copied().max().map_or(1, usize::from),
         };
         for id in 0..u32::try_from(count).ok()? {
             table.enter(id)?;
@@ -161,13 +163,49 @@ impl Table {
             Some(stem) => usize::from(*self.longest.get(stem)?).max(STEM - 1),
             None => text.len(),
         };
+        let text = text.get(..most).unwrap_or(text);
         let mut hash = Hash::default();
         let mut best = None;
-        for (length, &byte) in (1..).zip(text.iter().take(most)) {
+        for &byte in text {
             hash = hash.push(byte);
-            best = self.find_hashed(text.get(..length)?, hash).or(best);
+            best = self.likely(hash).or(best);
         }
-        best
+        // The hash of so many lengths is compared, the bytes only of the longest hit.
+        if best.is_some_and(|id| text.starts_with(self.token(id))) {
+            return best;
+        }
+        self.longest_compared(text)
+    }
+
+    /// The token whose hash this most likely is.
+    #[inline]
+    fn likely(&self, hash: Hash) -> Option<u32> {
+        let mut at = hash.slot();
+        loop {
+            let slot = self.slots.get(at)?;
+            if slot.id == FREE {
+                return None;
+            }
+            if slot.print == hash.print() {
+                return Some(slot.id);
+            }
+            at = (at + 1) & (SLOTS - 1);
+        }
+    }
+
+    #[cold]
+    fn longest_compared(&self, text: &[u8]) -> Option<u32> {
+        let beginnings = (1..=text.len())
+            .rev()
+            .filter_map(|length| text.get(..length));
+        beginnings
+            .into_iter()
+            .find_map(|beginning| self.find(beginning))
+    }
+
+    /// Bytes of the longest token of all.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.most
     }
 
     /// Where the merge that makes a token joins its parts; 0 when none does.
