@@ -25,6 +25,9 @@ impl Keys {
         if others.len() < LINEAR && others.iter().any(|&other| same(lexer, other, key)) {
             return Err(duplicate(key));
         }
+        if self.open.capacity() == 0 {
+            self.open.reserve(LINEAR);
+        }
         self.open.push(key);
         Ok(())
     }
@@ -67,7 +70,7 @@ fn same(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
     if a.escaped || b.escaped {
         return lexer.unescape(a) == lexer.unescape(b);
     }
-    lexer.raw(a) == lexer.raw(b)
+    a.end - a.start == b.end - b.start && lexer.raw(a) == lexer.raw(b)
 }
 
 #[cold]

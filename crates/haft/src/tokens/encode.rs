@@ -4,11 +4,12 @@
 //! two alone. So the longest token that goes with the one before is taken, shorter ones are tried when none fits, and
 //! the search steps back when there is none (the way of the `bpe` crate, here without its automata).
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use foldhash::fast::RandomState;
 
 use super::table::Table;
-
-type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 /// Tokens encoded past the limit before the first `limit` count as settled: a later byte can still change the end of
 /// an encoding. The `bpe` crate, whose encoding this is, uses 10.
@@ -23,17 +24,32 @@ pub(super) enum Encoded {
     Cut(usize),
 }
 
-/// Pieces of fewer bytes have too little repetition for a memory of it to pay.
+/// Pieces of fewer bytes are not looked at for repetition.
 const LONG: usize = 256;
-/// Most pairs remembered.
-const MAX_PAIRS: usize = 1 << 16;
+/// Steps back in one piece after which its pairs are remembered: usual texts never take so many.
+const STEPS_BACK: usize = 64;
+/// Bytes of a token from which on looking up a pair is cheaper than finding it out.
+const COSTLY: usize = 16;
+/// Most pairs remembered; then all are forgotten.
+const PAIRS: usize = 1 << 16;
+/// Places remembered, by their first byte.
+const PLACES: usize = 1 << 4;
+
+/// What hostile pieces repeat without end.
+#[derive(Default)]
+struct Memory {
+    /// Left token and first right token tried; the first of that and its prefixes that goes with the left one.
+    pairs: HashMap<(u32, u32), Option<u32>, RandomState>,
+    /// A place of the piece and the longest token there.
+    places: [Option<(Range<usize>, Option<u32>)>; PLACES],
+}
 
 /// Encodes pieces one after the other, with the same buffers.
 pub(super) struct Encoder<'a> {
     table: &'a Table,
     tokens: Vec<u32>,
     dead: Vec<u64>,
-    pairs: HashMap<(u32, u32), bool>,
+    memory: Option<Memory>,
 }
 
 impl<'a> Encoder<'a> {
@@ -42,22 +58,26 @@ impl<'a> Encoder<'a> {
             table,
             tokens: Vec::new(),
             dead: Vec::new(),
-            pairs: HashMap::default(),
+            memory: None,
         }
     }
 
     /// Encodes a piece up to `limit` tokens.
     pub(super) fn encode(&mut self, piece: &[u8], limit: usize) -> Encoded {
-        if limit > 0 && self.table.find(piece).is_some() {
+        let short = piece.len() <= self.table.most_bytes();
+        if limit > 0 && short && self.table.find(piece).is_some() {
             return Encoded::Whole(1);
         }
         self.tokens.clear();
         self.dead.clear();
         self.dead.resize(piece.len() / 64 + 1, 0);
+        // Places are of one piece.
+        self.memory = (piece.len() >= LONG).then(Memory::default);
         let mut search = Search {
             encoder: self,
             piece,
             at: 0,
+            steps_back: 0,
         };
         search.run(limit.saturating_add(SETTLED));
         let whole = search.at == piece.len();
@@ -77,11 +97,12 @@ struct Search<'e, 'a, 'p> {
     encoder: &'e mut Encoder<'a>,
     piece: &'p [u8],
     at: usize,
+    steps_back: usize,
 }
 
 impl Search<'_, '_, '_> {
     fn run(&mut self, limit: usize) {
-        let mut next = self.encoder.table.longest(self.piece);
+        let mut next = self.longest(0);
         while let Some(token) = next {
             if self.encoder.tokens.len() > limit {
                 return;
@@ -91,44 +112,75 @@ impl Search<'_, '_, '_> {
     }
 
     /// Tries a token and the shorter ones it begins with; gives the next to try.
-    fn step(&mut self, mut token: u32) -> Option<u32> {
+    fn step(&mut self, token: u32) -> Option<u32> {
         let table = self.encoder.table;
         let last = self.encoder.tokens.last().copied();
-        loop {
+        let mut next = Some(token);
+        while let Some((token, known)) = next.and_then(|token| self.candidate(last, token)) {
             let end = self.at + table.token(token).len();
-            let alive = !self.is_dead(end);
-            if alive && last.is_none_or(|last| self.remembered(last, token, end)) {
+            let suits = |last| known || self.goes_with(last, token, end);
+            if !self.is_dead(end) && last.is_none_or(suits) {
                 self.encoder.tokens.push(token);
                 self.at = end;
-                return table.longest(self.piece.get(end..)?);
+                return self.longest(end);
             }
-            if let Some(shorter) = table.prefix(token) {
-                token = shorter;
-                continue;
-            }
-            if let Some(word) = self.encoder.dead.get_mut(self.at / 64) {
-                *word |= 1 << (self.at % 64);
-            }
-            let last = self.encoder.tokens.pop()?;
-            self.at -= table.token(last).len();
-            return Some(last);
+            next = table.prefix(token);
         }
+        if let Some(word) = self.encoder.dead.get_mut(self.at / 64) {
+            *word |= 1 << (self.at % 64);
+        }
+        self.steps_back += 1;
+        let last = self.encoder.tokens.pop()?;
+        self.at -= table.token(last).len();
+        Some(last)
     }
 
-    /// [`Self::goes_with`], remembered for long pieces: hostile ones repeat.
-    fn remembered(&mut self, left: u32, right: u32, end: usize) -> bool {
-        if self.piece.len() < LONG {
-            return self.goes_with(left, right, end);
+    /// A token to try, and whether it is known to go with the last one: where pairs are remembered, the first of
+    /// this token and its prefixes that does.
+    fn candidate(&mut self, last: Option<u32>, token: u32) -> Option<(u32, bool)> {
+        let table = self.encoder.table;
+        let often = self.steps_back >= STEPS_BACK || table.token(token).len() >= COSTLY;
+        let memory = self.encoder.memory.as_mut().filter(|_| often);
+        let (Some(last), Some(memory)) = (last, memory) else {
+            return Some((token, false));
+        };
+        if let Some(&found) = memory.pairs.get(&(last, token)) {
+            return found.map(|token| (token, true));
         }
-        if let Some(&known) = self.encoder.pairs.get(&(left, right)) {
-            return known;
+        let mut found = Some(token);
+        while let Some(right) = found {
+            let end = self.at + table.token(right).len();
+            if self.goes_with(last, right, end) {
+                break;
+            }
+            found = table.prefix(right);
         }
-        let found = self.goes_with(left, right, end);
-        if self.encoder.pairs.len() >= MAX_PAIRS {
-            self.encoder.pairs.clear();
+        let pairs = &mut self.encoder.memory.as_mut()?.pairs;
+        if pairs.len() >= PAIRS {
+            pairs.clear();
         }
-        self.encoder.pairs.insert((left, right), found);
-        found
+        pairs.insert((last, token), found);
+        found.map(|token| (token, true))
+    }
+
+    /// The longest token at a place, or that of a remembered place where the same follows.
+    fn longest(&mut self, at: usize) -> Option<u32> {
+        let table = self.encoder.table;
+        let rest = self.piece.get(at..)?;
+        let Some(memory) = &mut self.encoder.memory else {
+            return table.longest(rest);
+        };
+        let reach = table.reach(rest);
+        let number = reach.first().map_or(0, |&byte| usize::from(byte) % PLACES);
+        let place = memory.places.get_mut(number)?;
+        if let Some((known, token)) = place
+            && self.piece.get(known.clone()) == Some(reach)
+        {
+            return *token;
+        }
+        let token = table.longest(reach);
+        *place = Some((at..at + reach.len(), token));
+        token
     }
 
     fn is_dead(&self, at: usize) -> bool {
@@ -146,8 +198,9 @@ impl Search<'_, '_, '_> {
         let mut limit = u32::MAX;
         loop {
             let both = self.piece.get(start..end).unwrap_or_default();
-            let merged = table
-                .find(both)
+            let merged = Some(both)
+                .filter(|both| both.len() <= table.most_bytes())
+                .and_then(|both| table.find(both))
                 .filter(|&id| table.split(id) == self.at - start);
             if merged.is_some_and(|id| id < limit) {
                 return false;

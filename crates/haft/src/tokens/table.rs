@@ -54,7 +54,7 @@ const FREE: u32 = u32::MAX;
 pub(super) struct Table {
     starts: Vec<u32>,
     splits: Vec<u8>,
-    prefixes: Vec<u8>,
+    prefixes: Vec<u32>,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
     /// Longest token that begins so.
@@ -91,7 +91,7 @@ impl Table {
         let mut table = Self {
             starts,
             splits: splits.to_vec(),
-            prefixes: prefixes.to_vec(),
+            prefixes: Vec::with_capacity(count),
             bytes: bytes.to_vec(),
             slots: vec![Slot { print: 0, id: FREE }; SLOTS],
             longest: vec![0; STEMS],
@@ -99,6 +99,11 @@ impl Table {
         };
         for id in 0..u32::try_from(count).ok()? {
             table.enter(id)?;
+        }
+        for (&length, id) in prefixes.iter().zip(0..) {
+            let prefix = table.token(id).get(..usize::from(length))?;
+            let prefix = table.find(prefix).unwrap_or(FREE);
+            table.prefixes.push(prefix);
         }
         Some(table)
     }
@@ -157,13 +162,18 @@ impl Table {
         }
     }
 
-    /// The longest token that `text` begins with.
-    pub(super) fn longest(&self, text: &[u8]) -> Option<u32> {
-        let most = match stem(text) {
-            Some(stem) => usize::from(*self.longest.get(stem)?).max(STEM - 1),
+    /// As much of a text's beginning as can matter for the longest token there.
+    pub(super) fn reach<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let most = match stem(text).and_then(|stem| self.longest.get(stem)) {
+            Some(&longest) => usize::from(longest).max(STEM - 1),
             None => text.len(),
         };
-        let text = text.get(..most).unwrap_or(text);
+        text.get(..most).unwrap_or(text)
+    }
+
+    /// The longest token that `text` begins with.
+    pub(super) fn longest(&self, text: &[u8]) -> Option<u32> {
+        let text = self.reach(text);
         let mut hash = Hash::default();
         let mut best = None;
         for &byte in text {
@@ -216,15 +226,8 @@ impl Table {
 
     /// The longest shorter token that a token begins with.
     pub(super) fn prefix(&self, id: u32) -> Option<u32> {
-        let length = self
-            .prefixes
-            .get(id as usize)
-            .copied()
-            .map_or(0, usize::from);
-        if length == 0 {
-            return None;
-        }
-        self.find(self.token(id).get(..length)?)
+        let prefix = self.prefixes.get(id as usize).copied();
+        prefix.filter(|&prefix| prefix != FREE)
     }
 }
 

@@ -133,6 +133,7 @@ mod o200k {
         ] {
             check(&piece.repeat(2_000));
         }
+        check(&"=".repeat(9_000));
         let mut state = 7_u64;
         let mut letter = || {
             state = state
