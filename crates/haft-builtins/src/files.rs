@@ -19,6 +19,7 @@ pub mod tools;
 pub mod transfer;
 pub mod write;
 
+use crate::command::Commands;
 use check::Check;
 use seen::Seen;
 
@@ -77,21 +78,35 @@ pub struct Files {
     pub(crate) workspace: Workspace,
     pub(crate) options: Arc<FileOptions>,
     pub(crate) seen: Arc<Seen>,
+    commands: Option<Arc<Commands>>,
 }
 
 impl Files {
-    /// Tools on this workspace.
-    pub fn new(workspace: Workspace, options: FileOptions) -> Self {
+    /// Tools on this workspace; checkers run by `commands`.
+    pub fn new(
+        workspace: Workspace,
+        options: FileOptions,
+        commands: Option<Arc<Commands>>,
+    ) -> Self {
         Self {
             workspace,
             options: Arc::new(options),
             seen: Arc::default(),
+            commands,
         }
     }
 
     /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.
     pub(crate) async fn checked(&self, place: &Place, check: &mut Option<Check>) {
-        let _ = (place, check);
+        if check.as_ref().is_some_and(|check| !check.ok) {
+            return;
+        }
+        let Some(commands) = &self.commands else {
+            return;
+        };
+        if let Some(argv) = check::checker(&self.options.check, place) {
+            *check = Some(check::by_command(commands, argv).await);
+        }
     }
 
     /// Whether this caller must have read a file before writing it.

@@ -1,6 +1,7 @@
 //! The standard tools: files, search, commands, todo lists, artifacts.
 
 pub mod artifacts;
+pub mod command;
 mod describe;
 pub mod files;
 pub mod search;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool};
 use haft::workspace::Workspace;
+use haft_sandbox::Sandbox;
 
 use crate::artifacts::ReadArtifact;
+use crate::command::{AwaitCommand, COMMANDS, Commands, KillCommand, RunCommand};
 use crate::files::tools::{DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
@@ -26,6 +29,10 @@ pub struct Builtins {
     pub workspace: Workspace,
     /// How the file tools behave.
     pub files: FileOptions,
+    /// Where commands run; without one there are no command tools.
+    pub sandbox: Option<Sandbox>,
+    /// Memory of one command in MiB, where it is not the sandbox's default.
+    pub memory_mb: Option<u64>,
 }
 
 /// A standard tool, and whether it is there without being asked for.
@@ -55,12 +62,21 @@ impl Builtins {
         Self {
             workspace,
             files: FileOptions::default(),
+            sandbox: None,
+            memory_mb: None,
         }
     }
 
     /// All standard tools, also those that are off until enabled.
     pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
-        let files = Files::new(self.workspace.clone(), self.files.clone());
+        let commands = self.sandbox.clone().map(|sandbox| {
+            Arc::new(Commands::new(
+                sandbox,
+                self.workspace.clone(),
+                self.memory_mb,
+            ))
+        });
+        let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();
         let on = |tool, bundle| Builtin {
             tool,
@@ -72,7 +88,7 @@ impl Builtins {
             bundle,
             default: false,
         };
-        Ok(vec![
+        let mut tools = vec![
             on(ReadFile(files.clone()).into_tool()?, FILES),
             on(WriteFile(files.clone()).into_tool()?, FILES),
             on(EditFile(files.clone()).into_tool()?, FILES),
@@ -84,6 +100,14 @@ impl Builtins {
             on(ReadArtifact.into_tool()?, ""),
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),
-        ])
+        ];
+        if let Some(commands) = commands {
+            tools.extend([
+                off(RunCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
+                off(AwaitCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
+                off(KillCommand(commands).into_tool()?, COMMANDS),
+            ]);
+        }
+        Ok(tools)
     }
 }

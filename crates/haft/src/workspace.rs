@@ -122,6 +122,11 @@ impl Workspace {
         !self.is_own(relative) && self.inner.filter.as_ref().is_none_or(allowed)
     }
 
+    /// The paths of haft's own below the root, relative to it, for a jail to hide.
+    pub fn denied(&self) -> &[PathBuf] {
+        &self.inner.own
+    }
+
     /// Whether a filter or paths of haft's own narrow what lists and searches show.
     pub fn hides_anything(&self) -> bool {
         !self.inner.own.is_empty() || self.inner.filter.is_some()

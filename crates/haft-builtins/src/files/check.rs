@@ -1,12 +1,20 @@
 //! Whether what was written is well-formed: JSON, TOML and YAML by their parsers.
 
+use std::time::Duration;
+
+use globset::GlobBuilder;
+use haft::workspace::Place;
 use saphyr_parser::Parser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
+use crate::command::Commands;
+
 /// Largest file that is parsed after a write.
 const MAX_CHECKED: usize = 8 << 20;
+/// How long a settings' checker may take.
+const CHECK_TIME: Duration = Duration::from_secs(30);
 /// Files named `.json` that by custom hold comments.
 const COMMENTED: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
 
@@ -45,6 +53,15 @@ impl Check {
         }
     }
 
+    fn said(message: String) -> Self {
+        Self {
+            ok: false,
+            message: Some(message),
+            line: None,
+            column: None,
+        }
+    }
+
     /// For the text beside the data.
     pub(crate) fn sentence(&self, what: &str) -> String {
         let message = self.message.as_deref().unwrap_or_default();
@@ -71,6 +88,37 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
         "toml" => Some(("TOML", in_utf8(text, toml))),
         "yaml" | "yml" => Some(("YAML", in_utf8(text, yaml))),
         _ => None,
+    }
+}
+
+/// The command of the first checker whose glob matches the path.
+pub(crate) fn checker(checkers: &[(String, Vec<String>)], place: &Place) -> Option<Vec<String>> {
+    let path = place.real();
+    let matches = |pattern: &str| {
+        let whole = match pattern.contains('/') {
+            true => pattern.to_owned(),
+            false => format!("**/{pattern}"),
+        };
+        let glob = GlobBuilder::new(&whole).literal_separator(true).build();
+        glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
+    };
+    let (_, argv) = checkers.iter().find(|(pattern, _)| matches(pattern))?;
+    let path = path.to_string_lossy();
+    Some(
+        argv.iter()
+            .map(|word| word.replace("{path}", &path))
+            .collect(),
+    )
+}
+
+/// Runs a checker in the jail, from the root of the workspace.
+pub(crate) async fn by_command(commands: &Commands, argv: Vec<String>) -> Check {
+    let name = argv.first().cloned().unwrap_or_default();
+    match commands.checked(argv, CHECK_TIME).await {
+        Ok((true, _)) => Check::fine(),
+        Ok((false, said)) => Check::said(format!("{name}: {said}")),
+        // The file is written: a checker that cannot run is told beside it, not instead of it.
+        Err(error) => Check::said(format!("{name} did not run: {error}")),
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod bad_input;
+mod commands;
 mod files;
 mod guards;
 mod scene;

@@ -1,0 +1,257 @@
+//! `run_command`, `await_command`, `kill_command`: programs in the jail, in front and in the background.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::context::CallContext;
+use haft::error::{ErrorKind, ToolError};
+use haft::permission::{Effect, Permission};
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolSpec};
+use haft::tool::TypedTool;
+use haft_sandbox::{Exit, Running};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod launch;
+mod output;
+mod tasks;
+mod wait;
+
+pub use launch::Commands;
+pub use wait::{AwaitCommand, KillCommand};
+
+use crate::command::output::{Cursor, follow, take};
+use crate::command::tasks::{NewTask, Task};
+use crate::describe::{builtin, known_as, writes};
+
+/// The bundle's name, and the category of its tools.
+pub(crate) const COMMANDS: &str = "commands";
+/// Longest wait of one call.
+const MAX_WAIT: u64 = 600;
+/// The host's own deadline lies behind it, so that the output of a command that takes too long is kept.
+const HOST_LIMIT: Duration = Duration::from_secs(MAX_WAIT + 30);
+
+/// What `run_command` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunCommandInput {
+    /// A command line. Without shell syntax it is executed directly, else by a shell. Give this or `argv`.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1, max = 100_000))]
+    pub command: Option<String>,
+    /// Program and arguments, executed as they are, without a shell.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", length(min = 1, max = 10_000))]
+    pub argv: Option<Vec<String>>,
+    /// The folder to start in, below the workspace.
+    #[serde(default = "crate::search::list::root")]
+    pub cwd: String,
+    /// Variables beside `PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM`; nothing else of the host's is passed on.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How long to wait, in seconds.
+    #[serde(default = "thirty")]
+    #[schemars(range(min = 1, max = 600))]
+    pub timeout_s: u64,
+    /// Return at once with a task to wait for.
+    #[serde(default)]
+    pub background: bool,
+    /// After `timeout_s`: end the command and all it started, or let it go on as a task.
+    #[serde(default)]
+    pub on_timeout: OnTimeout,
+}
+
+fn thirty() -> u64 {
+    30
+}
+
+/// What happens to a command that takes too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// It is ended.
+    #[default]
+    Kill,
+    /// It goes on in the background.
+    Detach,
+}
+
+/// What the command tools give.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct CommandData {
+    /// The exit code of a command that ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// What it wrote since the last call that showed it.
+    pub stdout: String,
+    /// The same of its error stream.
+    pub stderr: String,
+    /// All it has written to stdout so far, in bytes.
+    pub stdout_bytes: u64,
+    /// Part of the output was left out here.
+    pub truncated: bool,
+    /// The task, while the command runs in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// How long to wait for it next, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_timeout_s: Option<u64>,
+    /// Whether the pattern waited for was really seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched_pattern: Option<bool>,
+}
+
+impl CommandData {
+    /// The output since the cursor, and the exit if there was one.
+    fn of(running: &Running, shown: &mut Cursor, exit: Option<&Exit>) -> Self {
+        let out = take(running.stdout(), &mut shown.out);
+        let err = take(running.stderr(), &mut shown.err);
+        Self {
+            exit_code: exit.and_then(|exit| exit.code),
+            signal: exit.and_then(|exit| exit.signal),
+            stdout: out.text,
+            stderr: err.text,
+            stdout_bytes: running.stdout().total(),
+            truncated: out.cut || err.cut,
+            ..Self::default()
+        }
+    }
+
+    /// Names the task that goes on, with a wait that grows with its age.
+    fn going_on(mut self, task: &Task) -> Self {
+        let age = task.started.elapsed().as_secs();
+        let wait = match age {
+            0..30 => 30,
+            30..300 => 120,
+            _ => 300,
+        };
+        self.task = Some(task.id.clone());
+        self.suggested_timeout_s = Some(wait);
+        self
+    }
+}
+
+/// The result of a command that ended, or goes on where `exit` is absent.
+fn result(
+    data: &CommandData,
+    running: &Running,
+    exit: Option<&Exit>,
+) -> Result<ToolResult, ToolError> {
+    let mut result = ToolResult::data(data)?;
+    result.strength = Some(running.strength().word().to_owned());
+    let Some(exit) = exit else {
+        let task = data.task.as_deref().unwrap_or_default();
+        return Ok(result.with_summary(format!("running as {task}")));
+    };
+    let took = exit.took.as_secs_f64();
+    if exit.timed_out {
+        let message = format!("the command was ended after {took:.1} s, with all it had started");
+        let error = ToolError::new(ErrorKind::Timeout, message.clone())
+            .with_advice("raise timeout_s, or use background=true or on_timeout=\"detach\"");
+        return Ok(result.with_summary(message).with_error(error));
+    }
+    let words = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("exit code {code} after {took:.1} s"),
+        (None, Some(signal)) => format!("ended by signal {signal} after {took:.1} s"),
+        (None, None) => format!("ended after {took:.1} s"),
+    };
+    if exit.success() {
+        return Ok(result.with_summary(words));
+    }
+    let error = ToolError::failed(words.clone());
+    Ok(result.with_summary(words).with_error(error))
+}
+
+/// `run_command`: off unless enabled.
+#[derive(Debug)]
+pub struct RunCommand(pub Arc<Commands>);
+
+impl TypedTool for RunCommand {
+    const NAME: &'static str = "run_command";
+    const DESCRIPTION: &'static str = "Run a command in the workspace, confined: no network, the system read-only, \
+        only the workspace and /tmp writable. Waits 30 s (timeout_s up to 600), then ends it with all it started; \
+        on_timeout=\"detach\" or background=true let it go on as a task for await_command. A non-zero exit is an \
+        error that keeps the output. Prefer read_file, edit_file and grep_files for files.";
+    type Input = RunCommandInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        // What it runs decides the risk: the permission says so.
+        let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe);
+        let spec = known_as(spec, &["bash", "shell", "exec", "terminal"]);
+        ToolSpec {
+            timeout: Some(HOST_LIMIT),
+            ..spec
+        }
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        self.0.permissions(input)
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let ends = input.on_timeout == OnTimeout::Kill && !input.background;
+        if !ends {
+            self.0.tasks.check_room(context.run())?;
+        }
+        let wait = Duration::from_secs(input.timeout_s);
+        let mut spec = self.0.spec(&input)?;
+        spec.timeout = ends.then_some(wait);
+        let running = self.0.start(spec).await?;
+        let mut shown = Cursor::default();
+        let exit = if input.background {
+            None
+        } else if ends {
+            // The sandbox ends it; the wait is only a little longer.
+            let end = Instant::now() + wait + Duration::from_secs(20);
+            follow(&running, &mut shown, &context.progress(), end).await
+        } else {
+            follow(
+                &running,
+                &mut shown,
+                &context.progress(),
+                Instant::now() + wait,
+            )
+            .await
+        };
+        let mut told = Cursor::default();
+        let data = CommandData::of(&running, &mut told, exit.as_ref());
+        if exit.is_some() || ends {
+            return result(&data, &running, exit.as_ref());
+        }
+        let (command, argv) = self.0.words(&input)?;
+        let new = NewTask {
+            command,
+            argv,
+            running: running.clone(),
+            shown: told,
+        };
+        let task = self.0.tasks.keep(context, new)?;
+        result(&data.going_on(&task), &running, None)
+    }
+}
+
+/// The permission to run these words.
+fn run_permission(
+    command: String,
+    argv: Option<Vec<String>>,
+    jailed: bool,
+    risk: Risk,
+) -> Permission {
+    Permission {
+        effect: Effect::Run {
+            command,
+            argv,
+            jailed,
+        },
+        risk,
+    }
+}

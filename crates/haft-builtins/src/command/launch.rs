@@ -1,0 +1,199 @@
+//! How a command is started: its words, its folder, what the jail shows and hides.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::policy::{PROTECTED, command_risk, join_words};
+use haft::spec::Risk;
+use haft::workspace::{Kind, Workspace, WorkspaceError};
+use haft_sandbox::{
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, StartError, parse_simple,
+};
+
+use crate::command::tasks::Tasks;
+use crate::command::{RunCommandInput, run_permission};
+
+/// Most bytes of each stream that a checker's verdict keeps.
+const SAID: usize = 2_000;
+/// The protected names that are folders; the others are files.
+const FOLDERS: [&str; 6] = [
+    ".git",
+    ".haft/skills",
+    ".agents/skills",
+    ".claude",
+    ".cursor",
+    ".vscode",
+];
+
+/// The sandbox, the workspace it binds, and the tasks of all runs.
+#[derive(Debug)]
+pub struct Commands {
+    sandbox: Sandbox,
+    workspace: Workspace,
+    /// Memory of one command in MiB, where it is not the sandbox's default.
+    memory_mb: Option<u64>,
+    pub(crate) tasks: Tasks,
+}
+
+impl Commands {
+    /// Commands in this workspace.
+    pub fn new(sandbox: Sandbox, workspace: Workspace, memory_mb: Option<u64>) -> Self {
+        Self {
+            sandbox,
+            workspace,
+            memory_mb,
+            tasks: Tasks::default(),
+        }
+    }
+
+    pub(crate) fn jailed(&self) -> bool {
+        self.sandbox.config().backend == Backend::Jail
+    }
+
+    /// The command line as the policy sees it, and its words where no shell is needed: exactly those that run.
+    pub(crate) fn words(
+        &self,
+        input: &RunCommandInput,
+    ) -> Result<(String, Option<Vec<String>>), ToolError> {
+        match (&input.command, &input.argv) {
+            (Some(line), None) if line.trim().is_empty() => {
+                Err(ToolError::invalid_arguments("command is empty"))
+            }
+            (Some(line), None) => Ok((line.clone(), parse_simple(line))),
+            (None, Some(argv)) if argv.first().is_some_and(|name| !name.is_empty()) => {
+                Ok((join_words(argv), Some(argv.clone())))
+            }
+            (None, Some(_)) => Err(ToolError::invalid_arguments("argv names no program")),
+            _ => Err(ToolError::invalid_arguments(
+                "give either command or argv, not both and not neither",
+            )),
+        }
+    }
+
+    pub(crate) fn permissions(
+        &self,
+        input: &RunCommandInput,
+    ) -> Result<Vec<Permission>, ToolError> {
+        let (command, argv) = self.words(input)?;
+        let cwd = self.workspace.claim(&input.cwd)?;
+        let plain = input.env.is_empty() && (self.jailed() || stays(argv.as_deref(), &cwd.path));
+        let risk = match argv.as_deref().map_or(Risk::High, command_risk) {
+            // A variable can make a reader run anything; without a jail a reader reads the whole machine.
+            Risk::Safe if !plain => Risk::High,
+            risk => risk,
+        };
+        Ok(vec![run_permission(command, argv, self.jailed(), risk)])
+    }
+
+    /// What is to be started.
+    pub(crate) fn spec(&self, input: &RunCommandInput) -> Result<CommandSpec, ToolError> {
+        let place = self.workspace.existing(&input.cwd)?;
+        if place.kind() != Some(Kind::Directory) {
+            return Err(WorkspaceError::NotADirectory(place.shown()).into());
+        }
+        let (line, argv) = self.words(input)?;
+        let program = match argv {
+            Some(argv) => Program::Argv(argv.into_iter().map(OsString::from).collect()),
+            None => Program::Shell(line.into()),
+        };
+        let mut spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
+        for (name, value) in &input.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                let message = format!("env: {name:?} cannot be a variable");
+                return Err(ToolError::invalid_arguments(message));
+            }
+            spec = spec.with_env(name, value);
+        }
+        Ok(self.confined(spec))
+    }
+
+    /// The same with the workspace bound, protected names read-only and haft's own out of sight.
+    pub(crate) fn confined(&self, spec: CommandSpec) -> CommandSpec {
+        let mut mounts = Mounts::workspace(self.workspace.root());
+        let protected = PROTECTED.iter().map(|name| {
+            let guard = if FOLDERS.contains(name) {
+                Guard::protect_dir(name)
+            } else {
+                Guard::protect_file(name)
+            };
+            if name.contains('/') {
+                guard
+            } else {
+                guard.at_any_depth()
+            }
+        });
+        mounts.guards.extend(protected);
+        let own = self.workspace.denied().iter().map(|path| {
+            if self.workspace.root().join(path).is_file() {
+                Guard::hide_file(path)
+            } else {
+                Guard::hide_dir(path)
+            }
+        });
+        mounts.guards.extend(own);
+        let mut spec = spec.with_mounts(mounts);
+        if self.memory_mb.is_some() {
+            spec.limits.memory_mb = self.memory_mb;
+        }
+        spec
+    }
+
+    /// Runs a checker; whether it was content, and the beginning of what it said.
+    pub(crate) async fn checked(
+        &self,
+        argv: Vec<String>,
+        time: Duration,
+    ) -> Result<(bool, String), ToolError> {
+        let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
+        let running = self.start(self.confined(spec)).await?;
+        let exit = running.wait().await;
+        let (out, err) = (
+            running.stdout().text(0, SAID),
+            running.stderr().text(0, SAID),
+        );
+        let mut said = format!("{}{}", out.text, err.text);
+        if exit.timed_out {
+            said.push_str("[it took too long and was ended]");
+        }
+        Ok((exit.success(), said.trim().to_owned()))
+    }
+
+    pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
+        self.sandbox.start(spec).await.map_err(told)
+    }
+}
+
+/// Whether no word names a place outside the workspace.
+fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
+    let outside = |word: &String| {
+        let value = word
+            .rsplit_once('=')
+            .map_or(word.as_str(), |(_, value)| value);
+        value.starts_with(['/', '~']) || value.split('/').any(|part| part == "..")
+    };
+    cwd == "." && argv.is_some_and(|argv| !argv.iter().any(outside))
+}
+
+fn told(error: StartError) -> ToolError {
+    let message = error.to_string();
+    let told = match &error {
+        StartError::Program { source, .. } => {
+            let absent = source.kind() == std::io::ErrorKind::NotFound;
+            let told = ToolError::failed(message);
+            if absent {
+                told.with_advice(
+                    "there is no such program in the jail's PATH; give its name or path",
+                )
+            } else {
+                told
+            }
+        }
+        StartError::Spec(_) => ToolError::invalid_arguments(message),
+        StartError::TooWeak { .. } => ToolError::unavailable(message)
+            .with_advice("`haft doctor` says what is missing; sandbox.require sets what is enough"),
+        _ => ToolError::unavailable(message).with_advice("`haft doctor` says what works here"),
+    };
+    told.with_source(error)
+}

@@ -1,0 +1,128 @@
+//! A command's output for results and screens: bounded, each byte once, what was left out said.
+
+use std::time::{Duration, Instant};
+
+use haft::progress::{Progress, Stream};
+use haft_sandbox::{Exit, Log, Running, Waited};
+
+/// Most bytes of one stream that one result takes; a larger output keeps its beginning and its end.
+pub(crate) const MAX_SHOWN: usize = 1 << 20;
+/// The part of it that is the beginning.
+const HEAD: usize = MAX_SHOWN / 4;
+/// How long output is gathered before a screen is told.
+const GATHER: Duration = Duration::from_millis(50);
+/// Most bytes of one progress event.
+const EVENT: usize = 64 << 10;
+
+/// How far a reader of both streams has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cursor {
+    pub(crate) out: u64,
+    pub(crate) err: u64,
+}
+
+/// A piece of a stream for a result.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    /// Bytes were left out.
+    pub(crate) cut: bool,
+}
+
+/// What a log holds from `from` on, and where the next reading starts.
+pub(crate) fn take(log: &Log, from: &mut u64) -> Piece {
+    let mut piece = Piece {
+        text: String::new(),
+        cut: false,
+    };
+    let total = log.total();
+    let size = usize::try_from(total.saturating_sub(*from)).unwrap_or(usize::MAX);
+    if size <= MAX_SHOWN {
+        read(log, from, total, &mut piece);
+        return piece;
+    }
+    read(log, from, *from + HEAD as u64, &mut piece);
+    let tail = total - (MAX_SHOWN - HEAD) as u64;
+    if tail > *from {
+        skipped(&mut piece, tail - *from);
+        *from = tail;
+    }
+    read(log, from, total, &mut piece);
+    piece
+}
+
+fn read(log: &Log, from: &mut u64, end: u64, piece: &mut Piece) {
+    while *from < end {
+        let most = usize::try_from(end - *from)
+            .unwrap_or(EVENT)
+            .clamp(4, EVENT);
+        let chunk = log.text(*from, most);
+        if chunk.lost > 0 {
+            skipped(piece, chunk.lost);
+        }
+        if chunk.next == *from {
+            return;
+        }
+        piece.text.push_str(&chunk.text);
+        *from = chunk.next;
+    }
+}
+
+fn skipped(piece: &mut Piece, bytes: u64) {
+    piece.cut = true;
+    piece
+        .text
+        .push_str(&format!("\n[… {bytes} bytes left out …]\n"));
+}
+
+/// Waits for the end, at most until `deadline`, showing the output as it comes.
+pub(crate) async fn follow(
+    running: &Running,
+    shown: &mut Cursor,
+    progress: &Progress,
+    deadline: Instant,
+) -> Option<Exit> {
+    if !progress.is_watched() {
+        return running.wait_until(deadline).await;
+    }
+    loop {
+        let seen = (running.stdout().total(), running.stderr().total());
+        let news = |r: &Running| (r.stdout().total(), r.stderr().total()) != seen;
+        let waited = running.wait_for(news, deadline).await;
+        // Gathered for a moment, so that a flood becomes few events.
+        let soon = deadline.min(Instant::now() + GATHER);
+        let late = waited == Waited::TimedOut;
+        let exit = match waited {
+            Waited::Ended(exit) => Some(exit),
+            Waited::Matched => running.wait_until(soon).await,
+            Waited::TimedOut => None,
+        };
+        show(running, shown, progress);
+        if exit.is_some() {
+            progress.close(Stream::Stdout);
+            progress.close(Stream::Stderr);
+            return exit;
+        }
+        if late || Instant::now() >= deadline {
+            return None;
+        }
+    }
+}
+
+/// Sends a screen what it has not seen yet.
+pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
+    let streams = [
+        (running.stdout(), &mut shown.out, Stream::Stdout),
+        (running.stderr(), &mut shown.err, Stream::Stderr),
+    ];
+    for (log, from, stream) in streams {
+        loop {
+            let chunk = log.text(*from, EVENT);
+            if chunk.next == *from {
+                break;
+            }
+            *from = chunk.next;
+            progress.send(stream, chunk.text);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Commands that go on in the background, each owned by the run that started it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use haft::call::RunId;
+use haft::context::CallContext;
+use haft::error::{ErrorKind, ToolError};
+use haft_sandbox::Running;
+
+use crate::command::output::Cursor;
+use crate::files::hex;
+
+/// Most tasks kept of one run, ended ones included; the oldest ended one goes first.
+const MAX_TASKS: usize = 32;
+/// When a task that nobody ends is ended.
+const MAX_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// A command in the background.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) id: String,
+    owner: RunId,
+    /// As the policy saw it.
+    pub(crate) command: String,
+    pub(crate) argv: Option<Vec<String>>,
+    pub(crate) running: Running,
+    pub(crate) started: Instant,
+    /// How far results have shown its output. Held while one waits: two waits never share a byte.
+    pub(crate) shown: tokio::sync::Mutex<Cursor>,
+}
+
+/// What becomes a task.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    pub(crate) command: String,
+    pub(crate) argv: Option<Vec<String>>,
+    pub(crate) running: Running,
+    pub(crate) shown: Cursor,
+}
+
+/// All tasks, by id.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tasks {
+    tasks: Arc<Mutex<HashMap<String, Arc<Task>>>>,
+}
+
+impl Tasks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a command as a task of the call's run; it ends with the session.
+    pub(crate) fn keep(&self, context: &CallContext, new: NewTask) -> Result<Arc<Task>, ToolError> {
+        let task = Arc::new(Task {
+            id: new_id()?,
+            owner: context.run().clone(),
+            command: new.command,
+            argv: new.argv,
+            running: new.running,
+            started: Instant::now(),
+            shown: tokio::sync::Mutex::new(new.shown),
+        });
+        let mut tasks = self.lock();
+        make_room(&mut tasks, &task.owner)?;
+        tasks.insert(task.id.clone(), Arc::clone(&task));
+        drop(tasks);
+        let (running, context) = (task.running.clone(), context.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = running.wait() => {}
+                () = context.cancelled() => running.kill(),
+                () = tokio::time::sleep(MAX_LIFE) => running.kill(),
+            }
+        });
+        Ok(task)
+    }
+
+    /// A task of this run; another run's is as unknown as one that never was.
+    pub(crate) fn of(&self, run: &RunId, id: &str) -> Result<Arc<Task>, ToolError> {
+        let task = self.lock().get(id).cloned();
+        task.filter(|task| task.owner == *run).ok_or_else(|| {
+            ToolError::not_found(format!("no task {id:?} in this run"))
+                .with_advice("use the task id that run_command returned")
+        })
+    }
+
+    /// A task of any run, for the policy, which does not know the run.
+    pub(crate) fn any(&self, id: &str) -> Option<Arc<Task>> {
+        self.lock().get(id).cloned()
+    }
+
+    /// Fails before a command is started that could not be kept.
+    pub(crate) fn check_room(&self, run: &RunId) -> Result<(), ToolError> {
+        make_room(&mut self.lock(), run)
+    }
+}
+
+fn make_room(tasks: &mut HashMap<String, Arc<Task>>, run: &RunId) -> Result<(), ToolError> {
+    let mine = tasks.values().filter(|task| task.owner == *run);
+    if mine.clone().count() < MAX_TASKS {
+        return Ok(());
+    }
+    let ended = mine.filter(|task| task.running.exit().is_some());
+    let oldest = ended.min_by_key(|task| task.started);
+    let Some(id) = oldest.map(|task| task.id.clone()) else {
+        let message = format!("{MAX_TASKS} tasks of this run are still running");
+        return Err(ToolError::new(ErrorKind::Budget, message)
+            .with_advice("wait for one with await_command, or end one with kill_command"));
+    };
+    tasks.remove(&id);
+    Ok(())
+}
+
+/// An id nobody can guess: `task-` and 12 hex digits.
+fn new_id() -> Result<String, ToolError> {
+    let mut bytes = [0; 6];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| ToolError::unavailable("the system gives no random bytes").with_source(e))?;
+    Ok(format!("task-{}", hex(&bytes)))
+}

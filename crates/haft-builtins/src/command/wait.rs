@@ -1,0 +1,221 @@
+//! `await_command` and `kill_command`: what becomes of a task.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolSpec};
+use haft::tool::TypedTool;
+use haft_sandbox::{Log, Running, Waited};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::command::launch::Commands;
+use crate::command::output::{Cursor, follow};
+use crate::command::{COMMANDS, CommandData, HOST_LIMIT, result, run_permission};
+use crate::describe::{builtin, known_as, writes};
+
+/// How far back a match may begin before output that came in pieces.
+const OVERLAP: u64 = 16 << 10;
+/// Most output looked at for the pattern at once.
+const WINDOW: usize = 1 << 20;
+
+/// What `await_command` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AwaitCommandInput {
+    /// The task, as `run_command` named it.
+    pub task: String,
+    /// How long to wait, in seconds; the command goes on afterwards.
+    #[serde(default = "longest")]
+    #[schemars(range(min = 0, max = 600))]
+    pub timeout_s: u64,
+    /// Return as soon as output that was not shown yet matches this regular expression.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1, max = 1_000))]
+    pub pattern: Option<String>,
+}
+
+fn longest() -> u64 {
+    600
+}
+
+/// What `kill_command` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KillCommandInput {
+    /// The task, as `run_command` named it.
+    pub task: String,
+}
+
+/// `await_command`: off unless `run_command` is on.
+#[derive(Debug)]
+pub struct AwaitCommand(pub Arc<Commands>);
+
+impl TypedTool for AwaitCommand {
+    const NAME: &'static str = "await_command";
+    const DESCRIPTION: &'static str = "Wait for a background task, at most 600 s (timeout_s), or until its new output \
+        matches pattern. Returns the output not shown before; each byte comes once. data.task is there while it still \
+        runs.";
+    type Input = AwaitCommandInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::High);
+        ToolSpec {
+            timeout: Some(HOST_LIMIT),
+            // Other calls of the session go on meanwhile.
+            concurrency_safe: true,
+            ..known_as(spec, &["wait"])
+        }
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        Ok(permission(&self.0, &input.task))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let task = self.0.tasks.of(context.run(), &input.task)?;
+        let pattern = input.pattern.as_deref().map(matcher).transpose()?;
+        let deadline = Instant::now() + Duration::from_secs(input.timeout_s);
+        let mut shown = task.shown.lock().await;
+        let (exit, matched) = match pattern {
+            None => {
+                let mut screen = *shown;
+                let progress = context.progress();
+                (
+                    follow(&task.running, &mut screen, &progress, deadline).await,
+                    None,
+                )
+            }
+            Some(pattern) => {
+                let mut seen = Seen::new(pattern, *shown);
+                let waited = task
+                    .running
+                    .wait_for(|running| seen.matches(running), deadline)
+                    .await;
+                let exit = match &waited {
+                    Waited::Ended(exit) => Some(exit.clone()),
+                    _ => task.running.exit(),
+                };
+                (exit, Some(waited == Waited::Matched))
+            }
+        };
+        let mut data = CommandData::of(&task.running, &mut shown, exit.as_ref());
+        data.matched_pattern = matched;
+        if exit.is_none() {
+            data = data.going_on(&task);
+        }
+        result(&data, &task.running, exit.as_ref())
+    }
+}
+
+/// `kill_command`: off unless `run_command` is on.
+#[derive(Debug)]
+pub struct KillCommand(pub Arc<Commands>);
+
+impl TypedTool for KillCommand {
+    const NAME: &'static str = "kill_command";
+    const DESCRIPTION: &'static str =
+        "End a background task and all it started. Returns the output not shown before.";
+    type Input = KillCommandInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::High);
+        ToolSpec {
+            // It must be able to end a task that another call waits for.
+            concurrency_safe: true,
+            ..known_as(spec, &["stop", "terminate"])
+        }
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        Ok(permission(&self.0, &input.task))
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let task = self.0.tasks.of(context.run(), &input.task)?;
+        task.running.kill();
+        let exit = task.running.wait().await;
+        let mut shown = task.shown.lock().await;
+        let data = CommandData::of(&task.running, &mut shown, Some(&exit));
+        let mut result = ToolResult::data(&data)?;
+        result.strength = Some(task.running.strength().word().to_owned());
+        Ok(result.with_summary(format!("{} has ended", task.id)))
+    }
+}
+
+/// The same effect as starting it, so that a rule for the command covers the wait for it.
+fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
+    let task = commands.tasks.any(task);
+    let wanted = task.map(|task| {
+        let (command, argv) = (task.command.clone(), task.argv.clone());
+        run_permission(command, argv, commands.jailed(), Risk::High)
+    });
+    wanted.into_iter().collect()
+}
+
+fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .multi_line(true)
+        .size_limit(1 << 20)
+        .dfa_size_limit(1 << 20);
+    builder
+        .build(pattern)
+        .map_err(|e| ToolError::invalid_arguments(format!("pattern: {e}")))
+}
+
+/// Looks for a pattern in output as it comes; old output is not looked at again.
+struct Seen {
+    pattern: RegexMatcher,
+    from: Cursor,
+    looked: Cursor,
+}
+
+impl Seen {
+    fn new(pattern: RegexMatcher, from: Cursor) -> Self {
+        Self {
+            pattern,
+            from,
+            looked: from,
+        }
+    }
+
+    fn matches(&mut self, running: &Running) -> bool {
+        let Self {
+            pattern,
+            from,
+            looked,
+        } = self;
+        found(pattern, running.stdout(), from.out, &mut looked.out)
+            || found(pattern, running.stderr(), from.err, &mut looked.err)
+    }
+}
+
+fn found(pattern: &RegexMatcher, log: &Log, from: u64, looked: &mut u64) -> bool {
+    let mut at = from.max(looked.saturating_sub(OVERLAP));
+    loop {
+        let chunk = log.read(at, WINDOW);
+        if pattern.is_match(&chunk.bytes).unwrap_or(false) {
+            return true;
+        }
+        *looked = chunk.next;
+        if chunk.next >= log.total() || chunk.bytes.is_empty() {
+            return false;
+        }
+        at = from.max(chunk.next.saturating_sub(OVERLAP));
+    }
+}

@@ -1,0 +1,381 @@
+//! Commands without a jail: output, deadlines, tasks and whose they are. What the jail adds is in `jailed.rs`.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use haft::ErrorKind::{Failed, InvalidArguments, NotFound, Timeout};
+use haft::call::{Origin, ToolCall};
+use haft::executor::Executor;
+use haft::policy::Policy;
+use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::session::Session;
+use haft::spec::Risk;
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft_builtins::Builtins;
+use haft_sandbox::{Backend, Config, Sandbox};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, data};
+
+fn unjailed() -> Sandbox {
+    Sandbox::new(Config {
+        backend: Backend::Passthrough,
+        ..Config::default()
+    })
+}
+
+fn scene() -> Scene {
+    Scene::with(|mut builtins| {
+        builtins.sandbox = Some(unjailed());
+        builtins
+    })
+}
+
+#[tokio::test]
+async fn a_command_gives_its_output_and_exit() {
+    let scene = scene();
+    scene.put("sub/a.txt", "x");
+    let rows = [
+        (json!({"command": "echo hello"}), "hello\n", ""),
+        (
+            json!({"argv": ["echo", "a  b", "$HOME"]}),
+            "a  b $HOME\n",
+            "",
+        ),
+        (
+            json!({"command": "echo one && echo two >&2"}),
+            "one\n",
+            "two\n",
+        ),
+        (json!({"command": "ls", "cwd": "sub"}), "a.txt\n", ""),
+        (
+            json!({"command": "printenv WORD", "env": {"WORD": "w"}}),
+            "w\n",
+            "",
+        ),
+        (json!({"command": "cat"}), "", ""),
+        (json!({"command": "printf '日本'"}), "日本", ""),
+    ];
+    for (args, out, err) in rows {
+        let got = scene.data("run_command", args.clone()).await;
+        assert_eq!(
+            (&got["stdout"], &got["stderr"]),
+            (&json!(out), &json!(err)),
+            "{args}"
+        );
+        assert_eq!(
+            (&got["exit_code"], &got["stdout_bytes"]),
+            (&json!(0), &json!(out.len())),
+            "{args}"
+        );
+        assert!(got.get("task").is_none(), "{args}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_commands_say_what_is_wrong() {
+    let scene = scene();
+    scene.put("file", "");
+    let rows = [
+        (json!({}), InvalidArguments, "either command or argv"),
+        (
+            json!({"command": "a", "argv": ["a"]}),
+            InvalidArguments,
+            "either command or argv",
+        ),
+        (json!({"command": "  "}), InvalidArguments, "empty"),
+        (
+            json!({"command": "ls", "timeout_s": 601}),
+            InvalidArguments,
+            "timeout_s",
+        ),
+        (
+            json!({"command": "no-such-program-here"}),
+            Failed,
+            "no such program",
+        ),
+        (json!({"command": "ls", "cwd": "none"}), NotFound, "none"),
+        (
+            json!({"command": "ls", "cwd": "file"}),
+            Failed,
+            "not a folder",
+        ),
+        (
+            json!({"command": "ls", "cwd": ".."}),
+            haft::ErrorKind::Denied,
+            "leaves",
+        ),
+        (
+            json!({"command": "ls", "env": {"A=B": "c"}}),
+            InvalidArguments,
+            "env",
+        ),
+    ];
+    for (args, kind, says) in rows {
+        scene.fails("run_command", args, kind, says).await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_command_keeps_its_output() {
+    let scene = scene();
+    let outcome = scene
+        .call(
+            "run_command",
+            json!({"command": "echo said; echo why >&2; exit 3"}),
+        )
+        .await;
+    let error = outcome.error.as_ref().unwrap();
+    assert_eq!(error.kind, Failed);
+    assert!(error.message.contains("exit code 3"), "{}", error.message);
+    assert_eq!(outcome.strength.as_deref(), Some("none"));
+    let got = data(&outcome);
+    assert_eq!(
+        (&got["exit_code"], &got["stdout"], &got["stderr"]),
+        (&json!(3), &json!("said\n"), &json!("why\n"))
+    );
+}
+
+/// Seed fault 29: the output was lost at the deadline, and grandchildren lived on.
+#[tokio::test]
+async fn the_deadline_ends_the_whole_tree_and_keeps_the_output() {
+    let scene = scene();
+    let line = "echo before; (sleep 3; touch alive) & sleep 60";
+    let begun = Instant::now();
+    let outcome = scene
+        .call("run_command", json!({"command": line, "timeout_s": 1}))
+        .await;
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(outcome.status, haft::Status::Timeout);
+    assert_eq!(outcome.error.as_ref().unwrap().kind, Timeout);
+    assert_eq!(data(&outcome)["stdout"], "before\n");
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert!(
+        !scene.at("alive").exists(),
+        "a grandchild outlived the deadline"
+    );
+}
+
+/// Seed fault 29: the whole environment was passed on.
+#[tokio::test]
+async fn the_environment_is_not_passed_on() {
+    let scene = scene();
+    let got = scene.data("run_command", json!({"argv": ["env"]})).await;
+    let env = got["stdout"].as_str().unwrap();
+    assert!(env.contains("PATH="));
+    assert!(!env.contains("CARGO_MANIFEST_DIR"), "{env}");
+}
+
+#[tokio::test]
+async fn a_flood_keeps_its_beginning_and_its_end() {
+    let scene = scene();
+    let line = "echo first; yes | head -c 3000000; echo last";
+    let outcome = scene.call("run_command", json!({"command": line})).await;
+    assert!(outcome.is_ok(), "{:?}", outcome.error);
+    let kept = &outcome.artifacts[0];
+    let read = |offset: u64| json!({"ref": kept.reference, "offset": offset, "limit": 300});
+    let head = scene.call("read_artifact", read(0)).await.text();
+    assert!(head.contains("\"stdout\":\"first\\ny\\ny"), "{head}");
+    let tail = scene
+        .call("read_artifact", read(kept.bytes - 300))
+        .await
+        .text();
+    assert!(tail.contains("y\\ny\\nlast\\n"), "{tail}");
+    assert!(kept.bytes < 2_000_000, "{} bytes kept", kept.bytes);
+}
+
+#[tokio::test]
+async fn a_task_shows_each_byte_once_over_its_waits() {
+    let scene = scene();
+    let line = "for n in 1 2 3 4 5 6; do echo line $n; sleep 0.1; done";
+    let started = scene
+        .data("run_command", json!({"command": line, "background": true}))
+        .await;
+    let task = started["task"].as_str().unwrap().to_owned();
+    let mut all = started["stdout"].as_str().unwrap().to_owned();
+    let got = scene
+        .data(
+            "await_command",
+            json!({"task": task, "pattern": "line [34]"}),
+        )
+        .await;
+    assert_eq!(got["matched_pattern"], true);
+    all.push_str(got["stdout"].as_str().unwrap());
+    assert!(all.contains("line 3"));
+    let got = scene
+        .data("await_command", json!({"task": task, "timeout_s": 30}))
+        .await;
+    assert_eq!(got["exit_code"], 0);
+    all.push_str(got["stdout"].as_str().unwrap());
+    assert_eq!(all, "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n");
+    let got = scene.data("await_command", json!({"task": task})).await;
+    assert_eq!((&got["exit_code"], &got["stdout"]), (&json!(0), &json!("")));
+}
+
+/// Seed fault 19: matched was said whenever a pattern was given.
+#[tokio::test]
+async fn a_pattern_is_matched_only_when_it_was_seen() {
+    let scene = scene();
+    let start = json!({"command": "echo one; sleep 30", "background": true});
+    let task = scene.data("run_command", start).await["task"].clone();
+    let got = scene
+        .data(
+            "await_command",
+            json!({"task": task, "pattern": "two", "timeout_s": 1}),
+        )
+        .await;
+    assert_eq!(got["matched_pattern"], false);
+    assert_eq!(got["task"], task);
+    // What was shown is not new any more.
+    let got = scene
+        .data(
+            "await_command",
+            json!({"task": task, "pattern": "one", "timeout_s": 0}),
+        )
+        .await;
+    assert_eq!(got["matched_pattern"], false);
+    scene
+        .fails(
+            "await_command",
+            json!({"task": task, "pattern": "("}),
+            InvalidArguments,
+            "pattern",
+        )
+        .await;
+    let got = scene.data("kill_command", json!({"task": task})).await;
+    assert_eq!(got["signal"], 9);
+}
+
+/// Seed fault 19: any session could read and kill any task.
+#[tokio::test]
+async fn another_session_s_task_is_not_found() {
+    let scene = scene();
+    let start = json!({"command": "sleep 30", "background": true});
+    let task = scene.data("run_command", start).await["task"].clone();
+    let other = scene.other_session();
+    for tool in ["await_command", "kill_command"] {
+        let theirs = scene
+            .call_in(&other, Origin::Model, tool, json!({"task": task}))
+            .await;
+        assert_eq!(theirs.error.unwrap().kind, NotFound, "{tool}");
+    }
+    scene
+        .fails(
+            "kill_command",
+            json!({"task": "task-000000000000"}),
+            NotFound,
+            "no task",
+        )
+        .await;
+    scene.data("kill_command", json!({"task": task})).await;
+}
+
+#[tokio::test]
+async fn a_detached_command_goes_on_as_a_task() {
+    let scene = scene();
+    let line = "echo early; sleep 2; echo late";
+    let args = json!({"command": line, "timeout_s": 1, "on_timeout": "detach"});
+    let got = scene.data("run_command", args).await;
+    assert_eq!(got["stdout"], "early\n");
+    assert!(got["suggested_timeout_s"].as_u64().unwrap() > 0);
+    let got = scene
+        .data("await_command", json!({"task": got["task"]}))
+        .await;
+    assert_eq!(
+        (&got["stdout"], &got["exit_code"]),
+        (&json!("late\n"), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_ends_its_tasks() {
+    let scene = scene();
+    let line = "sleep 2; touch alive";
+    scene
+        .data("run_command", json!({"command": line, "background": true}))
+        .await;
+    scene.session.cancel();
+    tokio::time::sleep(Duration::from_millis(3_000)).await;
+    assert!(!scene.at("alive").exists(), "the task outlived its session");
+}
+
+#[derive(Debug, Default)]
+struct Screen(Mutex<Vec<ProgressEvent>>);
+
+impl ProgressSink for Screen {
+    fn progress(&self, event: ProgressEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+#[tokio::test]
+async fn a_screen_sees_every_byte_once_and_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut builtins = Builtins::new(Workspace::open(dir.path()).unwrap());
+    builtins.sandbox = Some(unjailed());
+    let registry = ToolRegistry::new();
+    let tools = builtins.tools().unwrap();
+    registry
+        .replace_all("builtin", tools.into_iter().map(|t| t.tool))
+        .unwrap();
+    let screen = Arc::new(Screen::default());
+    let session = Session::builder(Arc::new(registry)).with_progress(Arc::clone(&screen) as _);
+    let session = session.build().unwrap();
+    let line = "for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; sleep 0.03; done";
+    let args = json!({"command": line}).to_string();
+    let executor = Executor::new(Policy::trusted())
+        .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
+    let outcome = executor
+        .execute(&session, ToolCall::new("run_command", args))
+        .await;
+    let got: Value = data(&outcome);
+    let events = screen.0.lock().unwrap();
+    for (stream, member) in [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")] {
+        let mine = events.iter().filter(|event| event.stream == stream);
+        let text: String = mine.clone().map(|event| event.text.as_str()).collect();
+        assert_eq!(text, got[member].as_str().unwrap());
+        assert!(mine.clone().count() > 1, "it was not streamed");
+        assert!(mine.last().unwrap().closed);
+    }
+}
+
+/// line → the least risk it has
+#[tokio::test]
+async fn the_risk_is_that_of_what_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let rows = [
+        (json!({"command": "ls -la"}), "ok"),
+        (json!({"argv": ["git", "status"]}), "error"),
+        (
+            json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}),
+            "denied",
+        ),
+        (json!({"command": "cat /etc/passwd"}), "denied"),
+        (json!({"command": "cat ../x"}), "denied"),
+        (json!({"command": "ls; id"}), "denied"),
+        (json!({"command": "touch x"}), "denied"),
+        (json!({"argv": ["sh", "-c", "ls"]}), "denied"),
+        (json!({"argv": ["rm", "-rf", "/"]}), "denied"),
+    ];
+    for (args, expect) in rows {
+        let mut builtins = Builtins::new(workspace.clone());
+        builtins.sandbox = Some(unjailed());
+        let registry = ToolRegistry::new();
+        let tools = builtins.tools().unwrap();
+        registry
+            .replace_all("builtin", tools.into_iter().map(|t| t.tool))
+            .unwrap();
+        let session = Session::builder(Arc::new(registry)).build().unwrap();
+        let executor = Executor::new(Policy::workspace());
+        let call = ToolCall::new("run_command", args.to_string());
+        let outcome = executor.execute(&session, call).await;
+        assert_eq!(
+            outcome.status.as_str(),
+            expect,
+            "{args}: {:?}",
+            outcome.error
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! Commands in the jail: what a tool must not reach by a file's path it must not reach by a program either.
+//!
+//! Its own `main`, because the jail executes this program again.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::approval::AutoApprove;
+use haft::call::ToolCall;
+use haft::policy::Policy;
+use haft::spec::Risk;
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft::{Executor, Outcome, Session};
+use haft_builtins::Builtins;
+use haft_builtins::files::FileOptions;
+use haft_sandbox::{Config, Sandbox, Strength};
+use serde_json::{Value, json};
+
+/// command → whether it succeeds, and what its output holds
+const ROWS: &[(&str, bool, &str)] = &[
+    ("echo hello", true, "hello"),
+    ("cat a.txt", true, "inside"),
+    ("echo new > made.txt && cat made.txt", true, "new"),
+    ("cat .git/config", true, "[core]"),
+    ("echo x > .git/config", false, ""),
+    ("echo x > sub/.git/config", false, ""),
+    ("mv .git git", false, ""),
+    ("mkdir .claude && echo x > .claude/settings.json", false, ""),
+    ("echo x > haft.toml", false, ""),
+    ("echo x > .envrc", false, ""),
+    ("test -s state/token && cat state/token", false, ""),
+    ("test -s own.secret && cat own.secret", false, ""),
+    ("cat ../outside.txt", false, ""),
+    ("echo x > ../outside.txt", false, ""),
+];
+
+struct Scene {
+    dir: tempfile::TempDir,
+    executor: Executor,
+    session: Session,
+}
+
+fn scene(sandbox: &Sandbox) -> Scene {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for folder in ["ws/.git", "ws/sub/.git", "ws/state"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    fs::write(at("outside.txt"), "OUTSIDE-SECRET").unwrap();
+    fs::write(at("ws/a.txt"), "inside").unwrap();
+    for file in ["ws/.git/config", "ws/sub/.git/config"] {
+        fs::write(at(file), "[core]").unwrap();
+    }
+    for file in ["ws/state/token", "ws/own.secret"] {
+        fs::write(at(file), "OWN-SECRET").unwrap();
+    }
+    let workspace = Workspace::open(&at("ws")).unwrap();
+    let own = ["state", "own.secret"].map(PathBuf::from);
+    let mut builtins = Builtins::new(workspace.with_denied(own));
+    builtins.sandbox = Some(sandbox.clone());
+    builtins.files = FileOptions {
+        check: vec![(
+            "*.check".into(),
+            ["grep", "-q", "good", "{path}"].map(Into::into).into(),
+        )],
+        ..FileOptions::default()
+    };
+    let registry = ToolRegistry::new();
+    let tools = builtins.tools().unwrap();
+    registry
+        .replace_all("builtin", tools.into_iter().map(|t| t.tool))
+        .unwrap();
+    Scene {
+        executor: Executor::new(Policy::trusted())
+            .with_approver(AutoApprove::up_to(Risk::Critical)),
+        session: Session::builder(Arc::new(registry)).build().unwrap(),
+        dir,
+    }
+}
+
+impl Scene {
+    async fn call(&self, tool: &str, args: Value) -> Outcome {
+        let call = ToolCall::new(tool, args.to_string());
+        self.executor.execute(&self.session, call).await
+    }
+
+    /// The jail holds the names of absent protected files while a command runs, and gives them back after it.
+    async fn nothing_made(&self, line: &str) {
+        let made = |name: &&str| self.dir.path().join("ws").join(name).is_file();
+        let names = [".claude/settings.json", "haft.toml", ".envrc"];
+        for _ in 0..100 {
+            if !names.iter().any(|name| made(&name)) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        panic!("{line} made one of {names:?}");
+    }
+
+    fn text(&self, path: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.dir.path().join(path)).unwrap()
+    }
+}
+
+async fn commands(sandbox: &Sandbox) {
+    for (line, succeeds, holds) in ROWS {
+        let scene = scene(sandbox);
+        let outcome = scene.call("run_command", json!({"command": line})).await;
+        let shown = serde_json::to_string(&outcome).unwrap();
+        assert_eq!(outcome.is_ok(), *succeeds, "{line}: {shown}");
+        let data = outcome
+            .data
+            .as_ref()
+            .unwrap_or_else(|| panic!("{line}: {shown}"));
+        assert!(data.get().contains(holds), "{line}: {shown}");
+        assert!(!shown.contains("-SECRET"), "{line}: {shown}");
+        assert!(outcome.strength.is_some_and(|s| s != "none"), "{line}");
+        assert_eq!(scene.text("ws/.git/config"), "[core]", "{line}");
+        assert_eq!(scene.text("ws/sub/.git/config"), "[core]", "{line}");
+        assert_eq!(scene.text("ws/state/token"), "OWN-SECRET", "{line}");
+        assert_eq!(scene.text("outside.txt"), "OUTSIDE-SECRET", "{line}");
+        scene.nothing_made(line).await;
+    }
+}
+
+async fn checkers(sandbox: &Sandbox) {
+    let scene = scene(sandbox);
+    for (text, ok) in [("good", true), ("bad", false)] {
+        let args = json!({"path": "x.check", "content": text});
+        let outcome = scene.call("write_file", args).await;
+        let data: Value = serde_json::from_str(outcome.data.unwrap().get()).unwrap();
+        assert_eq!(data["check"]["ok"], ok, "{data}");
+    }
+}
+
+fn main() {
+    haft_sandbox::enter();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let sandbox = Sandbox::new(Config::default());
+        let strength = sandbox.probe().await.strength;
+        if strength < Strength::NoProc {
+            eprintln!("SKIPPED: the jail's strength here is {strength}");
+            return;
+        }
+        commands(&sandbox).await;
+        checkers(&sandbox).await;
+        eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());
+    });
+}
