@@ -227,7 +227,7 @@ impl TypedTool for RunCommand {
         if exit.is_some() || ends {
             return result(&data, &running, exit.as_ref());
         }
-        let (command, argv) = self.0.words(&input)?;
+        let (command, argv) = Commands::words(&input)?;
         let new = NewTask {
             command,
             argv,

@@ -39,7 +39,8 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("test -s state/token && cat state/token", false, ""),
     ("test -s own.secret && cat own.secret", false, ""),
     ("cat ../outside.txt", false, ""),
-    ("echo x > ../outside.txt", false, ""),
+    // The folder beside the workspace is a private one of the jail.
+    ("echo x > ../outside.txt", true, ""),
 ];
 
 struct Scene {
@@ -94,10 +95,10 @@ impl Scene {
 
     /// The jail holds the names of absent protected files while a command runs, and gives them back after it.
     async fn nothing_made(&self, line: &str) {
-        let made = |name: &&str| self.dir.path().join("ws").join(name).is_file();
+        let made = |name: &str| self.dir.path().join("ws").join(name).is_file();
         let names = [".claude/settings.json", "haft.toml", ".envrc"];
         for _ in 0..100 {
-            if !names.iter().any(|name| made(&name)) {
+            if !names.iter().any(|name| made(name)) {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -54,7 +54,6 @@ impl Commands {
 
     /// The command line as the policy sees it, and its words where no shell is needed: exactly those that run.
     pub(crate) fn words(
-        &self,
         input: &RunCommandInput,
     ) -> Result<(String, Option<Vec<String>>), ToolError> {
         match (&input.command, &input.argv) {
@@ -76,7 +75,7 @@ impl Commands {
         &self,
         input: &RunCommandInput,
     ) -> Result<Vec<Permission>, ToolError> {
-        let (command, argv) = self.words(input)?;
+        let (command, argv) = Self::words(input)?;
         let cwd = self.workspace.claim(&input.cwd)?;
         let plain = input.env.is_empty() && (self.jailed() || stays(argv.as_deref(), &cwd.path));
         let risk = match argv.as_deref().map_or(Risk::High, command_risk) {
@@ -93,7 +92,7 @@ impl Commands {
         if place.kind() != Some(Kind::Directory) {
             return Err(WorkspaceError::NotADirectory(place.shown()).into());
         }
-        let (line, argv) = self.words(input)?;
+        let (line, argv) = Self::words(input)?;
         let program = match argv {
             Some(argv) => Program::Argv(argv.into_iter().map(OsString::from).collect()),
             None => Program::Shell(line.into()),

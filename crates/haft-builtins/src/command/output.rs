@@ -70,9 +70,8 @@ fn read(log: &Log, from: &mut u64, end: u64, piece: &mut Piece) {
 
 fn skipped(piece: &mut Piece, bytes: u64) {
     piece.cut = true;
-    piece
-        .text
-        .push_str(&format!("\n[… {bytes} bytes left out …]\n"));
+    let words = ["\n[… ", &bytes.to_string(), " bytes left out …]\n"];
+    piece.text.extend(words);
 }
 
 /// Waits for the end, at most until `deadline`, showing the output as it comes.

@@ -95,9 +95,10 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
 pub(crate) fn checker(checkers: &[(String, Vec<String>)], place: &Place) -> Option<Vec<String>> {
     let path = place.real();
     let matches = |pattern: &str| {
-        let whole = match pattern.contains('/') {
-            true => pattern.to_owned(),
-            false => format!("**/{pattern}"),
+        let whole = if pattern.contains('/') {
+            pattern.to_owned()
+        } else {
+            format!("**/{pattern}")
         };
         let glob = GlobBuilder::new(&whole).literal_separator(true).build();
         glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))

@@ -332,11 +332,11 @@ async fn a_screen_sees_every_byte_once_and_in_order() {
     let got: Value = data(&outcome);
     let events = screen.0.lock().unwrap();
     for (stream, member) in [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")] {
-        let mine = events.iter().filter(|event| event.stream == stream);
+        let mut mine = events.iter().filter(|event| event.stream == stream);
         let text: String = mine.clone().map(|event| event.text.as_str()).collect();
         assert_eq!(text, got[member].as_str().unwrap());
         assert!(mine.clone().count() > 1, "it was not streamed");
-        assert!(mine.last().unwrap().closed);
+        assert!(mine.next_back().unwrap().closed);
     }
 }
 

@@ -2,13 +2,13 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
+    reason = "a test whose scene cannot be set has failed"
 )]
 
 mod bad_input;
 mod commands;
 mod files;
+mod full_disk;
 mod guards;
 mod scene;
 mod search;

@@ -240,10 +240,8 @@ fn naive(folder: &Path, root: &Path, needle: &str, found: &mut Vec<(String, u64)
     }
 }
 
-#[tokio::test]
-async fn grep_finds_what_a_naive_walk_finds() {
-    let scene = Scene::new();
-    // A fixed sequence, so that a failure can be looked at again.
+/// 200 files in folders up to three deep, by a fixed sequence, so that a failure can be looked at again.
+fn haystack(scene: &Scene) {
     let mut state = 42_u64;
     let mut next = |below: u64| {
         state = state
@@ -268,6 +266,12 @@ async fn grep_finds_what_a_naive_walk_finds() {
             .collect();
         scene.put(&format!("{folder}f{n}.txt"), lines);
     }
+}
+
+#[tokio::test]
+async fn grep_finds_what_a_naive_walk_finds() {
+    let scene = Scene::new();
+    haystack(&scene);
     let mut expect = Vec::new();
     naive(&scene.at(""), &scene.at(""), "needle", &mut expect);
     assert!(expect.len() > 1000);
