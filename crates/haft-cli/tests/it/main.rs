@@ -2,5 +2,6 @@
 
 mod help;
 mod harness;
+mod seed_faults;
 mod settings;
 mod usage;

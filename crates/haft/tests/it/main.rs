@@ -5,5 +5,6 @@ mod lifecycle;
 mod macros;
 mod pipeline;
 mod readme;
+mod seed_faults;
 mod shaping;
 mod views;

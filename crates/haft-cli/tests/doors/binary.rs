@@ -1,0 +1,133 @@
+//! The doors of the binary: `haft call`, MCP on stdin and stdout, MCP over HTTP.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::table::{Got, Row, lines};
+
+#[expect(clippy::disallowed_methods, reason = "the real binary is run")]
+fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap())
+        .env("HOME", scene)
+        .env("HAFT_HOME", scene.join("home"))
+        .env("XDG_CONFIG_HOME", scene.join("config"))
+        .current_dir(scene.join("ws"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if broken {
+        command.env("HAFT_TESTING_SKIP_CLEAR", "1");
+    }
+    let list = |key: &str, values: &[&str]| format!("{key}={}", json!(values));
+    let settings = [
+        list("policy.allow", row.allow),
+        list("policy.ask", row.ask),
+        list("policy.deny", row.deny),
+        list("tools.enable", row.enable),
+        format!("limits.call_timeout_s={}", row.call_timeout_s),
+    ];
+    command.args(settings.iter().flat_map(|setting| ["-c", setting]));
+    if let Some(risk) = row.auto {
+        command.args(["-c", &format!("approval.mode=\"auto:{risk}\"")]);
+    }
+    command.args(["--profile", row.profile]);
+    command
+}
+
+/// `haft call --json`.
+pub(crate) fn call(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+    let mut command = haft(scene.path(), row, broken);
+    let output = command.args(["call", row.tool, "--json", "--args", row.arguments]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let status = outcome["status"].as_str().unwrap().to_owned();
+    let code = match status.as_str() {
+        "ok" => 0,
+        "denied" => 3,
+        "error" if matches!(outcome["error"]["kind"].as_str(), Some("invalid_arguments")) => 2,
+        "error" if said.contains("no tool") || outcome["error"]["message"].as_str().unwrap().contains("no tool") => 2,
+        _ => 1,
+    };
+    assert_eq!(output.status.code(), Some(code), "{}: {outcome}\n{said}", row.name);
+    Got { status, lines: lines(&scene.path().join("home")) }
+}
+
+/// `haft serve --stdio`, as a client of the sessions' era.
+pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+    let mut child = haft(scene.path(), row, broken).args(["serve", "--stdio"]).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut ask = |message: &str| {
+        writeln!(input, "{message}").unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"doors","version":"1"}}}"#);
+    let answer = ask(&request(row, ""));
+    drop(input);
+    end(child);
+    Got { status: status(&answer), lines: lines(&scene.path().join("home")) }
+}
+
+/// `haft serve` over HTTP, as a client of the era without sessions.
+pub(crate) fn http(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+    let mut command = haft(scene.path(), row, broken);
+    let mut child = command.args(["serve", "--http", "127.0.0.1:0", "--json"]).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let token = std::fs::read_to_string(ready["token_file"].as_str().unwrap()).unwrap();
+    let url = ready["mcp"].as_str().unwrap();
+    let host = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let meta = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"doors","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let body = request(row, meta);
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n\
+         Mcp-Name: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        token.trim(),
+        row.tool,
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    end(child);
+    Got { status: status(body), lines: lines(&scene.path().join("home")) }
+}
+
+/// The call as it goes over the wire: the arguments byte for byte.
+fn request(row: &Row, meta: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{}{meta}}}}}"#,
+        row.tool, row.arguments
+    )
+}
+
+/// The status an answer tells of: in `_meta` beside the result.
+fn status(answer: &str) -> String {
+    let answer: Value = serde_json::from_str(answer.trim()).unwrap_or_else(|e| panic!("{e}: {answer}"));
+    let result = &answer["result"];
+    let status = result["_meta"]["haft"]["status"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!(result["isError"].as_bool().unwrap_or(false), status != "ok", "{answer}");
+    status.to_owned()
+}
+
+/// Ends the server as an operator would.
+fn end(mut child: Child) {
+    let pid = rustix::process::Pid::from_child(&child);
+    // It may have ended by itself when its input did.
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    child.wait().unwrap();
+}
