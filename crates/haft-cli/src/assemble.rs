@@ -15,7 +15,7 @@ use haft::error::ErrorKind;
 use haft::executor::Executor;
 use haft::progress;
 use haft::result::{Outcome, Status};
-use haft::session::{Limits, Session};
+use haft::session::{Absent, Limits, Session};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft_sandbox::Sandbox;
@@ -66,6 +66,17 @@ pub(crate) struct Door {
     pub(crate) progress: Option<Arc<dyn progress::ProgressSink>>,
 }
 
+/// A tool that is only switched off is told so.
+#[derive(Debug)]
+struct SwitchedOff(Arc<ToolRegistry>);
+
+impl Absent for SwitchedOff {
+    fn advice(&self, name: &str) -> Option<String> {
+        self.0.snapshot().entry(name)?;
+        Some(selection::how_to_enable(name))
+    }
+}
+
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) async fn build(
@@ -84,6 +95,10 @@ impl House {
         let mut executor = Executor::new(policy)
             .with_artifacts(Arc::clone(&artifacts))
             .with_audit(Arc::clone(&archive) as Arc<dyn AuditSink>);
+        #[cfg(feature = "testing")]
+        if std::env::var_os("HAFT_TESTING_SKIP_CLEAR").is_some() {
+            executor = executor.broken_without_clear();
+        }
         if let Some(approver) = approvals::approver(at, settings, asks) {
             executor = executor.with_approver(approver);
         }
@@ -154,8 +169,7 @@ impl House {
 
     /// What switches a tool on that is off; `None` for one that does not exist.
     pub(crate) fn how_to_enable(&self, name: &str) -> Option<String> {
-        self.0.all.snapshot().entry(name)?;
-        Some(selection::how_to_enable(name))
+        SwitchedOff(Arc::clone(&self.0.all)).advice(name)
     }
 
     /// The workspace's root.
@@ -175,7 +189,8 @@ impl House {
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
             .with_door(door.name)
             .with_workspace(&parts.workspace)
-            .with_limits(parts.limits.clone());
+            .with_limits(parts.limits.clone())
+            .with_absent(Arc::new(SwitchedOff(Arc::clone(&parts.all))));
         if let Some(sink) = door.progress {
             builder = builder.with_progress(sink);
         }
@@ -201,20 +216,9 @@ impl House {
         Ok(session)
     }
 
-    /// One call through the executor; a tool that is only switched off is told so.
+    /// One call through the executor.
     pub(crate) async fn call(&self, session: &Session, call: ToolCall) -> Outcome {
-        let name = call.name.clone();
-        let mut outcome = self.0.executor.execute(session, call).await;
-        if let Some(failure) = outcome
-            .error
-            .as_mut()
-            .filter(|e| e.kind == ErrorKind::NotFound)
-            && session.tools().entry(&name).is_none()
-            && let Some(advice) = self.how_to_enable(&name)
-        {
-            failure.advice = Some(advice);
-        }
-        outcome
+        self.0.executor.execute(session, call).await
     }
 
     /// Ends a run: cancels what runs, seals its record, notes that in the index.

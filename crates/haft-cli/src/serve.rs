@@ -44,13 +44,17 @@ pub(crate) async fn run(
     house: House,
     args: &args::Serve,
 ) -> Done {
-    let server = McpServer::new(
-        &info(),
-        Limits::default(),
-        Arc::new(Doors::new(house.clone())),
-    );
+    let doors = Doors::new(house.clone());
+    let server = McpServer::new(&info(), Limits::default(), Arc::clone(&doors) as _);
+    let done = serve(at, settings, house, Open { server, args }).await;
+    doors.sealed().await;
+    done
+}
+
+async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_>) -> Done {
+    let args = open.args;
     if args.stdio && args.http.is_none() {
-        return stdio(&server).await;
+        return stdio(&open.server).await;
     }
     let address = address(args, settings)?;
     if args.no_auth && !address.ip().is_loopback() {
@@ -63,21 +67,21 @@ pub(crate) async fn run(
             .at(Place::named(address.to_string()))
             .advise("choose another: --http 127.0.0.1:0 takes a free port")
     })?;
-    http(at, house, &server, Open { listener, args }).await
+    http(at, house, listener, open).await
 }
 
-/// A bound listener and how it was asked for.
+/// What is served and how it was asked for.
 struct Open<'a> {
-    listener: Listener,
+    server: McpServer,
     args: &'a args::Serve,
 }
 
-async fn http(at: &Invocation, house: House, server: &McpServer, open: Open<'_>) -> Done {
+async fn http(at: &Invocation, house: House, listener: Listener, open: Open<'_>) -> Done {
     let tokens = Tokens {
         call: TokenFile::call(&at.home)?,
         operator: TokenFile::operator(&at.home)?,
     };
-    let bound = open.listener.address;
+    let bound = listener.address;
     let gate = Gate {
         hosts: HostGuard::new(bound),
         call: (!open.args.no_auth).then(|| tokens.call.secret().to_owned()),
@@ -85,22 +89,22 @@ async fn http(at: &Invocation, house: House, server: &McpServer, open: Open<'_>)
         principal: house.principal().clone(),
     };
     let api = Api::new(house.clone());
-    let mcp = server.http();
+    let mcp = open.server.http();
     let routes = gate::before(Arc::new(gate), routes(Arc::clone(&api), mcp.clone()));
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(open.listener.serve(routes, stopped));
+    let serving = tokio::spawn(listener.serve(routes, stopped));
     ready(at, &house, bound, &tokens)?;
     let signal = if open.args.stdio {
         tokio::select! {
             signal = signals::next() => Some(signal),
-            _ = server.serve_stdio(std::io::stdin(), std::io::stdout()) => None,
+            _ = open.server.serve_stdio(std::io::stdin(), std::io::stdout()) => None,
         }
     } else {
         Some(signals::next().await)
     };
     // Nobody new is let in, then what runs is cancelled and recorded.
     let _ = stop.send(true);
-    mcp.shutdown().await;
+    mcp.shutdown();
     api.close().await;
     if serving.await.is_err() {
         at.screen.warn("the listener broke off");

@@ -7,8 +7,13 @@ use std::process::Command;
 
 /// The lines of a page's `sh` blocks, each with the exit code it should have.
 fn lines(page: &str) -> Vec<(String, i32)> {
-    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    let lines = blocks.flat_map(|(block, _)| block.lines()).filter(|line| !line.trim().is_empty());
+    let blocks = page
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"));
+    let lines = blocks
+        .flat_map(|(block, _)| block.lines())
+        .filter(|line| !line.trim().is_empty());
     lines
         .map(|line| match line.rsplit_once("# exit ") {
             Some((line, code)) => (line.trim().to_owned(), code.trim().parse().unwrap()),
@@ -23,12 +28,19 @@ fn scene() -> tempfile::TempDir {
     for folder in ["ws/src", "home", "config"] {
         fs::create_dir_all(scene.path().join(folder)).unwrap();
     }
-    fs::write(scene.path().join("ws/README.md"), "# A small project\n\nTODO: write more.\n").unwrap();
+    fs::write(
+        scene.path().join("ws/README.md"),
+        "# A small project\n\nTODO: write more.\n",
+    )
+    .unwrap();
     fs::write(scene.path().join("ws/src/main.rs"), "fn main() {}\n").unwrap();
     scene
 }
 
-#[expect(clippy::disallowed_methods, reason = "the guide's lines are run as a reader would")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the guide's lines are run as a reader would"
+)]
 fn run(scene: &Path, line: &str) -> (i32, String) {
     let haft = Path::new(env!("CARGO_BIN_EXE_haft")).parent().unwrap();
     let path = format!("{}:{}", haft.display(), std::env::var("PATH").unwrap());
@@ -53,7 +65,10 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
 #[test]
 fn the_guides_command_lines_do_what_they_say() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
-    let mut pages: Vec<_> = fs::read_dir(&guide).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut pages: Vec<_> = fs::read_dir(&guide)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     pages.sort();
     let mut run_lines = 0;
     for page in pages {

@@ -16,6 +16,16 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
     /// Opens a run: a fresh session, and the executor its calls go through.
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
 
+    /// Whether clients may be shown the progress of their calls.
+    fn shows_progress(&self) -> bool {
+        true
+    }
+
+    /// Hears that a run has ended, after its end was recorded. Must not wait.
+    fn closed(&self, session: &Session) {
+        let _ = session;
+    }
+
     /// Hears of a message that was refused before it became a call, so that it leaves a trace.
     fn refused(&self, session: &Session, reason: &str) {
         tracing::warn!(run = %session.run(), reason, "mcp message refused");

@@ -44,7 +44,8 @@ impl Run {
     /// One call through the executor. Dropping the future cancels it. `notes` takes its progress, where the client asked for it.
     pub(crate) async fn call(&self, job: CallJob, notes: Option<mpsc::Sender<Vec<u8>>>) -> Outcome {
         let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
-        let (Some(token), Some(notes)) = (job.token, notes) else {
+        let token = job.token.filter(|_| self.opener.shows_progress());
+        let (Some(token), Some(notes)) = (token, notes) else {
             return self.executor.execute(&self.session, call).await;
         };
         let line = Arc::new(ProgressLine::new(token, notes));
@@ -78,6 +79,7 @@ impl Run {
             if let Err(error) = self.executor.close(&self.session) {
                 tracing::error!(run = %self.session.run(), %error, "close a run");
             }
+            self.opener.closed(&self.session);
         }
     }
 }

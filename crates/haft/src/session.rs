@@ -82,6 +82,12 @@ impl Limits {
     }
 }
 
+/// What a host says of a tool that the session does not see: which setting would enable it, for one.
+pub trait Absent: Send + Sync + std::fmt::Debug {
+    /// The advice for this name, if there is any.
+    fn advice(&self, name: &str) -> Option<String>;
+}
+
 /// One run's state; clones share it.
 #[derive(Debug, Clone)]
 pub struct Session(Arc<Inner>);
@@ -104,6 +110,7 @@ struct Inner {
     opened: Arc<AtomicBool>,
     closed: Arc<AtomicBool>,
     progress: Option<Arc<dyn ProgressSink>>,
+    absent: Option<Arc<dyn Absent>>,
     depth: u32,
 }
 
@@ -145,6 +152,7 @@ impl Session {
                 opened: Arc::default(),
                 closed: Arc::default(),
                 progress: None,
+                absent: None,
                 depth: 0,
             },
         }
@@ -315,6 +323,11 @@ impl Session {
         self.0.closed.load(Ordering::Acquire)
     }
 
+    /// What the host says of a tool that this session does not see.
+    pub(crate) fn absent(&self, name: &str) -> Option<String> {
+        self.0.absent.as_ref()?.advice(name)
+    }
+
     /// Who shows progress.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
         self.0.progress.as_ref()
@@ -340,6 +353,7 @@ impl Inner {
             opened: Arc::clone(&self.opened),
             closed: Arc::clone(&self.closed),
             progress: self.progress.clone(),
+            absent: self.absent.clone(),
             depth: self.depth,
         }
     }
@@ -385,6 +399,12 @@ impl SessionBuilder {
     /// Who shows progress.
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.inner.progress = Some(sink);
+        self
+    }
+
+    /// What to say of tools that the session does not see.
+    pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
+        self.inner.absent = Some(absent);
         self
     }
 

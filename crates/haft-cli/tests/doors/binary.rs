@@ -44,24 +44,47 @@ fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
 /// `haft call --json`.
 pub(crate) fn call(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     let mut command = haft(scene.path(), row, broken);
-    let output = command.args(["call", row.tool, "--json", "--args", row.arguments]).output().unwrap();
+    let output = command
+        .args(["call", row.tool, "--json", "--args", row.arguments])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let outcome: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
     let status = outcome["status"].as_str().unwrap().to_owned();
     let code = match status.as_str() {
         "ok" => 0,
         "denied" => 3,
         "error" if matches!(outcome["error"]["kind"].as_str(), Some("invalid_arguments")) => 2,
-        "error" if said.contains("no tool") || outcome["error"]["message"].as_str().unwrap().contains("no tool") => 2,
+        "error"
+            if said.contains("no tool")
+                || outcome["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("no tool") =>
+        {
+            2
+        }
         _ => 1,
     };
-    assert_eq!(output.status.code(), Some(code), "{}: {outcome}\n{said}", row.name);
-    Got { status, lines: lines(&scene.path().join("home")) }
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{}: {outcome}\n{said}",
+        row.name
+    );
+    Got {
+        status,
+        lines: lines(&scene.path().join("home")),
+    }
 }
 
 /// `haft serve --stdio`, as a client of the sessions' era.
 pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let mut child = haft(scene.path(), row, broken).args(["serve", "--stdio"]).spawn().unwrap();
+    let mut child = haft(scene.path(), row, broken)
+        .args(["serve", "--stdio"])
+        .spawn()
+        .unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut ask = |message: &str| {
@@ -70,23 +93,37 @@ pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
         output.read_line(&mut line).unwrap();
         line
     };
-    ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"doors","version":"1"}}}"#);
+    ask(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"doors","version":"1"}}}"#,
+    );
     let answer = ask(&request(row, ""));
     drop(input);
     end(child);
-    Got { status: status(&answer), lines: lines(&scene.path().join("home")) }
+    Got {
+        status: status(&answer),
+        lines: lines(&scene.path().join("home")),
+    }
 }
 
 /// `haft serve` over HTTP, as a client of the era without sessions.
 pub(crate) fn http(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     let mut command = haft(scene.path(), row, broken);
-    let mut child = command.args(["serve", "--http", "127.0.0.1:0", "--json"]).spawn().unwrap();
+    let mut child = command
+        .args(["serve", "--http", "127.0.0.1:0", "--json"])
+        .spawn()
+        .unwrap();
     let mut ready = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut ready)
+        .unwrap();
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let token = std::fs::read_to_string(ready["token_file"].as_str().unwrap()).unwrap();
     let url = ready["mcp"].as_str().unwrap();
-    let host = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let host = url
+        .strip_prefix("http://")
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap();
     let meta = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"doors","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body = request(row, meta);
     let mut stream = TcpStream::connect(host).unwrap();
@@ -104,7 +141,10 @@ pub(crate) fn http(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     stream.read_to_string(&mut answer).unwrap();
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     end(child);
-    Got { status: status(body), lines: lines(&scene.path().join("home")) }
+    Got {
+        status: status(body),
+        lines: lines(&scene.path().join("home")),
+    }
 }
 
 /// The call as it goes over the wire: the arguments byte for byte.
@@ -117,10 +157,17 @@ fn request(row: &Row, meta: &str) -> String {
 
 /// The status an answer tells of: in `_meta` beside the result.
 fn status(answer: &str) -> String {
-    let answer: Value = serde_json::from_str(answer.trim()).unwrap_or_else(|e| panic!("{e}: {answer}"));
+    let answer: Value =
+        serde_json::from_str(answer.trim()).unwrap_or_else(|e| panic!("{e}: {answer}"));
     let result = &answer["result"];
-    let status = result["_meta"]["haft"]["status"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    assert_eq!(result["isError"].as_bool().unwrap_or(false), status != "ok", "{answer}");
+    let status = result["_meta"]["haft"]["status"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!(
+        result["isError"].as_bool().unwrap_or(false),
+        status != "ok",
+        "{answer}"
+    );
     status.to_owned()
 }
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::audit::What;
-use haft::policy::rules::{RuleSet, RuleText};
+use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::view::View;
 use haft::workspace::Workspace;
-use haft::{AutoApprove, Executor, Limits, Policy, Profile, Risk, Session, ToolCall, ToolRegistry, ToolResult};
+use haft::{
+    AutoApprove, Executor, Limits, Policy, Profile, Risk, Session, ToolCall, ToolRegistry,
+    ToolResult,
+};
 use haft_builtins::Builtins;
 use serde_json::{Value, json};
 
@@ -19,7 +22,10 @@ use crate::table::{Got, Row};
 pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     let house = House::build(scene.path(), row, broken);
     let outcome = house.execute(row.tool, row.arguments);
-    Got { status: outcome.status.as_str().into(), lines: house.lines() }
+    Got {
+        status: outcome.status.as_str().into(),
+        lines: house.lines(),
+    }
 }
 
 /// The same call, made by a tool through its context.
@@ -28,7 +34,10 @@ pub(crate) fn nested(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got 
     let arguments = json!({"tool": row.tool, "arguments": row.arguments}).to_string();
     let outcome = house.execute("nest", &arguments);
     let inner: Value = serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
-    Got { status: inner["status"].as_str().unwrap().into(), lines: house.lines() }
+    Got {
+        status: inner["status"].as_str().unwrap().into(),
+        lines: house.lines(),
+    }
 }
 
 struct House {
@@ -44,33 +53,57 @@ impl House {
         let audit = Arc::new(MemoryAudit::new());
         let mut executor = Executor::new(policy(&ws, row)).with_audit(Arc::clone(&audit) as _);
         if let Some(risk) = row.auto {
-            let risk = if risk == "high" { Risk::High } else { Risk::Safe };
+            let risk = if risk == "high" {
+                Risk::High
+            } else {
+                Risk::Safe
+            };
             executor = executor.with_approver(AutoApprove::up_to(risk));
         }
         if broken {
             executor = executor.broken_without_clear();
         }
-        let limits = Limits { call_timeout: Duration::from_secs_f64(row.call_timeout_s), ..Limits::default() };
+        let limits = Limits {
+            call_timeout: Duration::from_secs_f64(row.call_timeout_s),
+            ..Limits::default()
+        };
         let session = Session::builder(Arc::new(tools(&ws, row)))
             .with_workspace(ws.display().to_string())
             .with_limits(limits)
             .build()
             .unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        Self { runtime, executor, session, audit }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        Self {
+            runtime,
+            executor,
+            session,
+            audit,
+        }
     }
 
     fn execute(&self, tool: &str, arguments: &str) -> haft::Outcome {
-        self.runtime.block_on(self.executor.execute(&self.session, ToolCall::new(tool, arguments)))
+        self.runtime.block_on(
+            self.executor
+                .execute(&self.session, ToolCall::new(tool, arguments)),
+        )
     }
 
     fn lines(&self) -> Vec<String> {
         let word = |what: &What| match what {
             What::CallStarted(call) => (call.tool != "nest").then(|| "started".to_owned()),
-            What::CallEnded(call, end) => (call.tool != "nest").then(|| format!("ended:{}", end.status.as_str())),
+            What::CallEnded(call, end) => {
+                (call.tool != "nest").then(|| format!("ended:{}", end.status.as_str()))
+            }
             What::RunStarted(_) | What::RunClosed => None,
         };
-        self.audit.events().iter().filter_map(|event| word(&event.what)).collect()
+        self.audit
+            .events()
+            .iter()
+            .filter_map(|event| word(&event.what))
+            .collect()
     }
 }
 
@@ -81,17 +114,31 @@ fn policy(ws: &Path, row: &Row) -> Policy {
         _ => Profile::Workspace,
     };
     let texts = |rules: &[&str]| rules.iter().map(|rule| RuleText::new(*rule)).collect();
-    let rules = RuleSet { allow: texts(row.allow), ask: texts(row.ask), deny: texts(row.deny) };
-    Policy::builder(profile).rules(rules).workspace(ws).build().unwrap()
+    let rules = RuleSet {
+        allow: texts(row.allow),
+        ask: texts(row.ask),
+        deny: texts(row.deny),
+    };
+    Policy::builder(profile)
+        .rules(rules)
+        .workspace(ws)
+        .build()
+        .unwrap()
 }
 
 fn tools(ws: &Path, row: &Row) -> impl haft::Toolset + 'static {
     let builtins = Builtins::new(Workspace::open(ws).unwrap()).tools().unwrap();
-    let on = |b: &haft_builtins::Builtin| b.default || row.enable.contains(&b.tool.spec().name.as_str());
+    let on =
+        |b: &haft_builtins::Builtin| b.default || row.enable.contains(&b.tool.spec().name.as_str());
     let registry = ToolRegistry::new();
-    registry.add_all(builtins.into_iter().filter(on).map(|b| b.tool)).unwrap();
+    registry
+        .add_all(builtins.into_iter().filter(on).map(|b| b.tool))
+        .unwrap();
     // The outer call outlives the inner one, whose deadline the row is about.
-    let nest = haft::ToolSpec { timeout: Some(Duration::from_secs(60)), ..TestTool::echo("nest") };
+    let nest = haft::ToolSpec {
+        timeout: Some(Duration::from_secs(60)),
+        ..TestTool::echo("nest")
+    };
     let nest = TestTool::with_body(nest, |value, context| {
         Box::pin(async move {
             let text = |name: &str| value[name].as_str().unwrap().to_owned();

@@ -19,7 +19,13 @@ enum Door {
     Call,
 }
 
-const DOORS: [Door; 5] = [Door::Execute, Door::Nested, Door::McpStdio, Door::McpHttp, Door::Call];
+const DOORS: [Door; 5] = [
+    Door::Execute,
+    Door::Nested,
+    Door::McpStdio,
+    Door::McpHttp,
+    Door::Call,
+];
 
 fn run(door: Door, row: &Row, broken: bool) -> Got {
     let scene = table::scene();
@@ -44,7 +50,10 @@ fn wrong(door: Door, broken: bool) -> Vec<String> {
 
 #[test]
 fn every_row_comes_to_the_same_by_every_door() {
-    let wrong: Vec<String> = DOORS.into_iter().flat_map(|door| wrong(door, false)).collect();
+    let wrong: Vec<String> = DOORS
+        .into_iter()
+        .flat_map(|door| wrong(door, false))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

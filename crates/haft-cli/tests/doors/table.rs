@@ -35,7 +35,10 @@ impl Row {
     pub(crate) fn expect(&self) -> Got {
         let started = self.starts.then(|| "started".to_owned());
         let ended = format!("ended:{}", self.status);
-        Got { status: self.status.into(), lines: started.into_iter().chain([ended]).collect() }
+        Got {
+            status: self.status.into(),
+            lines: started.into_iter().chain([ended]).collect(),
+        }
     }
 }
 
@@ -99,14 +102,21 @@ pub(crate) fn scene() -> tempfile::TempDir {
     }
     fs::write(ws.join("README.md"), "# hello\n").unwrap();
     fs::write(ws.join(".git/config"), "[core]\n").unwrap();
-    fs::write(ws.join("big.txt"), "abababababababababab no match here\n".repeat(600_000)).unwrap();
+    fs::write(
+        ws.join("big.txt"),
+        "abababababababababab no match here\n".repeat(600_000),
+    )
+    .unwrap();
     fs::write(scene.path().join("outside.txt"), "secret").unwrap();
     scene
 }
 
 /// The call lines of all runs below a home, but those of the tool that only nests.
 pub(crate) fn lines(home: &Path) -> Vec<String> {
-    let runs = fs::read_dir(home.join("runs")).into_iter().flatten().flatten();
+    let runs = fs::read_dir(home.join("runs"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let records = runs.filter_map(|run| fs::read_to_string(run.path().join("events.jsonl")).ok());
     let mut words = Vec::new();
     for record in records {
@@ -114,7 +124,9 @@ pub(crate) fn lines(home: &Path) -> Vec<String> {
             let event: Value = serde_json::from_str(line).unwrap();
             match event["type"].as_str() {
                 Some("call_started") => words.push("started".to_owned()),
-                Some("call_ended") => words.push(format!("ended:{}", event["status"].as_str().unwrap())),
+                Some("call_ended") => {
+                    words.push(format!("ended:{}", event["status"].as_str().unwrap()))
+                }
                 _ => {}
             }
         }

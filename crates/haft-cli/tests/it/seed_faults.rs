@@ -13,14 +13,33 @@ use crate::harness::Lab;
 /// `haft call` with commands enabled and trusted.
 fn call(lab: &Lab, tool: &str, arguments: &Value) -> Value {
     let arguments = arguments.to_string();
-    let args = ["call", tool, "--json", "--profile", "trusted", "-c", "tools.enable=[\"commands\"]", "--args", &arguments];
+    let args = [
+        "call",
+        tool,
+        "--json",
+        "--profile",
+        "trusted",
+        "-c",
+        "tools.enable=[\"commands\"]",
+        "--args",
+        &arguments,
+    ];
     lab.run(&args).json()
 }
 
 fn verdict(lab: &Lab, command: &str, allow: &[&str]) -> String {
     let arguments = json!({"command": command}).to_string();
     let allow = format!("policy.allow={}", json!(allow));
-    let ran = lab.run(&["policy", "explain", "run_command", "--json", "-c", &allow, "--args", &arguments]);
+    let ran = lab.run(&[
+        "policy",
+        "explain",
+        "run_command",
+        "--json",
+        "-c",
+        &allow,
+        "--args",
+        &arguments,
+    ]);
     ran.json()["verdict"].as_str().unwrap().to_owned()
 }
 
@@ -32,10 +51,23 @@ struct Stdio {
 
 impl Stdio {
     fn open(lab: &Lab) -> Self {
-        let args = ["serve", "--stdio", "--profile", "trusted", "-c", "tools.enable=[\"commands\"]"];
-        let mut session = Self { child: lab.command(&args).spawn().unwrap(), id: 0 };
+        let args = [
+            "serve",
+            "--stdio",
+            "--profile",
+            "trusted",
+            "-c",
+            "tools.enable=[\"commands\"]",
+        ];
+        let mut session = Self {
+            child: lab.command(&args).spawn().unwrap(),
+            id: 0,
+        };
         let info = json!({"name": "faults", "version": "1"});
-        session.ask("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}));
+        session.ask(
+            "initialize",
+            &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}),
+        );
         session
     }
 
@@ -78,7 +110,15 @@ fn no_15_a_command_line_is_not_cleared_by_its_first_word() {
     ];
     for command in sly {
         assert_ne!(verdict(&lab, command, &[]), "allow", "{command}");
-        assert_ne!(verdict(&lab, command, &["Bash(ls *)", "Bash(echo *)", "Bash(find *)"]), "allow", "{command}");
+        assert_ne!(
+            verdict(
+                &lab,
+                command,
+                &["Bash(ls *)", "Bash(echo *)", "Bash(find *)"]
+            ),
+            "allow",
+            "{command}"
+        );
     }
     assert_eq!(verdict(&lab, "rm -rf /tmp/x", &[]), "ask");
     assert_eq!(verdict(&lab, "rm -rf /tmp/x", &["Bash(rm *)"]), "allow");
@@ -87,11 +127,21 @@ fn no_15_a_command_line_is_not_cleared_by_its_first_word() {
 #[test]
 fn no_16_commands_run_in_the_jail_at_the_command_line_and_in_the_background() {
     let lab = Lab::new();
-    let outcome = call(&lab, "run_command", &json!({"argv": ["ls", "/root", "/home", "/run"]}));
+    let outcome = call(
+        &lab,
+        "run_command",
+        &json!({"argv": ["ls", "/root", "/home", "/run"]}),
+    );
     assert_eq!(outcome["status"], "error", "{outcome}");
-    assert!(["full", "no-proc"].contains(&outcome["strength"].as_str().unwrap()), "{outcome}");
+    assert!(
+        ["full", "no-proc"].contains(&outcome["strength"].as_str().unwrap()),
+        "{outcome}"
+    );
     let mut session = Stdio::open(&lab);
-    let started = session.call("run_command", &json!({"argv": ["cat", "/etc/shadow"], "background": true}));
+    let started = session.call(
+        "run_command",
+        &json!({"argv": ["cat", "/etc/shadow"], "background": true}),
+    );
     let task = started["structuredContent"]["task"].clone();
     let ended = session.call("await_command", &json!({"task": task, "timeout_s": 20}));
     assert_ne!(ended["structuredContent"]["exit_code"], 0, "{ended}");
@@ -104,12 +154,30 @@ fn no_18_the_jail_has_no_network_and_its_memory_limit_holds() {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)");
-    let outcome = call(&lab, "run_command", &json!({"argv": ["/usr/bin/python3", "-c", connect]}));
+    let outcome = call(
+        &lab,
+        "run_command",
+        &json!({"argv": ["/usr/bin/python3", "-c", connect]}),
+    );
     assert_eq!(outcome["error"]["kind"], "failed", "{outcome}");
-    assert!(listener.accept().is_err(), "the jailed command reached the host's loopback");
-    let arguments = json!({"argv": ["/usr/bin/python3", "-c", "x = bytearray(600 << 20); print(len(x))"]}).to_string();
+    assert!(
+        listener.accept().is_err(),
+        "the jailed command reached the host's loopback"
+    );
+    let arguments =
+        json!({"argv": ["/usr/bin/python3", "-c", "x = bytearray(600 << 20); print(len(x))"]})
+            .to_string();
     let ran = lab.run(&[
-        "call", "run_command", "--json", "--profile", "trusted", "-c", "tools.enable=[\"commands\"]", "-c", "sandbox.memory_mb=256", "--args",
+        "call",
+        "run_command",
+        "--json",
+        "--profile",
+        "trusted",
+        "-c",
+        "tools.enable=[\"commands\"]",
+        "-c",
+        "sandbox.memory_mb=256",
+        "--args",
         &arguments,
     ]);
     assert_eq!(ran.json()["status"], "error");
@@ -119,14 +187,23 @@ fn no_18_the_jail_has_no_network_and_its_memory_limit_holds() {
 fn no_19_a_task_belongs_to_its_session_and_a_pattern_matches_only_when_seen() {
     let lab = Lab::new();
     let (mut one, mut two) = (Stdio::open(&lab), Stdio::open(&lab));
-    let started = one.call("run_command", &json!({"command": "echo here; sleep 30", "background": true}));
+    let started = one.call(
+        "run_command",
+        &json!({"command": "echo here; sleep 30", "background": true}),
+    );
     let task = started["structuredContent"]["task"].clone();
     for tool in ["await_command", "kill_command"] {
         let refused = two.call(tool, &json!({"task": task}));
         assert_eq!(refused["isError"], true, "{refused}");
-        assert!(refused.to_string().contains("no task") || refused.to_string().contains("not_found"), "{refused}");
+        assert!(
+            refused.to_string().contains("no task") || refused.to_string().contains("not_found"),
+            "{refused}"
+        );
     }
-    let waited = one.call("await_command", &json!({"task": task, "timeout_s": 1, "pattern": "never-said"}));
+    let waited = one.call(
+        "await_command",
+        &json!({"task": task, "timeout_s": 1, "pattern": "never-said"}),
+    );
     assert_ne!(waited["structuredContent"]["matched"], true, "{waited}");
     let killed = one.call("kill_command", &json!({"task": task}));
     assert!(!killed.is_null());
@@ -137,7 +214,11 @@ fn no_20_a_large_result_stays_whole_json_and_can_be_read_back() {
     let lab = Lab::new();
     let lines: Vec<String> = (0..60_000).map(|n| format!("needle number {n}")).collect();
     lab.file("big.txt", &lines.join("\n"));
-    let outcome = call(&lab, "grep_files", &json!({"pattern": "needle", "limit": 60_000}));
+    let outcome = call(
+        &lab,
+        "grep_files",
+        &json!({"pattern": "needle", "limit": 60_000}),
+    );
     assert_eq!(outcome["status"], "ok", "{outcome}");
     assert!(outcome["data"].is_object());
     let reference = outcome["artifacts"][0]["ref"].as_str().unwrap();
@@ -149,21 +230,41 @@ fn no_20_a_large_result_stays_whole_json_and_can_be_read_back() {
 #[test]
 fn no_22_nothing_reaches_the_network_that_this_release_does_not_guard() {
     let lab = Lab::new();
-    let outcome = call(&lab, "fetch_url", &json!({"url": "http://169.254.169.254/"}));
+    let outcome = call(
+        &lab,
+        "fetch_url",
+        &json!({"url": "http://169.254.169.254/"}),
+    );
     assert_eq!(outcome["error"]["kind"], "not_found", "{outcome}");
 }
 
 #[test]
 fn no_23_sessions_of_one_server_do_not_see_each_other() {
     let lab = Lab::new();
-    let mut server = lab.command(&["serve", "--http", "127.0.0.1:0", "--json"]).spawn().unwrap();
+    let mut server = lab
+        .command(&["serve", "--http", "127.0.0.1:0", "--json"])
+        .spawn()
+        .unwrap();
     let mut ready = String::new();
-    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    BufReader::new(server.stdout.as_mut().unwrap())
+        .read_line(&mut ready)
+        .unwrap();
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let (one, two) = (Http::open(&ready), Http::open(&ready));
-    one.call("todo_write", &json!({"tasks": [{"id": "1", "content": "mine", "status": "pending"}]}));
-    assert!(one.call("todo_read", &json!({})).to_string().contains("mine"));
-    assert!(!two.call("todo_read", &json!({})).to_string().contains("mine"));
+    one.call(
+        "todo_write",
+        &json!({"tasks": [{"id": "1", "content": "mine", "status": "pending"}]}),
+    );
+    assert!(
+        one.call("todo_read", &json!({}))
+            .to_string()
+            .contains("mine")
+    );
+    assert!(
+        !two.call("todo_read", &json!({}))
+            .to_string()
+            .contains("mine")
+    );
     let pid = rustix::process::Pid::from_child(&server);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     server.wait().unwrap();
@@ -178,13 +279,30 @@ struct Http {
 
 impl Http {
     fn open(ready: &Value) -> Self {
-        let host = ready["mcp"].as_str().unwrap().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-        let token = std::fs::read_to_string(ready["token_file"].as_str().unwrap()).unwrap().trim().to_owned();
-        let mut opened = Self { host, token, session: String::new() };
+        let host = ready["mcp"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("http://")
+            .trim_end_matches("/mcp")
+            .to_owned();
+        let token = std::fs::read_to_string(ready["token_file"].as_str().unwrap())
+            .unwrap()
+            .trim()
+            .to_owned();
+        let mut opened = Self {
+            host,
+            token,
+            session: String::new(),
+        };
         let info = json!({"name": "faults", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
-        let answer = opened.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
-        let header = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("mcp-session-id:")).unwrap();
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        let answer = opened
+            .post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
+        let header = answer
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("mcp-session-id:"))
+            .unwrap();
         opened.session = header.split_once(':').unwrap().1.trim().to_owned();
         opened.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         opened
@@ -192,9 +310,15 @@ impl Http {
 
     fn post(&self, message: &Value) -> String {
         let body = message.to_string();
-        let session = if self.session.is_empty() { String::new() } else { format!("Mcp-Session-Id: {}\r\n", self.session) };
+        let session = if self.session.is_empty() {
+            String::new()
+        } else {
+            format!("Mcp-Session-Id: {}\r\n", self.session)
+        };
         let mut stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
         write!(
             stream,
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -212,8 +336,11 @@ impl Http {
 
     fn call(&self, tool: &str, arguments: &Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}));
-        let start = answer.find("{\"jsonrpc\"").unwrap_or_else(|| panic!("{answer}"));
+        let answer = self
+            .post(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}));
+        let start = answer
+            .find("{\"jsonrpc\"")
+            .unwrap_or_else(|| panic!("{answer}"));
         let body = answer[start..].lines().next().unwrap();
         serde_json::from_str::<Value>(body).unwrap()["result"].clone()
     }
@@ -232,7 +359,10 @@ fn no_27_a_write_needs_the_file_as_it_was_read_and_a_listing_is_no_reading() {
     lab.file("a.txt", "somebody else's\n");
     let stale = session.call("write_file", &write);
     assert_eq!(stale["isError"], true, "{stale}");
-    assert_eq!(std::fs::read_to_string(lab.work().join("a.txt")).unwrap(), "somebody else's\n");
+    assert_eq!(
+        std::fs::read_to_string(lab.work().join("a.txt")).unwrap(),
+        "somebody else's\n"
+    );
     session.call("read_file", &json!({"path": "a.txt"}));
     let fresh = session.call("write_file", &write);
     assert_ne!(fresh["isError"], true, "{fresh}");
@@ -242,24 +372,55 @@ fn no_27_a_write_needs_the_file_as_it_was_read_and_a_listing_is_no_reading() {
 fn no_29_a_command_has_a_clean_environment_keeps_its_output_and_leaves_nobody_behind() {
     let lab = Lab::new();
     let arguments = json!({"command": "env; echo early; (sleep 2; echo late > late.txt) & sleep 30", "timeout_s": 1}).to_string();
-    let args =
-        ["call", "run_command", "--json", "--profile", "trusted", "-c", "tools.enable=[\"commands\"]", "--args", &arguments];
-    let child = lab.command(&args).env("AWS_SECRET_ACCESS_KEY", "top-secret-value").spawn().unwrap();
+    let args = [
+        "call",
+        "run_command",
+        "--json",
+        "--profile",
+        "trusted",
+        "-c",
+        "tools.enable=[\"commands\"]",
+        "--args",
+        &arguments,
+    ];
+    let child = lab
+        .command(&args)
+        .env("AWS_SECRET_ACCESS_KEY", "top-secret-value")
+        .spawn()
+        .unwrap();
     let outcome = crate::harness::ended(child).json();
     assert_eq!(outcome["status"], "timeout", "{outcome}");
     let stdout = outcome["data"]["stdout"].as_str().unwrap();
-    assert!(stdout.contains("early") && !stdout.contains("top-secret-value"), "{stdout}");
+    assert!(
+        stdout.contains("early") && !stdout.contains("top-secret-value"),
+        "{stdout}"
+    );
     std::thread::sleep(Duration::from_secs(2));
-    assert!(!lab.work().join("late.txt").exists(), "a grandchild outlived the deadline");
-    let flood = call(&lab, "run_command", &json!({"command": "yes | head -c 50000000"}));
-    assert_eq!(flood["data"]["stdout_bytes"], 50_000_000, "{}", flood["summary"]);
+    assert!(
+        !lab.work().join("late.txt").exists(),
+        "a grandchild outlived the deadline"
+    );
+    let flood = call(
+        &lab,
+        "run_command",
+        &json!({"command": "yes | head -c 50000000"}),
+    );
+    assert_eq!(
+        flood["data"]["stdout_bytes"], 50_000_000,
+        "{}",
+        flood["summary"]
+    );
     assert!(flood.to_string().len() < 1_000_000);
 }
 
 #[test]
 fn no_30_an_artifact_is_read_by_its_own_run_alone_and_named_by_its_bytes() {
     let lab = Lab::new();
-    let lines = |word: &str| (0..30_000).map(|n| format!("{word} {n}\n")).collect::<String>();
+    let lines = |word: &str| {
+        (0..30_000)
+            .map(|n| format!("{word} {n}\n"))
+            .collect::<String>()
+    };
     lab.file("a.txt", &lines("apple"));
     lab.file("b.txt", &lines("berry"));
     let mut one = Stdio::open(&lab);

@@ -94,10 +94,11 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
         .filter(|entry| entry.spec().exposure != Exposure::Hidden);
     let Some(entry) = entry else {
         let near = tools.nearest(name).join(", ");
-        let advice = if near.is_empty() {
-            String::new()
-        } else {
-            format!("did you mean {near}?")
+        let off = session.absent(name);
+        let advice = match off {
+            Some(off) => off,
+            None if near.is_empty() => String::new(),
+            None => format!("did you mean {near}?"),
         };
         let shown: String = name.chars().take(128).collect();
         return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}")).advise(advice));
