@@ -1,0 +1,116 @@
+//! The same calls with the archive as audit sink, and what one line costs that nobody waits for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::audit::archive::Archive;
+use haft::audit::redact::Redactor;
+use haft::audit::{AuditSink, CallRecord, Event, What};
+use haft::{CallId, Executor, Origin, Session, Verdict, clock};
+use measure::{Row, Step, case, each};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::bench::{Bench, Kind, policy};
+
+/// Calls in a row for the sustained rate: more than the archive's queue holds.
+const SUSTAINED: usize = 16;
+
+/// Benches that record, beside such as do not.
+pub(crate) struct Recorded<'r> {
+    runtime: &'r Runtime,
+    archive: Arc<Archive>,
+    plain: Vec<(Kind, Bench)>,
+    recorded: Vec<(Kind, Bench)>,
+    session: Session,
+    _home: TempDir,
+}
+
+impl<'r> Recorded<'r> {
+    pub(crate) fn new(runtime: &'r Runtime) -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let no_secrets: [&str; 0] = [];
+        let archive = Archive::new(home.path(), Redactor::new(no_secrets)).expect("an archive");
+        let archive = Arc::new(archive);
+        let executor = Executor::new(policy()).with_audit(Arc::clone(&archive) as _);
+        let kinds = [Kind::Value, Kind::Typed];
+        let session = crate::bench::session(&Kind::Typed.registry(1));
+        executor.open(&session).expect("a run");
+        Self {
+            runtime,
+            plain: kinds.map(|kind| (kind, Bench::new(kind, 1_000))).into(),
+            recorded: kinds
+                .map(|kind| (kind, Bench::with(kind, 1_000, executor.clone())))
+                .into(),
+            archive,
+            session,
+            _home: home,
+        }
+    }
+
+    pub(crate) fn steps(&self) -> Vec<Step<'_>> {
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        for (kind, bench) in &self.plain {
+            let row = Row::new(format!("haft/{}/1000/beside", kind.name()), "ns");
+            let once = move || each(case::DRAWS, || self.runtime.block_on(bench.all()));
+            steps.push((row, Box::new(once)));
+        }
+        for (kind, bench) in &self.recorded {
+            let row = Row::new(format!("haft/{}/1000/audit", kind.name()), "ns");
+            steps.push((row, Box::new(|| self.burst(bench, 1))));
+        }
+        if let Some((_, bench)) = self.recorded.first() {
+            let row = Row::new("haft/value/1000/audit sustained", "ns");
+            steps.push((row, Box::new(|| self.burst(bench, SUSTAINED))));
+        }
+        let row = Row::new("haft/audit line", "ns");
+        steps.push((row, Box::new(|| self.lines())));
+        steps
+    }
+
+    /// Calls, timed; then, untimed, the writer's work.
+    fn burst(&self, bench: &Bench, times: usize) -> f64 {
+        let cost = each(case::DRAWS * times, || {
+            for _ in 0..times {
+                self.runtime.block_on(bench.all());
+            }
+        });
+        self.flush();
+        cost
+    }
+
+    /// Lines alone, made and handed over as the executor does.
+    fn lines(&self) -> f64 {
+        let cost = each(case::DRAWS, || {
+            for n in 0..case::DRAWS {
+                let record = CallRecord {
+                    call: CallId::new(format!("call-{n}")),
+                    tool: case::name(n),
+                    origin: Origin::Model,
+                    principal: self.session.principal().clone(),
+                    arguments: case::ARGUMENTS.into(),
+                    coerced: Vec::new(),
+                    verdict: Some(Verdict::Allow),
+                    rule: Some("profile workspace".into()),
+                    decided_by: None,
+                };
+                let event = Event {
+                    run: self.session.run().clone(),
+                    at: clock::now(),
+                    what: What::CallStarted(Arc::new(record)),
+                };
+                self.archive.record(event).expect("recorded");
+            }
+        });
+        self.flush();
+        cost
+    }
+
+    fn flush(&self) {
+        self.runtime
+            .block_on(self.archive.flush())
+            .expect("written");
+        // The writer goes back to gathering lines.
+        std::thread::sleep(Duration::from_millis(6));
+    }
+}

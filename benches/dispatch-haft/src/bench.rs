@@ -1,0 +1,112 @@
+//! A registry of so many tools behind an executor, and the calls made of it.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::{Executor, Limits, Policy, Session, Tool, ToolCall, ToolRegistry};
+use measure::{Row, Step, case, each};
+use tokio::runtime::Runtime;
+
+use crate::tools;
+
+/// How the tools take their arguments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// As a JSON value.
+    Value,
+    /// As a type that says its permission.
+    Typed,
+    /// As a type, from a closure.
+    Closure,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Value, Self::Typed, Self::Closure];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Typed => "typed",
+            Self::Closure => "closure",
+        }
+    }
+
+    fn tool(self, n: usize) -> Arc<dyn Tool> {
+        match self {
+            Self::Value => tools::value(n),
+            Self::Typed => tools::typed(n),
+            Self::Closure => tools::closure(n),
+        }
+    }
+
+    /// So many of them.
+    pub(crate) fn registry(self, tools: usize) -> Arc<ToolRegistry> {
+        let registry = ToolRegistry::new();
+        let all = (0..tools).map(|n| self.tool(n));
+        registry.add_all(all).expect("distinct names");
+        Arc::new(registry)
+    }
+}
+
+/// The policy of the measurements.
+pub(crate) fn policy() -> Policy {
+    Policy::workspace()
+}
+
+/// A run that measures never use up.
+pub(crate) fn session(tools: &Arc<ToolRegistry>) -> Session {
+    let limits = Limits {
+        max_calls: u64::MAX,
+        total_timeout: Duration::from_hours(100),
+        ..Limits::default()
+    };
+    let view = Arc::clone(tools) as Arc<dyn haft::Toolset>;
+    Session::builder(view)
+        .with_limits(limits)
+        .build()
+        .expect("limits that make sense")
+}
+
+/// Tools of one kind, and who calls them.
+pub(crate) struct Bench {
+    kind: Kind,
+    tools: usize,
+    executor: Executor,
+    session: Session,
+    names: Vec<String>,
+}
+
+impl Bench {
+    pub(crate) fn new(kind: Kind, tools: usize) -> Self {
+        Self::with(kind, tools, Executor::new(policy()))
+    }
+
+    /// The same by this executor.
+    pub(crate) fn with(kind: Kind, tools: usize, executor: Executor) -> Self {
+        let session = session(&kind.registry(tools));
+        Self {
+            kind,
+            tools,
+            executor,
+            session,
+            names: case::draws(tools),
+        }
+    }
+
+    /// A call of each drawn name.
+    pub(crate) async fn all(&self) {
+        for name in &self.names {
+            let call = ToolCall::new(name.as_str(), case::ARGUMENTS);
+            let outcome = self.executor.execute(&self.session, call).await;
+            assert!(outcome.is_ok(), "{:?}", outcome.error);
+            black_box(outcome.data.as_ref().map(|data| data.get()));
+        }
+    }
+
+    pub(crate) fn step<'a>(&'a self, runtime: &'a Runtime) -> Step<'a> {
+        let name = format!("haft/{}/{}", self.kind.name(), self.tools);
+        let once = move || each(case::DRAWS, || runtime.block_on(self.all()));
+        (Row::new(name, "ns"), Box::new(once))
+    }
+}

@@ -1,0 +1,172 @@
+//! The tools that are called: over a JSON value, over a type; each says one permission.
+
+use std::sync::Arc;
+
+use haft::audit::BoxFuture;
+use haft::error::ToolError;
+use haft::{
+    CallContext, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec, TypedTool, tool_fn,
+};
+use haft::arguments::Arguments;
+use measure::case;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The spec of the nth tool.
+pub(crate) fn spec(n: usize) -> ToolSpec {
+    let name = ToolName::new(&case::name(n)).expect("a name");
+    let schema: Value = serde_json::from_str(case::SCHEMA).expect("a schema");
+    let mut spec = ToolSpec::new(name, case::DESCRIPTION, schema);
+    spec.concurrency_safe = true;
+    spec
+}
+
+/// A tool over a JSON value.
+struct ValueTool(Arc<ToolSpec>);
+
+impl Tool for ValueTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let path = arguments.value()["path"].as_str().unwrap_or_default();
+        Ok(vec![Permission::read(PathClaim::plain(path))])
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let matches = arguments.value()["limit"].as_u64().unwrap_or_default();
+            ToolResult::data(&json!({ "ok": true, "matches": matches }))
+        })
+    }
+}
+
+/// The nth tool over a JSON value.
+pub(crate) fn value(n: usize) -> Arc<dyn Tool> {
+    value_of(spec(n))
+}
+
+/// A tool over a JSON value that says this of itself.
+pub(crate) fn value_of(spec: ToolSpec) -> Arc<dyn Tool> {
+    Arc::new(ValueTool(Arc::new(spec)))
+}
+
+/// How to read the query.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Literal,
+    Regex,
+    Word,
+}
+
+/// Lines to look at.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Range {
+    start: u64,
+    end: u64,
+}
+
+/// The same arguments as a type; its schema has the same seven properties and bounds.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Search {
+    #[schemars(length(min = 1, max = 200))]
+    query: String,
+    #[schemars(length(min = 1, max = 256))]
+    path: String,
+    #[serde(default)]
+    mode: Option<Mode>,
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+    #[serde(default)]
+    ignore_case: Option<bool>,
+    #[serde(default)]
+    #[schemars(length(max = 16))]
+    globs: Option<Vec<String>>,
+    #[serde(default)]
+    range: Option<Range>,
+}
+
+/// What the typed tools answer.
+#[derive(Debug, Serialize)]
+struct Found {
+    ok: bool,
+    matches: u32,
+}
+
+fn found(input: &Search) -> Found {
+    let lines = input.range.as_ref().map_or(1, |r| r.end - r.start);
+    let plain = input.ignore_case.is_none() && input.globs.is_none() && input.query.is_empty();
+    let unread = plain || lines == 0 || matches!(input.mode, Some(Mode::Word | Mode::Literal));
+    Found {
+        ok: !unread,
+        matches: input.limit.unwrap_or(0),
+    }
+}
+
+/// A typed tool that says its permission; one type, so that it is renamed for each copy.
+struct TypedSearch;
+
+impl TypedTool for TypedSearch {
+    const NAME: &'static str = "search_source";
+    const DESCRIPTION: &'static str = case::DESCRIPTION;
+    type Input = Search;
+
+    fn permissions(&self, input: &Search) -> Result<Vec<Permission>, ToolError> {
+        Ok(vec![Permission::read(PathClaim::plain(input.path.as_str()))])
+    }
+
+    async fn run(&self, input: Search, _: &CallContext) -> Result<ToolResult, ToolError> {
+        ToolResult::data(&found(&input))
+    }
+}
+
+/// The same tool under another name: a type has one name, the case wants thousands.
+struct Named {
+    spec: Arc<ToolSpec>,
+    tool: Arc<dyn Tool>,
+}
+
+impl Tool for Named {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        self.tool.permissions(arguments)
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        self.tool.call(arguments, context)
+    }
+}
+
+/// The nth typed tool.
+pub(crate) fn typed(n: usize) -> Arc<dyn Tool> {
+    let tool = TypedSearch.into_tool().expect("a tool");
+    let mut spec = (**tool.spec()).clone();
+    spec.name = ToolName::new(&case::name(n)).expect("a name");
+    spec.concurrency_safe = true;
+    Arc::new(Named {
+        spec: Arc::new(spec),
+        tool,
+    })
+}
+
+/// The nth tool from a closure: typed, without a permission of its own.
+pub(crate) fn closure(n: usize) -> Arc<dyn Tool> {
+    tool_fn(spec(n), |input: Search, _| async move { Ok(found(&input)) })
+}

@@ -1,0 +1,99 @@
+//! Rounds, cases and rows that all measurements share. Knows no JSON library: it must not change a peer's features.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+pub mod case;
+pub mod random;
+pub mod sources;
+
+/// One series of figures, a value a round. Printed as a line of JSON that `report` gathers.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What was measured: plain words and slashes.
+    pub name: String,
+    /// Of the values.
+    pub unit: &'static str,
+    /// A value a round.
+    pub rounds: Vec<f64>,
+}
+
+impl Row {
+    /// A series without values yet.
+    pub fn new(name: impl Into<String>, unit: &'static str) -> Self {
+        Self {
+            name: name.into(),
+            unit,
+            rounds: Vec::new(),
+        }
+    }
+
+    /// Prints it as a line of JSON.
+    pub fn print(&self) {
+        let rounds: Vec<String> = self.rounds.iter().map(|v| format!("{v:.3}")).collect();
+        let (name, unit, rounds) = (&self.name, self.unit, rounds.join(","));
+        println!(r#"{{"name":"{name}","unit":"{unit}","rounds":[{rounds}]}}"#);
+    }
+}
+
+/// Prints a fact about the run: a version, a count, something that was found equal.
+pub fn fact(name: &str, value: impl std::fmt::Display) {
+    let value = value.to_string().replace(['"', '\\'], "'");
+    println!(r#"{{"fact":"{name}","value":"{value}"}}"#);
+}
+
+/// The number of rounds: the first argument, else `default`.
+pub fn rounds(default: usize) -> usize {
+    let given = std::env::args().nth(1).and_then(|word| word.parse().ok());
+    given.unwrap_or(default).max(1)
+}
+
+/// Something to measure: does its work once and says how much that was, in the row's unit.
+pub type Step<'a> = (Row, Box<dyn FnMut() -> f64 + 'a>);
+
+/// Runs all steps once to warm up, then in turns for `rounds` rounds, and prints the rows.
+/// With a second argument only the row of that name: for profilers.
+pub fn interleave(rounds: usize, mut steps: Vec<Step<'_>>) -> Vec<Row> {
+    if let Some(only) = std::env::args().nth(2) {
+        steps.retain(|(row, _)| row.name == only);
+    }
+    for (_, step) in &mut steps {
+        step();
+    }
+    for _ in 0..rounds {
+        for (row, step) in &mut steps {
+            row.rounds.push(step());
+        }
+    }
+    let rows: Vec<Row> = steps.into_iter().map(|(row, _)| row).collect();
+    rows.iter().for_each(Row::print);
+    rows
+}
+
+/// Nanoseconds for each of `count` things that `work` does.
+pub fn each(count: usize, work: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    work();
+    begun.elapsed().as_nanos() as f64 / count as f64
+}
+
+/// Milliseconds of wall time.
+pub fn wall_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let begun = Instant::now();
+    let got = work();
+    (begun.elapsed().as_secs_f64() * 1e3, got)
+}
+
+/// Milliseconds of this thread's CPU time.
+pub fn cpu_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let begun = thread_cpu();
+    let got = work();
+    ((thread_cpu() - begun).as_secs_f64() * 1e3, got)
+}
+
+fn thread_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let nanoseconds = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
+}
