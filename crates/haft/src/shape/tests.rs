@@ -13,12 +13,9 @@ use crate::call::RunId;
 use crate::error::ErrorKind;
 use crate::result::{Artifact, Content};
 use crate::spec::Overflow;
-use crate::tokens::{Bytes as ByBytes, Tokenizer};
+use crate::tokens::{Bytes as ByBytes, O200k, Tokenizer};
 
-#[cfg(feature = "o200k")]
-const TOKENS: crate::tokens::O200k = crate::tokens::O200k;
-#[cfg(not(feature = "o200k"))]
-const TOKENS: ByBytes = ByBytes;
+const TOKENS: O200k = O200k;
 
 /// What was kept: media types and bytes.
 type Kept = Vec<(String, Bytes)>;
