@@ -194,10 +194,10 @@ async fn a_session_is_its_openers_alone() {
     assert_eq!(post_as(&service, "ada", &session, PING).await.status, 200);
     assert_eq!(post_as(&service, "bob", &session, PING).await.status, 404);
     assert_eq!(post(&service, &session, PING).await.status, 404);
-    let opened = opener.clients.lock().unwrap()[0].clone();
-    assert_eq!(opened.principal.unwrap().to_string(), "local/ada");
+    let first = opener.clients.lock().unwrap()[0].clone();
+    assert_eq!(first.principal.unwrap().to_string(), "local/ada");
     assert_eq!(
-        (opened.name.as_str(), opened.era.as_str()),
+        (first.name.as_str(), first.era.as_str()),
         ("c", "2025-11-25")
     );
 }

@@ -209,8 +209,8 @@ fn a_long_list_comes_in_pages() {
     client.ask(&initialize("2025-11-25"));
     let (mut names, mut params) = (Vec::new(), "{}".to_owned());
     loop {
-        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#);
-        let page = client.ask(&line);
+        let ask = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#);
+        let page = client.ask(&ask);
         let tools = page["result"]["tools"].as_array().unwrap().clone();
         assert!(tools.len() <= 2);
         names.extend(
@@ -246,10 +246,10 @@ fn read_big(limits: Limits) -> (Value, Value) {
     assert!(uri.starts_with("artifact://run-0/sha256-"), "{uri}");
     let listed = client.ask(r#"{"jsonrpc":"2.0","id":2,"method":"resources/list"}"#);
     assert_eq!(listed["result"]["resources"][0]["uri"], json!(uri));
-    let line = format!(
+    let ask = format!(
         r#"{{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
     );
-    (blocks.into(), client.ask(&line))
+    (blocks.into(), client.ask(&ask))
 }
 
 #[test]
