@@ -87,7 +87,7 @@ impl House {
         at.home.create()?;
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
-        let all = parts::standard(at, settings, &policy)?;
+        let all = parts::standard(at, settings, &policy, &sandbox)?;
         let tools = parts::view(&all, settings, &policy)?;
         let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
         let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::args;
 use crate::assemble::House;
 use crate::commands::Done;
-use crate::commands::signals::{self, Signal};
+use crate::commands::signals::{Signal, Signals};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
@@ -44,9 +44,16 @@ pub(crate) async fn run(
     house: House,
     args: &args::Serve,
 ) -> Done {
+    // Heard from here on: a signal that comes right after the ready line must not find nobody listening.
+    let signals = Signals::heard()?;
     let doors = Doors::new(house.clone());
     let server = McpServer::new(&info(), Limits::default(), Arc::clone(&doors) as _);
-    let done = serve(at, settings, house, Open { server, args }).await;
+    let open = Open {
+        server,
+        signals,
+        args,
+    };
+    let done = serve(at, settings, house, open).await;
     doors.sealed().await;
     done
 }
@@ -54,7 +61,7 @@ pub(crate) async fn run(
 async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_>) -> Done {
     let args = open.args;
     if args.stdio && args.http.is_none() {
-        return stdio(&open.server).await;
+        return over_pipes(open).await;
     }
     let address = address(args, settings)?;
     if args.no_auth && !address.ip().is_loopback() {
@@ -73,10 +80,11 @@ async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_
 /// What is served and how it was asked for.
 struct Open<'a> {
     server: McpServer,
+    signals: Signals,
     args: &'a args::Serve,
 }
 
-async fn http(at: &Invocation, house: House, listener: Listener, open: Open<'_>) -> Done {
+async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<'_>) -> Done {
     let tokens = Tokens {
         call: TokenFile::call(&at.home)?,
         operator: TokenFile::operator(&at.home)?,
@@ -96,11 +104,11 @@ async fn http(at: &Invocation, house: House, listener: Listener, open: Open<'_>)
     ready(at, &house, bound, &tokens)?;
     let signal = if open.args.stdio {
         tokio::select! {
-            signal = signals::next() => Some(signal),
+            signal = open.signals.next() => Some(signal),
             _ = open.server.serve_stdio(std::io::stdin(), std::io::stdout()) => None,
         }
     } else {
-        Some(signals::next().await)
+        Some(open.signals.next().await)
     };
     // Nobody new is let in, then what runs is cancelled and recorded.
     let _ = stop.send(true);
@@ -112,13 +120,13 @@ async fn http(at: &Invocation, house: House, listener: Listener, open: Open<'_>)
     Ok(ended(signal))
 }
 
-async fn stdio(server: &McpServer) -> Done {
+async fn over_pipes(mut open: Open<'_>) -> Done {
     tokio::select! {
-        served = server.serve_stdio(std::io::stdin(), std::io::stdout()) => {
+        served = open.server.serve_stdio(std::io::stdin(), std::io::stdout()) => {
             served.map_err(|e| Problem::failed(e.to_string()))?;
             Ok(Exit::Done)
         }
-        signal = signals::next() => Ok(ended(Some(signal))),
+        signal = open.signals.next() => Ok(ended(Some(signal))),
     }
 }
 

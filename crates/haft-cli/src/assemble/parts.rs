@@ -99,6 +99,7 @@ pub(crate) fn standard(
     at: &Invocation,
     settings: &Settings,
     policy: &Arc<Policy>,
+    sandbox: &Sandbox,
 ) -> Result<Standard, Problem> {
     let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
     let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
@@ -108,6 +109,8 @@ pub(crate) fn standard(
         workspace = workspace.with_filter(Arc::new(move |path| policy.may_show(LISTER, path)));
     }
     let mut builtins = Builtins::new(workspace);
+    builtins.sandbox = Some(sandbox.clone());
+    builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,

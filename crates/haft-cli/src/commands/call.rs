@@ -9,7 +9,8 @@ use haft::session::Session;
 
 use crate::args;
 use crate::assemble::{Door, House};
-use crate::commands::{Done, arguments, signals};
+use crate::commands::signals::Signals;
+use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -17,6 +18,7 @@ use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
 
 /// Makes the call in a run of its own.
 pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Done {
+    let mut signals = Signals::heard()?;
     let text = arguments::read(&args.args)?;
     let progress = Live { screen: at.screen };
     let door = Door {
@@ -25,7 +27,8 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Do
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
     };
     let session = house.open(door).await?;
-    let outcome = cancellable(house, &session, ToolCall::new(&args.tool, text)).await;
+    let call = ToolCall::new(&args.tool, text);
+    let outcome = cancellable(house, &session, call, &mut signals).await;
     let known = session.tools().entry(&args.tool).is_some();
     house.close(&session).await;
     if at.screen.json {
@@ -37,12 +40,17 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Do
 }
 
 /// Runs the call; the first signal cancels it, and the outcome says so.
-async fn cancellable(house: &House, session: &Session, call: ToolCall) -> Outcome {
+async fn cancellable(
+    house: &House,
+    session: &Session,
+    call: ToolCall,
+    signals: &mut Signals,
+) -> Outcome {
     let running = house.call(session, call);
     tokio::pin!(running);
     tokio::select! {
         outcome = &mut running => return outcome,
-        () = signals::told_to_stop() => session.cancel(),
+        _ = signals.next() => session.cancel(),
     }
     running.await
 }

@@ -1,6 +1,8 @@
 //! Signals that end a command: SIGINT and SIGTERM.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as Waiting, SignalKind, signal};
+
+use crate::problem::Problem;
 
 /// Which signal came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,21 +13,28 @@ pub(crate) enum Signal {
     Terminate,
 }
 
-/// Waits for either. Where signals cannot be had it waits for ever: the default action then ends the process.
-pub(crate) async fn next() -> Signal {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => Signal::Interrupt,
-        _ = terminate.recv() => Signal::Terminate,
-    }
+/// Both signals, heard from when this is made: one that comes before it is waited for is not lost.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Waiting,
+    terminate: Waiting,
 }
 
-/// Waits for either, whichever it is.
-pub(crate) async fn told_to_stop() {
-    next().await;
+impl Signals {
+    /// Hears signals from now on; needs a runtime.
+    pub(crate) fn heard() -> Result<Self, Problem> {
+        let heard = |kind| signal(kind).map_err(|e| Problem::failed(format!("hear signals: {e}")));
+        Ok(Self {
+            interrupt: heard(SignalKind::interrupt())?,
+            terminate: heard(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for either.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! The MCP door: one governed run for each connection, every call through the executor.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft::audit::BoxFuture;
+use haft::call::RunId;
 use haft::executor::Executor;
 use haft::session::Session;
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
@@ -16,6 +18,8 @@ use crate::assemble::{Door, House};
 pub(crate) struct Doors {
     house: House,
     refusals: AtomicU64,
+    /// Runs whose client is there.
+    open: Mutex<HashMap<RunId, Session>>,
     /// Runs whose record is being sealed.
     sealing: Mutex<JoinSet<()>>,
 }
@@ -26,14 +30,23 @@ impl Doors {
         Arc::new(Self {
             house,
             refusals: AtomicU64::new(0),
+            open: Mutex::default(),
             sealing: Mutex::default(),
         })
     }
 
-    /// Waits until every run that has ended is sealed.
+    /// Ends the runs that no hang-up ended (a signal did), and waits until every run is sealed.
     pub(crate) async fn sealed(&self) {
+        let left = std::mem::take(&mut *self.lock_open());
+        for session in left.values() {
+            self.house.close(session).await;
+        }
         let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
         all.join_all().await;
+    }
+
+    fn lock_open(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -50,6 +63,8 @@ impl Opener for Doors {
             };
             let opened = self.house.open(door).await;
             let session = opened.map_err(|e| OpenError(e.to_string()))?;
+            self.lock_open()
+                .insert(session.run().clone(), session.clone());
             Ok((self.house.executor().clone(), session))
         })
     }
@@ -59,6 +74,7 @@ impl Opener for Doors {
     }
 
     fn closed(&self, session: &Session) {
+        self.lock_open().remove(session.run());
         let (house, session) = (self.house.clone(), session.clone());
         let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
         while sealing.try_join_next().is_some() {}
