@@ -1,7 +1,11 @@
 //! The real binary, from outside: what a person or a script sees of each command.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod call;
 mod help;
 mod harness;
 mod seed_faults;
+mod serve;
 mod settings;
+mod shapes;
 mod usage;

@@ -1,0 +1,447 @@
+//! `haft serve`: the gate before every route, the ready line, MCP over both transports, the way it ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStdout};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, Ran, ended};
+
+/// A server that said it is ready.
+struct Server {
+    child: Option<Child>,
+    address: String,
+    call: String,
+    operator: String,
+    said: String,
+}
+
+impl Server {
+    fn start(lab: &Lab, args: &[&str]) -> Self {
+        let mut all = vec!["serve", "--http", "127.0.0.1:0", "--json"];
+        all.extend(args);
+        let mut child = lab.command(&all).spawn().unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let read = |name: &str| {
+            let path = ready[name].as_str().unwrap();
+            let mode = std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{path}");
+            std::fs::read_to_string(path).unwrap().trim().to_owned()
+        };
+        let mcp = ready["mcp"].as_str().unwrap();
+        let address = mcp
+            .strip_prefix("http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap();
+        Self {
+            address: address.to_owned(),
+            call: read("token_file"),
+            operator: read("operator_token_file"),
+            child: Some(child),
+            said: line,
+        }
+    }
+
+    fn child(&self) -> &Child {
+        self.child.as_ref().unwrap()
+    }
+
+    /// One request on a connection of its own.
+    fn ask(&self, request: &Request<'_>) -> Reply {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let host = request.host.unwrap_or(&self.address);
+        let mut text = format!(
+            "{} {} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n",
+            request.method, request.path
+        );
+        if let Some(token) = request.token {
+            text += &format!("authorization: Bearer {token}\r\n");
+        }
+        for (name, value) in request.headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!(
+            "content-length: {}\r\n\r\n{}",
+            request.body.len(),
+            request.body
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        Reply {
+            status: status.unwrap_or_else(|| panic!("{answer}")),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Ends it with a signal and gives what it left.
+    fn end(mut self, signal: Signal) -> Ran {
+        let child = self.child.take().unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        ended(child)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    token: Option<&'a str>,
+    host: Option<&'a str>,
+    headers: &'a [(&'a str, &'a str)],
+    body: &'a str,
+}
+
+struct Reply {
+    status: u16,
+    body: String,
+}
+
+impl Reply {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
+    }
+}
+
+fn get<'a>(path: &'a str, token: Option<&'a str>) -> Request<'a> {
+    Request {
+        method: "GET",
+        path,
+        token,
+        host: None,
+        headers: &[],
+        body: "",
+    }
+}
+
+fn post<'a>(path: &'a str, token: &'a str, body: &'a str) -> Request<'a> {
+    Request {
+        method: "POST",
+        headers: &[
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ],
+        body,
+        ..get(path, Some(token))
+    }
+}
+
+#[test]
+fn every_route_asks_every_caller_for_a_token() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let (call, operator) = (Some(server.call.as_str()), Some(server.operator.as_str()));
+    // Route, then the status without a token, with a wrong one, the call token, the operator's.
+    let rows: [(&str, &str, [u16; 4]); 21] = [
+        ("GET", "/", [200, 200, 200, 200]),
+        ("GET", "/healthz", [200, 200, 200, 200]),
+        ("POST", "/healthz", [401, 401, 403, 405]),
+        ("GET", "/mcp", [401, 401, 405, 405]),
+        ("POST", "/mcp", [401, 401, 415, 415]),
+        ("PUT", "/mcp", [401, 401, 403, 405]),
+        ("GET", "/api/v1/tools", [401, 401, 200, 200]),
+        ("GET", "/api/v1/tools/read_file", [401, 401, 200, 200]),
+        ("GET", "/api/v1/tools/nope", [401, 401, 404, 404]),
+        ("POST", "/api/v1/tools", [401, 401, 403, 405]),
+        ("GET", "/api/v1/calls", [401, 401, 200, 200]),
+        ("POST", "/api/v1/calls", [401, 401, 400, 400]),
+        ("DELETE", "/api/v1/calls", [401, 401, 403, 405]),
+        ("POST", "/api/v1/chains", [401, 401, 404, 404]),
+        ("GET", "/api/v1/runs", [401, 401, 200, 200]),
+        ("DELETE", "/api/v1/runs/x", [401, 401, 403, 405]),
+        ("GET", "/api/v1/artifacts", [401, 401, 200, 200]),
+        ("GET", "/api/v1/policy", [401, 401, 200, 200]),
+        ("GET", "/nope", [401, 401, 404, 404]),
+        ("POST", "/nope", [401, 401, 403, 404]),
+        ("PATCH", "/api/v1/approvals/x/approve", [401, 401, 403, 404]),
+    ];
+    for (method, path, expect) in rows {
+        let wrong = "0".repeat(64);
+        let found = [None, Some(wrong.as_str()), call, operator].map(|token| {
+            server
+                .ask(&Request {
+                    method,
+                    ..get(path, token)
+                })
+                .status
+        });
+        assert_eq!(found, expect, "{method} {path}");
+    }
+}
+
+#[test]
+fn a_foreign_host_or_origin_is_refused_before_anything_else() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let call = Some(server.call.as_str());
+    for path in ["/", "/healthz", "/mcp", "/api/v1/tools", "/nope"] {
+        for host in ["evil.example", "localhost:1", "127.0.0.1.evil.example"] {
+            let request = Request {
+                host: Some(host),
+                ..get(path, call)
+            };
+            assert_eq!(server.ask(&request).status, 403, "{path} {host}");
+        }
+        for origin in ["http://evil.example", "null", "http://localhost:1"] {
+            let headers = [("origin", origin)];
+            let request = Request {
+                headers: &headers,
+                ..get(path, call)
+            };
+            assert_eq!(server.ask(&request).status, 403, "{path} {origin}");
+        }
+    }
+    let own = format!("http://{}", server.address);
+    let request = Request {
+        headers: &[("origin", &own)],
+        ..get("/api/v1/tools", call)
+    };
+    assert_eq!(server.ask(&request).status, 200);
+    let twice = [("authorization", "Bearer x")];
+    let request = Request {
+        headers: &twice,
+        ..get("/api/v1/tools", call)
+    };
+    assert_eq!(server.ask(&request).status, 403);
+}
+
+#[test]
+fn without_auth_the_call_token_is_dropped_and_nothing_else() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--no-auth"]);
+    let rows = [
+        ("GET", "/api/v1/tools", 200),
+        ("POST", "/api/v1/approvals/x/approve", 403),
+        ("POST", "/nope", 403),
+        ("GET", "/nope", 404),
+    ];
+    for (method, path, status) in rows {
+        assert_eq!(
+            server
+                .ask(&Request {
+                    method,
+                    ..get(path, None)
+                })
+                .status,
+            status,
+            "{method} {path}"
+        );
+    }
+    let ran = lab.run(&["serve", "--no-auth", "--http", "0.0.0.0:0"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("loopback"), "{}", ran.stderr);
+    let ran = lab.run(&["serve", "-c", "serve.http=0.0.0.0:0"]);
+    assert_eq!(ran.code, 5);
+    assert!(ran.stderr.contains("haft serve --http"), "{}", ran.stderr);
+}
+
+#[test]
+fn calls_by_the_api_are_one_run_that_only_it_and_the_operator_read() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    lab.run(&["call", "read_file", "--args", r#"{"path":"a.txt"}"#]);
+    let server = Server::start(&lab, &[]);
+    let body = r#"{"tool":"read_file","arguments":{"path":"a.txt"}}"#;
+    let first = server.ask(&post("/api/v1/calls", &server.call, body));
+    assert_eq!(first.status, 200);
+    let first = first.json();
+    assert_eq!(
+        (&first["status"], &first["origin"]),
+        (&json!("ok"), &json!("host"))
+    );
+    let twice = r#"{"tool":"read_file","arguments":{"path":"a.txt","path":"a.txt"}}"#;
+    let second = server
+        .ask(&post("/api/v1/calls", &server.call, twice))
+        .json();
+    assert_eq!(second.pointer("/error/kind").unwrap(), "invalid_arguments");
+    assert_eq!(first["run"], second["run"]);
+    for wrong in [
+        "",
+        "[]",
+        "{}",
+        r#"{"tool":"a","tool":"b"}"#,
+        r#"{"tool":"a","x":1}"#,
+    ] {
+        assert_eq!(
+            server
+                .ask(&post("/api/v1/calls", &server.call, wrong))
+                .status,
+            400,
+            "{wrong}"
+        );
+    }
+    let runs = |token: &str| {
+        let listed = server.ask(&get("/api/v1/runs", Some(token))).json();
+        listed.as_array().unwrap().len()
+    };
+    assert_eq!((runs(&server.call), runs(&server.operator)), (1, 2));
+    let calls = server.ask(&get("/api/v1/calls", Some(&server.call))).json();
+    assert_eq!(calls.as_array().unwrap().len(), 2);
+    let other = lab.run(&["runs", "list", "--json"]).json();
+    let other = other
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|run| run["door"] == "call")
+        .unwrap();
+    let path = format!("/api/v1/runs/{}", other["run"].as_str().unwrap());
+    assert_eq!(server.ask(&get(&path, Some(&server.call))).status, 404);
+    assert_eq!(server.ask(&get(&path, Some(&server.operator))).status, 200);
+}
+
+#[test]
+fn the_ready_line_is_exact_and_a_signal_ends_it() {
+    let lab = Lab::new();
+    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+        let server = Server::start(&lab, &[]);
+        let line = format!("listening on http://{}\n", server.address);
+        let ready: Value = serde_json::from_str(&server.said).unwrap();
+        assert_eq!(ready["console"], format!("http://{}/", server.address));
+        let ran = server.end(signal);
+        assert_eq!((ran.code, ran.stderr), (code, line));
+    }
+}
+
+#[test]
+fn an_address_in_use_is_told() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let ran = lab.run(&["serve", "--http", &server.address]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("127.0.0.1:0 takes a free port"),
+        "{}",
+        ran.stderr
+    );
+    for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:99999"] {
+        assert_eq!(lab.run(&["serve", "--http", wrong]).code, 2, "{wrong}");
+    }
+}
+
+/// One line to a server on stdio, and its answer.
+fn exchange(child: &mut Child, stdout: &mut BufReader<ChildStdout>, message: &Value) -> Value {
+    let stdin = child.stdin.as_mut().unwrap();
+    writeln!(stdin, "{message}").unwrap();
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+fn hello() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}})
+}
+
+fn tool_call(id: u32, tool: &str, arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
+#[test]
+fn stdio_speaks_mcp_and_opens_no_port() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    let mut child = lab.command(&["serve", "--stdio"]).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let answer = exchange(&mut child, &mut stdout, &hello());
+    assert_eq!(answer.pointer("/result/serverInfo/name").unwrap(), "haft");
+    let call = tool_call(2, "read_file", &json!({"path": "a.txt"}));
+    let answer = exchange(&mut child, &mut stdout, &call);
+    assert_eq!(answer.pointer("/result/content/0/text").unwrap(), "hello\n");
+    let call = tool_call(3, "write_file", &json!({"path": "b.txt", "content": ""}));
+    let answer = exchange(&mut child, &mut stdout, &call);
+    assert_eq!(answer.pointer("/result/isError").unwrap(), true);
+    // Refused before it was a call: it leaves a line all the same.
+    let answer = exchange(&mut child, &mut stdout, &json!("not a request"));
+    assert!(answer.get("error").is_some());
+    drop(child.stdin.take());
+    drop(stdout);
+    let ran = ended(child);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(!lab.home().join("token").exists());
+    let runs = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&runs[0]["door"], &runs[0]["state"]),
+        (&json!("mcp stdio"), &json!("closed"))
+    );
+    let run = runs[0]["run"].as_str().unwrap();
+    let shown = lab.run(&["runs", "show", run, "--json"]).stdout;
+    assert!(
+        shown.contains("\"denied\"") && shown.contains("refused-1"),
+        "{shown}"
+    );
+    assert_eq!(lab.run(&["runs", "verify", run]).code, 0);
+}
+
+#[test]
+fn sigterm_during_a_call_records_it_as_cancelled() {
+    let lab = Lab::new();
+    let jailed = ["--profile", "trusted", "-c", "tools.enable=commands"];
+    let probe = lab.run(&["doctor", "--json"]).json();
+    let strength = &probe["sandbox"]["strength"];
+    if strength != "full" && strength != "no-proc" {
+        eprintln!("SKIPPED: the jail's strength here is {strength}");
+        return;
+    }
+    let server = Server::start(&lab, &jailed);
+    let call = server.call.clone();
+    let address = server.address.clone();
+    let asking = std::thread::spawn(move || {
+        let body = r#"{"tool":"run_command","arguments":{"argv":["sh","-c","touch started; exec sleep 60"],"timeout_s":60}}"#;
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "POST /api/v1/calls HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {call}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+    });
+    let started = lab.work().join("started");
+    for _ in 0..1000 {
+        if started.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(started.exists(), "the command did not start");
+    assert!(server.child().id() > 0);
+    let ran = server.end(Signal::TERM);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    asking.join().unwrap();
+    let runs = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&runs[0]["state"], &runs[0]["calls"]),
+        (&json!("closed"), &json!(1))
+    );
+    let shown = lab
+        .run(&["runs", "show", runs[0]["run"].as_str().unwrap(), "--json"])
+        .json();
+    let ends: Vec<&Value> = shown["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e["type"] == "call_ended")
+        .collect();
+    assert_eq!(ends[0]["status"], "cancelled", "{ends:?}");
+}
