@@ -104,8 +104,10 @@ impl Files {
         let Some(commands) = &self.commands else {
             return;
         };
-        if let Some(argv) = check::checker(&self.options.check, place) {
-            *check = Some(check::by_command(commands, argv).await);
+        match check::checker(&self.options.check, place) {
+            Some(Ok(argv)) => *check = Some(check::by_command(commands, argv).await),
+            Some(Err(wrong)) => *check = Some(wrong),
+            None => {}
         }
     }
 

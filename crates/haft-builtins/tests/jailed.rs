@@ -67,6 +67,7 @@ fn scene(sandbox: &Sandbox) -> Scene {
     let own = ["state", "own.secret"].map(PathBuf::from);
     let mut builtins = Builtins::new(workspace.with_denied(own));
     builtins.sandbox = Some(sandbox.clone());
+    builtins.memory_mb = Some(300);
     builtins.files = FileOptions {
         check: vec![(
             "*.check".into(),
@@ -132,6 +133,23 @@ async fn commands(sandbox: &Sandbox) {
     }
 }
 
+/// Seed fault 18: the network was open, and a memory limit was kept but never applied.
+async fn limits(sandbox: &Sandbox) {
+    let scene = scene(sandbox);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let line = format!("bash -c 'echo x > /dev/tcp/127.0.0.1/{port}'");
+    let outcome = scene.call("run_command", json!({"command": line})).await;
+    assert!(!outcome.is_ok(), "a command reached the host's network");
+    let line = "head -c 400000000 /dev/zero | tail -c 400000000 | wc -c";
+    let outcome = scene.call("run_command", json!({"command": line})).await;
+    let shown = serde_json::to_string(&outcome).unwrap();
+    assert!(
+        !shown.contains("400000000\\n"),
+        "300 MiB were to be the limit: {shown}"
+    );
+}
+
 async fn checkers(sandbox: &Sandbox) {
     let scene = scene(sandbox);
     for (text, ok) in [("good", true), ("bad", false)] {
@@ -156,6 +174,7 @@ fn main() {
             return;
         }
         commands(&sandbox).await;
+        limits(&sandbox).await;
         checkers(&sandbox).await;
         eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());
     });

@@ -91,25 +91,32 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
     }
 }
 
-/// The command of the first checker whose glob matches the path.
-pub(crate) fn checker(checkers: &[(String, Vec<String>)], place: &Place) -> Option<Vec<String>> {
+/// The command of the first checker whose glob matches the path; an error names a glob that is none.
+pub(crate) fn checker(
+    checkers: &[(String, Vec<String>)],
+    place: &Place,
+) -> Option<Result<Vec<String>, Check>> {
     let path = place.real();
-    let matches = |pattern: &str| {
+    let glob = |pattern: &str| {
         let whole = if pattern.contains('/') {
             pattern.to_owned()
         } else {
             format!("**/{pattern}")
         };
-        let glob = GlobBuilder::new(&whole).literal_separator(true).build();
-        glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
+        GlobBuilder::new(&whole).literal_separator(true).build()
     };
-    let (_, argv) = checkers.iter().find(|(pattern, _)| matches(pattern))?;
-    let path = path.to_string_lossy();
-    Some(
-        argv.iter()
-            .map(|word| word.replace("{path}", &path))
-            .collect(),
-    )
+    for (pattern, argv) in checkers {
+        match glob(pattern) {
+            Ok(glob) if !glob.compile_matcher().is_match(path) => {}
+            Ok(_) => {
+                let path = path.to_string_lossy();
+                let words = argv.iter().map(|word| word.replace("{path}", &path));
+                return Some(Ok(words.collect()));
+            }
+            Err(error) => return Some(Err(Check::said(format!("files.check: {error}")))),
+        }
+    }
+    None
 }
 
 /// Runs a checker in the jail, from the root of the workspace.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::files::{Caller, Cleared, Files};
 use crate::search::list::{limit, root};
-use crate::search::{EntriesData, describe, gather, start, walker};
+use crate::search::{EntriesData, describe, gather, sort, start, walker};
 
 /// What `glob_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub fn glob_files(
     };
     let builder = walker(workspace, &place, hidden);
     let (mut paths, mut truncated) = gather(workspace, &builder, stop, &matches);
-    paths.sort();
+    sort(&mut paths);
     if paths.len() > input.limit {
         truncated = true;
         paths.truncate(input.limit);

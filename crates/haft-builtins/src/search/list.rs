@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::files::{Caller, Cleared, Files};
-use crate::search::{EntriesData, describe, gather, start, walker};
+use crate::search::{EntriesData, describe, gather, sort, start, walker};
 
 /// What `list_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,10 +65,11 @@ pub fn list_files(
     let (mut paths, mut truncated) = gather(workspace, &builder, stop, &below);
     if paths.len() > input.limit {
         truncated = true;
-        paths.sort_by_cached_key(|path| (path.components().count(), path.clone()));
+        sort(&mut paths);
+        paths.sort_by_cached_key(|path| path.components().count());
         paths.truncate(input.limit);
     }
-    paths.sort();
+    sort(&mut paths);
     let entries = describe(workspace, &paths);
     let more = if truncated { ", and more" } else { "" };
     let summary = format!("{} entries in {}{more}", entries.len(), place.shown());

@@ -357,7 +357,9 @@ async fn the_risk_is_that_of_what_runs() {
         (json!({"command": "ls; id"}), "denied"),
         (json!({"command": "touch x"}), "denied"),
         (json!({"argv": ["sh", "-c", "ls"]}), "denied"),
+        // Seed fault 26: only the name as written was looked at.
         (json!({"argv": ["rm", "-rf", "/"]}), "denied"),
+        (json!({"argv": ["/bin/rm", "-rf", "x"]}), "denied"),
     ];
     for (args, expect) in rows {
         let mut builtins = Builtins::new(workspace.clone());

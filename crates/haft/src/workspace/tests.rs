@@ -362,3 +362,45 @@ fn a_missing_file_offers_the_nearest_name_but_never_a_hidden_one() {
     );
     assert!(!ws.shows(Path::new(".haft/token")));
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
+    /// Whatever the path: it is refused, or it leads below the root, and to the very place the system says.
+    #[test]
+    fn a_path_leads_where_the_system_says_or_nowhere(
+        path in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "a.txt", "src", "deep", "main.rs", "lnk", "abs", "leave", "secret", "dangling", ".", "..", "", "new",
+            ]),
+            1..8,
+        ),
+    ) {
+        let scene = SCENE.with(std::rc::Rc::clone);
+        let path = path.join("/");
+        let path = path.trim_start_matches('/');
+        let root = fs::canonicalize(scene.at("")).unwrap();
+        let system = fs::canonicalize(root.join(path));
+        let place = scene.ws.place(path);
+        match (&place, &system) {
+            (Ok(place), Ok(system)) if place.kind().is_some() => {
+                proptest::prop_assert_eq!(&root.join(place.real()).components().collect::<PathBuf>(), system);
+            }
+            // A place where something could be written: nothing is there, as the system says, and it is inside.
+            (Ok(place), Err(_)) => {
+                proptest::prop_assert!(place.kind().is_none());
+                proptest::prop_assert!(place.real().components().all(|c| c.as_os_str() != ".."));
+            }
+            (Ok(_), Ok(_)) => proptest::prop_assert!(false, "something is there, and it was not found"),
+            (Err(_), Ok(system)) => {
+                // The system goes out and may come back; we never go out.
+                let goes_out = path.contains("leave") || path.contains("..") || path.is_empty();
+                proptest::prop_assert!(goes_out || !system.starts_with(&root), "{path} was refused");
+            }
+            (Err(_), Err(_)) => {}
+        }
+    }
+}
+
+thread_local! {
+    static SCENE: std::rc::Rc<Scene> = std::rc::Rc::new(scene());
+}
