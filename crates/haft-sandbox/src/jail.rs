@@ -64,6 +64,7 @@ pub(crate) async fn probe(config: &Config) -> Probe {
         memory: "rlimit (per process)",
         pids: "nothing",
         missing: Vec::new(),
+        level: Strength::None,
         entered,
     };
     if !entered {
@@ -80,7 +81,7 @@ pub(crate) async fn probe(config: &Config) -> Probe {
         match set_up(config, &system, strength, &spec).await {
             Ok((_, held)) => {
                 probe.landlock_abi = u32::from(held.landlock);
-                probe.strength = strength;
+                (probe.strength, probe.level) = (strength, strength);
                 if held.landlock == 0 {
                     probe.missing.push(no_landlock());
                     let weaker = strength.min(Strength::NoProc);
@@ -170,8 +171,8 @@ pub(crate) async fn start(
     if spec.words().first().is_none_or(|word| word.is_empty()) {
         return Err(StartError::Spec("no program".into()));
     }
-    // Landlock may be what is missing from full; the namespaces are set up whole then all the same.
-    let (started, _) = set_up(config, system, probe.strength, &spec).await?;
+    let (mut started, _) = set_up(config, system, probe.level, &spec).await?;
+    started.strength = probe.strength;
     running::serve(started, &spec)
 }
 
@@ -240,15 +241,14 @@ async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<Report> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
-    let mut bytes = Vec::new();
-    // Read to the report's last byte and no further: the next one is the end's.
-    loop {
-        bytes.push(link.read_u8().await?);
-        if let Some((report, _)) = Report::decode(&bytes) {
-            // Dropping the stream leaves the connection open: the tree holds the other handle on it.
-            return Ok(report);
-        }
-    }
+    // The report and no further: the next one is the end's. Dropping the stream leaves the connection
+    // open, as the tree holds another handle on it.
+    let mut bytes = vec![0; Report::HEAD];
+    link.read_exact(&mut bytes).await?;
+    bytes.resize(Report::HEAD + Report::text_length(&bytes), 0);
+    link.read_exact(&mut bytes[Report::HEAD..]).await?;
+    let report = Report::decode(&bytes).map(|(report, _)| report);
+    report.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// How the command ended, once the supervisor is gone; without a word from inside it was killed.
@@ -297,11 +297,9 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mounts = spec.mounts.clone();
-        guards =
-            tokio::task::spawn_blocking(move || Guards::prepare(&workspace, &mounts, own_root))
-                .await
-                .map_err(|error| StartError::Spec(error.to_string()))?
-                .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
+        guards = Guards::prepare(workspace, mounts, own_root)
+            .await
+            .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
     }
     let mut scratch = PathBuf::from("/tmp");
     if own_root {

@@ -82,6 +82,8 @@ pub struct Probe {
     pub pids: &'static str,
     /// What is missing from [`Strength::Full`] or from limits by cgroup.
     pub missing: Vec<Missing>,
+    /// What is set up; above `strength` where Landlock alone is missing.
+    pub(crate) level: Strength,
     pub(crate) entered: bool,
 }
 

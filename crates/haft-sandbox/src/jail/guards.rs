@@ -21,6 +21,8 @@ use crate::command::{Guard, GuardKind, Mounts};
 /// How many entries of a workspace are looked at for names guarded at any depth. Beyond that the
 /// command is refused: a guard that was not found does not hold.
 const MOST_ENTRIES: usize = 2_000_000;
+/// How many are looked at without handing the look to a thread for blocking work.
+const AT_ONCE: usize = 2_000;
 /// When placeholders were last changed; no file is this old by chance.
 const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
@@ -52,8 +54,29 @@ impl Guards {
         Ok(path)
     }
 
-    /// Looks at the workspace and takes the places of what is absent.
-    pub(crate) fn prepare(workspace: &Path, mounts: &Mounts, holding: bool) -> io::Result<Self> {
+    /// Looks at the workspace and takes the places of what is absent; a large workspace is looked at by
+    /// a thread for blocking work.
+    pub(crate) async fn prepare(
+        workspace: PathBuf,
+        mounts: Mounts,
+        holding: bool,
+    ) -> io::Result<Self> {
+        if let Some(guards) = Self::look(&workspace, &mounts, holding, AT_ONCE)? {
+            return Ok(guards);
+        }
+        let look = move || Self::look(&workspace, &mounts, holding, MOST_ENTRIES);
+        tokio::task::spawn_blocking(look).await??.ok_or_else(|| {
+            io::Error::other("too many files to find every guarded name in the workspace")
+        })
+    }
+
+    /// `None` where the workspace has more than `most` entries.
+    fn look(
+        workspace: &Path,
+        mounts: &Mounts,
+        holding: bool,
+        most: usize,
+    ) -> io::Result<Option<Self>> {
         let mut guards = Self {
             holding,
             ..Self::default()
@@ -62,7 +85,9 @@ impl Guards {
             check(&guard.path)?;
             guards.top(workspace, guard, mounts)?;
         }
-        guards.nested(workspace, mounts)?;
+        if !guards.nested(workspace, mounts, most) {
+            return Ok(None);
+        }
         guards.approved(workspace, mounts)?;
         // Shallow first, so that what lies deeper ends up on top; approved paths last.
         guards.covers.sort_by_key(|(path, cover)| {
@@ -82,7 +107,7 @@ impl Guards {
             same
         });
         guards.covers = pruned(covers);
-        Ok(guards)
+        Ok(Some(guards))
     }
 
     /// A guard at the place it names.
@@ -189,14 +214,15 @@ impl Guards {
         }
     }
 
-    /// Guards of a single name at any depth, and sockets, which lead to whoever listens outside.
-    fn nested(&mut self, workspace: &Path, mounts: &Mounts) -> io::Result<()> {
+    /// Guards of a single name at any depth, and sockets, which lead to whoever listens outside; false
+    /// where there are more than `most` entries.
+    fn nested(&mut self, workspace: &Path, mounts: &Mounts, most: usize) -> bool {
         let deep: Vec<_> = mounts
             .guards
             .iter()
             .filter(|guard| guard.any_depth)
             .collect();
-        let mut left = MOST_ENTRIES;
+        let mut left = most;
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
             // What this user cannot list, the command cannot either.
@@ -204,9 +230,10 @@ impl Guards {
                 continue;
             };
             for entry in entries.flatten() {
-                left = left.checked_sub(1).ok_or_else(|| {
-                    io::Error::other("too many files to find every guarded name in the workspace")
-                })?;
+                let Some(less) = left.checked_sub(1) else {
+                    return false;
+                };
+                left = less;
                 let Ok(kind) = entry.file_type() else {
                     continue;
                 };
@@ -228,7 +255,7 @@ impl Guards {
                 }
             }
         }
-        Ok(())
+        true
     }
 
     /// Approved paths below a guard become changeable again; one that is absent starts as an empty

@@ -60,6 +60,16 @@ pub(crate) enum Report {
 }
 
 impl Report {
+    /// How long a report is before its text.
+    pub(crate) const HEAD: usize = 7;
+
+    /// How long the text after this head is.
+    pub(crate) fn text_length(head: &[u8]) -> usize {
+        head.get(5..Self::HEAD)
+            .and_then(|length| length.try_into().ok())
+            .map_or(0, |length| usize::from(u16::from_ne_bytes(length)))
+    }
+
     /// One line of bytes: kind, a number, length of the text, text.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let (kind, number, text) = match self {
@@ -85,9 +95,9 @@ impl Report {
 
     /// The report at the start of `bytes`, and how long it is; `None` until it is whole.
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
-        let (head, rest) = bytes.split_at_checked(7)?;
+        let (head, rest) = bytes.split_at_checked(Self::HEAD)?;
         let number = i32::from_ne_bytes(head[1..5].try_into().ok()?);
-        let length = usize::from(u16::from_ne_bytes(head[5..7].try_into().ok()?));
+        let length = Self::text_length(head);
         let text = rest.get(..length)?;
         let report = match head[0] {
             0 => Self::Ready(Held {
@@ -111,7 +121,7 @@ impl Report {
                 signal: Some(number),
             },
         };
-        Some((report, 7 + length))
+        Some((report, Self::HEAD + length))
     }
 }
 

@@ -62,7 +62,7 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("shm", "/tmp"),
 ];
 /// Above this a file of `/etc` is bound instead of copied into each jail.
-const COPIED: u64 = 256 << 10;
+const COPIED: u64 = 8 << 10;
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What all jails of one sandbox have in common; found once.
