@@ -1,8 +1,11 @@
 //! The lines of a run's record: how an event is written, and how a line is read back.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::canonical::args_digest;
@@ -30,6 +33,9 @@ const SENTENCE: usize = 2 << 10;
 const NAME: usize = 512;
 /// Most members of a list: coerced paths, artifacts.
 const MEMBERS: usize = 32;
+
+/// Most calls whose digest is kept until they end.
+const RUNNING: usize = 1024;
 
 /// The types of line.
 pub(super) mod kind {
@@ -76,7 +82,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     args_digest: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Cow<'a, str>>,
+    arguments: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     coerced: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,36 +134,92 @@ pub(super) fn is_error(status: &str) -> bool {
     status != Status::Ok.as_str() && status != Status::Suspended.as_str()
 }
 
-/// Writes an event's line, without the newline, behind `out`.
-pub(super) fn write(
-    out: &mut Vec<u8>,
-    place: Place<'_>,
-    event: &Event,
-    redactor: &Redactor,
-) -> io::Result<Written> {
-    let pen = Pen { redactor, place };
-    let ts = clock::rfc3339(event.at);
-    let digest;
-    let line = match &event.what {
-        What::RunStarted(start) => pen.run_started(&ts, start),
-        What::CallStarted(call) => {
-            digest = args_digest(&call.arguments);
-            pen.call(&ts, kind::CALL_STARTED, call, &digest)
+/// Who writes: what it redacts with, and what it need not work out again.
+pub(super) struct Scribe {
+    redactor: Redactor,
+    /// The last second written, and its text up to the milliseconds.
+    second: (i128, String),
+    /// Calls that started, by the place of their record in memory: they end with the same arguments.
+    running: HashMap<usize, Known, RandomState>,
+}
+
+/// What was worked out of a call's arguments when it started.
+struct Known {
+    /// Held so that no other record takes its place in memory.
+    _call: Arc<CallRecord>,
+    digest: String,
+    arguments: String,
+}
+
+impl Scribe {
+    pub(super) fn new(redactor: Redactor) -> Self {
+        Self {
+            redactor,
+            second: (i128::MIN, String::new()),
+            running: HashMap::default(),
         }
-        What::CallEnded(call, end) => {
-            digest = args_digest(&call.arguments);
-            let line = pen.call(&ts, kind::CALL_ENDED, call, &digest);
-            pen.ended(line, end)
+    }
+
+    /// The time as `clock::rfc3339` writes it.
+    fn time(&mut self, at: i128) -> String {
+        const SECOND: i128 = 1_000_000_000;
+        let second = at.div_euclid(SECOND);
+        if self.second.0 != second {
+            let text = clock::rfc3339(second * SECOND);
+            let plain = text.strip_suffix("000Z").unwrap_or(&text);
+            self.second = (second, plain.to_owned());
         }
-        What::RunClosed => return Err(io::Error::other("a closed event is the archive's own")),
-    };
-    serde_json::to_writer(out, &line)?;
-    Ok(match &event.what {
-        What::CallEnded(_, end) => Written::Ended {
-            error: is_error(end.status.as_str()),
-        },
-        _ => Written::Plain,
-    })
+        let milliseconds = at.rem_euclid(SECOND) / 1_000_000;
+        format!("{}{milliseconds:03}Z", self.second.1)
+    }
+
+    fn know(&self, call: &Arc<CallRecord>) -> Known {
+        let arguments = self.redactor.redact_within(&call.arguments, ARGUMENTS);
+        Known {
+            digest: args_digest(&call.arguments),
+            arguments: arguments.into_owned(),
+            _call: Arc::clone(call),
+        }
+    }
+
+    /// Writes an event's line, without the newline, behind `out`.
+    pub(super) fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        place: Place<'_>,
+        event: &Event,
+    ) -> io::Result<Written> {
+        let ts = self.time(event.at);
+        let pen = |redactor| Pen { redactor, place };
+        match &event.what {
+            What::RunStarted(start) => {
+                let line = pen(&self.redactor).run_started(&ts, start);
+                serde_json::to_writer(out, &line)?;
+            }
+            What::CallStarted(call) => {
+                let known = self.know(call);
+                let line = pen(&self.redactor).call(&ts, kind::CALL_STARTED, call, &known);
+                serde_json::to_writer(out, &line)?;
+                if self.running.len() >= RUNNING {
+                    self.running.clear();
+                }
+                self.running.insert(Arc::as_ptr(call).addr(), known);
+            }
+            What::CallEnded(call, end) => {
+                let known = self.running.remove(&Arc::as_ptr(call).addr());
+                let known = known.unwrap_or_else(|| self.know(call));
+                let pen = pen(&self.redactor);
+                let line = pen.call(&ts, kind::CALL_ENDED, call, &known);
+                serde_json::to_writer(out, &pen.ended(line, end))?;
+                let error = is_error(end.status.as_str());
+                return Ok(Written::Ended { error });
+            }
+            What::RunClosed => {
+                return Err(io::Error::other("a closed event is the archive's own"));
+            }
+        }
+        Ok(Written::Plain)
+    }
 }
 
 /// Writes the line that ends a record.
@@ -229,17 +291,16 @@ impl<'a> Pen<'a> {
         ts: &'a str,
         kind: &'static str,
         call: &'a CallRecord,
-        digest: &'a str,
+        known: &'a Known,
     ) -> Line<'a> {
         let principal = call.principal.to_string();
-        let arguments = self.redactor.redact_within(&call.arguments, ARGUMENTS);
         Line {
             call: Some(self.name(call.call.as_str())),
             tool: Some(self.name(&call.tool)),
             origin: Some(call.origin.as_str()),
             principal: Some(cut(principal).into()),
-            args_digest: Some(digest),
-            arguments: (!arguments.is_empty()).then_some(arguments),
+            args_digest: Some(&known.digest),
+            arguments: (!known.arguments.is_empty()).then_some(known.arguments.as_str()),
             coerced: self.names(&call.coerced),
             verdict: call.verdict.map(Verdict::as_str),
             rule: call.rule.as_deref().map(|rule| self.name(rule)),
@@ -310,5 +371,29 @@ impl<'a> ReadLine<'a> {
     /// Reads a line without its newline.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The shortcut must not show.
+
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_the_clock_writes_them() {
+        let mut scribe = Scribe::new(Redactor::default());
+        for at in [
+            0,
+            1,
+            999_999,
+            1_000_000,
+            1_999_999_999,
+            -1,
+            -1_500_000_000,
+            1_795_298_400_123_456_789,
+        ] {
+            assert_eq!(scribe.time(at), clock::rfc3339(at), "{at}");
+        }
     }
 }

@@ -209,7 +209,8 @@ impl<'s, 't> Spans<'s, 't> {
 
     fn look_for_value(&mut self, horizon: usize) {
         let cursor = &mut self.values;
-        if cursor.found.is_some() || cursor.clear >= horizon {
+        let known = self.search.longest > 0;
+        if !known || cursor.found.is_some() || cursor.clear >= horizon {
             return;
         }
         let end = horizon.saturating_add(self.search.longest);

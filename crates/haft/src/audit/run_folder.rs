@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::audit::Event;
 use crate::audit::index::Closed;
-use crate::audit::line::{self, Place, Written};
-use crate::audit::redact::Redactor;
+use crate::audit::line::{self, Place, Scribe, Written};
 use crate::call::RunId;
 
 /// The record.
@@ -65,14 +64,14 @@ impl RunFolder {
     }
 
     /// Adds an event's line; full batches are written.
-    pub(super) fn append(&mut self, event: &Event, redactor: &Redactor) -> io::Result<()> {
+    pub(super) fn append(&mut self, event: &Event, scribe: &mut Scribe) -> io::Result<()> {
         let start = self.record.buffer.len();
         let place = Place {
             run: self.run.as_str(),
             seq: self.seq + 1,
             prev: &self.prev,
         };
-        let written = line::write(&mut self.record.buffer, place, event, redactor)?;
+        let written = scribe.write(&mut self.record.buffer, place, event)?;
         self.finish_line(start);
         let line = &self.record.buffer[start..];
         if let Written::Ended { error } = written {
@@ -227,6 +226,7 @@ mod tests {
 
     use super::*;
     use crate::audit::What;
+    use crate::audit::redact::Redactor;
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
@@ -246,7 +246,8 @@ mod tests {
             at: 0,
             what: What::RunStarted(start.into()),
         };
-        folder.append(&event, &Redactor::default()).unwrap();
+        let mut scribe = Scribe::new(Redactor::default());
+        folder.append(&event, &mut scribe).unwrap();
         let error = folder.sync().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().contains("events.jsonl"), "{error}");

@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 use crate::audit::index::Closed;
+use crate::audit::line::Scribe;
 use crate::audit::queue::{Message, Queue};
 use crate::audit::redact::Redactor;
 use crate::audit::run_folder::RunFolder;
@@ -30,7 +31,7 @@ type Ack = oneshot::Sender<Result<(), AuditError>>;
 pub(super) struct Writer {
     queue: Arc<Queue>,
     home: PathBuf,
-    redactor: Redactor,
+    scribe: Scribe,
     folders: HashMap<RunId, RunFolder, RandomState>,
     failed: HashMap<RunId, String>,
     /// Runs with lines that are not yet written.
@@ -44,7 +45,7 @@ impl Writer {
         Self {
             queue,
             home,
-            redactor,
+            scribe: Scribe::new(redactor),
             folders: HashMap::default(),
             failed: HashMap::new(),
             touched: Vec::new(),
@@ -100,11 +101,11 @@ impl Writer {
     fn append(&mut self, event: &Event) -> Result<(), AuditError> {
         let run = &event.run;
         let appended = match self.folders.get_mut(run) {
-            Some(folder) => folder.append(event, &self.redactor),
+            Some(folder) => folder.append(event, &mut self.scribe),
             None if matches!(event.what, What::RunStarted(_)) => {
                 self.open(run).and_then(|folder| {
                     let mut folder = folder;
-                    folder.append(event, &self.redactor)?;
+                    folder.append(event, &mut self.scribe)?;
                     self.folders.insert(run.clone(), folder);
                     Ok(())
                 })
