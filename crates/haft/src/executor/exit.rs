@@ -57,6 +57,11 @@ impl<'a> OpenCall<'a> {
         }
     }
 
+    /// When the call came in.
+    pub(super) fn begun(&self) -> Instant {
+        self.begun
+    }
+
     /// The call's id.
     pub(super) fn id(&self) -> &CallId {
         &self.id

@@ -54,8 +54,17 @@ pub(super) async fn invoke(
         .timeout
         .unwrap_or(session.limits().call_timeout);
     let limit = limit.min(session.time_left());
-    let _lane = lane(session, entry.spec().concurrency_safe, limit).await?;
-    let begun = Instant::now();
+    let shared = entry.spec().concurrency_safe;
+    let (_lane, waited) = match free(session, shared) {
+        Some(lane) => (lane, false),
+        None => (turn(session, shared, limit).await?, true),
+    };
+    // Waits for a person or for other calls are not the tool's time.
+    let begun = if open.decided_by.is_none() && !waited {
+        open.begun()
+    } else {
+        Instant::now()
+    };
     #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
     let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
     let given = match running {
@@ -95,11 +104,10 @@ enum Lane<'a> {
     },
 }
 
-/// Waits until the call may run beside what else runs in this session.
-async fn lane(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, Stop> {
+/// The lane, where nobody has to be waited for: the common case, which needs no timer.
+fn free(session: &Session, shared: bool) -> Option<Lane<'_>> {
     let lane = session.lane();
-    // The common case waits for nobody and needs no timer.
-    let free = if shared {
+    if shared {
         lane.try_read()
             .ok()
             .map(|guard| Lane::Shared { _guard: guard })
@@ -107,10 +115,12 @@ async fn lane(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
         lane.try_write()
             .ok()
             .map(|guard| Lane::Alone { _guard: guard })
-    };
-    if let Some(free) = free {
-        return Ok(free);
     }
+}
+
+/// Waits until the call may run beside what else runs in this session.
+async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, Stop> {
+    let lane = session.lane();
     let turn = async {
         if shared {
             Lane::Shared {
