@@ -112,7 +112,7 @@ async fn work(plan: Plan, begin: Instant) -> Result<Vec<Duration>, Failure> {
     Ok(times)
 }
 
-fn post(plan: &Plan, body: String) -> http::request::Builder {
+fn post(plan: &Plan, body: &str) -> http::request::Builder {
     let mut request = Request::builder()
         .method(if plan.era == "none" { "PUT" } else { "POST" })
         .uri("/mcp")
@@ -135,7 +135,7 @@ fn echo(plan: &Plan, id: u64, session: Option<&str>) -> Result<Request<Full<Byte
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{TEXT}"}}{meta}}}}}"#
     );
-    let mut request = post(plan, body.clone());
+    let mut request = post(plan, &body);
     if plan.era == "modern" {
         request = request
             .header("mcp-protocol-version", "2026-07-28")
@@ -150,7 +150,7 @@ fn echo(plan: &Plan, id: u64, session: Option<&str>) -> Result<Request<Full<Byte
 
 async fn open(sender: &mut SendRequest<Full<Bytes>>, plan: &Plan) -> Result<String, Failure> {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}"#;
-    let request = post(plan, body.to_owned()).body(Full::new(body.into()))?;
+    let request = post(plan, body).body(Full::new(body.into()))?;
     let answer = sender.send_request(request).await?;
     let session = answer.headers().get("mcp-session-id");
     let session = session.ok_or("no session")?.to_str()?.to_owned();
