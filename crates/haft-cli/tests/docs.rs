@@ -25,7 +25,7 @@ fn lines(page: &str) -> Vec<(String, i32)> {
 /// A workspace and a home of their own.
 fn scene() -> tempfile::TempDir {
     let scene = tempfile::tempdir().unwrap();
-    for folder in ["ws/src", "home", "config"] {
+    for folder in ["ws/src", "config"] {
         fs::create_dir_all(scene.path().join(folder)).unwrap();
     }
     fs::write(

@@ -97,7 +97,7 @@ pub(crate) fn rows() -> Vec<Row> {
 pub(crate) fn scene() -> tempfile::TempDir {
     let scene = tempfile::tempdir().unwrap();
     let ws = scene.path().join("ws");
-    for folder in ["ws/src", "ws/.git", "home", "config"] {
+    for folder in ["ws/src", "ws/.git", "config"] {
         fs::create_dir_all(scene.path().join(folder)).unwrap();
     }
     fs::write(ws.join("README.md"), "# hello\n").unwrap();

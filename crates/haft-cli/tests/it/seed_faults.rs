@@ -21,6 +21,8 @@ fn call(lab: &Lab, tool: &str, arguments: &Value) -> Value {
         "trusted",
         "-c",
         "tools.enable=[\"commands\"]",
+        "-c",
+        "approval.mode=\"auto:high\"",
         "--args",
         &arguments,
     ];
@@ -58,6 +60,8 @@ impl Stdio {
             "trusted",
             "-c",
             "tools.enable=[\"commands\"]",
+            "-c",
+            "approval.mode=\"auto:high\"",
         ];
         let mut session = Self {
             child: lab.command(&args).spawn().unwrap(),
@@ -176,6 +180,8 @@ fn no_18_the_jail_has_no_network_and_its_memory_limit_holds() {
         "-c",
         "tools.enable=[\"commands\"]",
         "-c",
+        "approval.mode=\"auto:high\"",
+        "-c",
         "sandbox.memory_mb=256",
         "--args",
         &arguments,
@@ -212,19 +218,19 @@ fn no_19_a_task_belongs_to_its_session_and_a_pattern_matches_only_when_seen() {
 #[test]
 fn no_20_a_large_result_stays_whole_json_and_can_be_read_back() {
     let lab = Lab::new();
-    let lines: Vec<String> = (0..60_000).map(|n| format!("needle number {n}")).collect();
+    let lines: Vec<String> = (0..50_000).map(|n| format!("needle number {n}")).collect();
     lab.file("big.txt", &lines.join("\n"));
     let outcome = call(
         &lab,
         "grep_files",
-        &json!({"pattern": "needle", "limit": 60_000}),
+        &json!({"pattern": "needle", "limit": 50_000}),
     );
     assert_eq!(outcome["status"], "ok", "{outcome}");
     assert!(outcome["data"].is_object());
     let reference = outcome["artifacts"][0]["ref"].as_str().unwrap();
     let whole = lab.run(&["artifacts", "get", reference]);
     assert_eq!(whole.code, 0, "{}", whole.stderr);
-    assert!(whole.stdout.contains("needle number 59999"));
+    assert!(whole.stdout.contains("needle number 49999"));
 }
 
 #[test]
@@ -380,6 +386,8 @@ fn no_29_a_command_has_a_clean_environment_keeps_its_output_and_leaves_nobody_be
         "trusted",
         "-c",
         "tools.enable=[\"commands\"]",
+        "-c",
+        "approval.mode=\"auto:high\"",
         "--args",
         &arguments,
     ];
