@@ -154,21 +154,24 @@ impl Drop for Batch<'_> {
 
 /// Looks at what was found beneath the root's descriptor; what is gone or reached through a link is left out.
 pub(crate) fn describe(workspace: &Workspace, paths: &[PathBuf]) -> Vec<FoundEntry> {
-    let one = |path: &PathBuf| {
-        let (kind, bytes) = workspace.look(path)?;
-        Some(FoundEntry {
-            path: path.to_string_lossy().into_owned(),
-            kind: kind.as_str(),
-            bytes: (kind == Kind::File).then_some(bytes),
-        })
+    let part = |paths: &[PathBuf]| {
+        let mut all = Vec::with_capacity(paths.len());
+        workspace.look_each(paths, |path, kind, bytes| {
+            all.push(FoundEntry {
+                path: path.to_string_lossy().into_owned(),
+                kind: kind.as_str(),
+                bytes: (kind == Kind::File).then_some(bytes),
+            });
+        });
+        all
     };
     if paths.len() < 1_000 {
-        return paths.iter().filter_map(one).collect();
+        return part(paths);
     }
     let (left, right) = paths.split_at(paths.len() / 2);
     std::thread::scope(|scope| {
-        let right = scope.spawn(|| right.iter().filter_map(one).collect::<Vec<_>>());
-        let mut all: Vec<_> = left.iter().filter_map(one).collect();
+        let right = scope.spawn(|| part(right));
+        let mut all = part(left);
         all.extend(right.join().unwrap_or_default());
         all
     })

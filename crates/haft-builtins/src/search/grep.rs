@@ -87,7 +87,7 @@ pub enum Output {
 }
 
 /// One line, or one file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Match {
     /// The file.
     pub path: Arc<str>,
@@ -123,7 +123,8 @@ struct Search<'a> {
     kept: AtomicUsize,
     text: AtomicUsize,
     brake: Brake,
-    found: Mutex<Vec<Match>>,
+    /// The matches of each file, in the order of its lines.
+    found: Mutex<Vec<Vec<Match>>>,
 }
 
 /// Searches.
@@ -150,8 +151,9 @@ pub fn grep_files(
     search.run(&builder, &regex, input);
     let truncated = search.brake.is_pulled();
     let found = search.found.into_inner();
-    let mut matches = found.unwrap_or_else(PoisonError::into_inner);
-    matches.sort_unstable();
+    let mut found = found.unwrap_or_else(PoisonError::into_inner);
+    found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
+    let matches: Vec<Match> = found.into_iter().flatten().collect();
     let shown = matches.iter().filter(|m| !m.context).count();
     let what = match input.output {
         Output::Content => "matches",
@@ -260,7 +262,7 @@ struct Worker<'a> {
     search: &'a Search<'a>,
     searcher: Searcher,
     matcher: RegexMatcher,
-    found: Vec<Match>,
+    found: Vec<Vec<Match>>,
 }
 
 impl Drop for Worker<'_> {
@@ -290,7 +292,7 @@ impl Worker<'_> {
             search,
             path,
             shown: None,
-            found: &mut self.found,
+            found: Vec::new(),
             count: 0,
         };
         // A file that cannot be read to its end keeps the matches found so far, as with ripgrep.
@@ -298,6 +300,9 @@ impl Worker<'_> {
             .searcher
             .search_file(&self.matcher, &open.file, &mut lines);
         lines.close();
+        if !lines.found.is_empty() {
+            self.found.push(lines.found);
+        }
         if search.over() {
             WalkState::Quit
         } else {
@@ -312,7 +317,7 @@ struct Lines<'a> {
     path: &'a Path,
     /// The path as text, made at the first match.
     shown: Option<Arc<str>>,
-    found: &'a mut Vec<Match>,
+    found: Vec<Match>,
     count: u64,
 }
 

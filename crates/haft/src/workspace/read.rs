@@ -1,9 +1,10 @@
 //! Opening regular files for reading: never a pipe, a device or what a link was swapped for.
 
 use std::fs::File;
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{OFlags, Stat};
+use rustix::fs::{AtFlags, OFlags, Stat};
 
 use crate::workspace::place::kind_and_bytes;
 use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
@@ -90,6 +91,27 @@ impl Workspace {
             Ok(stat) => Ok(Some(FileStamp::of(&stat))),
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(e) => Err(WorkspaceError::from_errno("look at", place.real(), e)),
+        }
+    }
+
+    /// Kind and size of what is at each of many real paths; best sorted, for each folder is opened once for its
+    /// neighbours. What is gone, or reached through a link, is left out.
+    pub fn look_each(&self, paths: &[PathBuf], mut found: impl FnMut(&Path, Kind, u64)) {
+        let mut open: Option<(&Path, OwnedFd)> = None;
+        for path in paths {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+                continue;
+            };
+            if open.as_ref().is_none_or(|(at, _)| *at != folder) {
+                let fd = self.open_beneath(folder, OFlags::PATH | OFlags::DIRECTORY);
+                open = fd.ok().map(|fd| (folder, fd));
+            }
+            let Some((_, fd)) = &open else { continue };
+            // The folder is held: only the last name is looked up, and no link is followed for it.
+            if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                let (kind, bytes) = kind_and_bytes(&stat);
+                found(path, kind, bytes);
+            }
         }
     }
 

@@ -363,6 +363,33 @@ fn a_missing_file_offers_the_nearest_name_but_never_a_hidden_one() {
     assert!(!ws.shows(Path::new(".haft/token")));
 }
 
+#[test]
+fn looking_at_many_paths_shows_nothing_reached_through_a_link() {
+    let scene = scene();
+    let paths = [
+        "a.txt",
+        "gone",
+        "leave",
+        "leave/secret",
+        "lnk/main.rs",
+        "src/deep",
+        "src/main.rs",
+    ];
+    let mut found = Vec::new();
+    scene
+        .ws
+        .look_each(&paths.map(PathBuf::from), |path, kind, _| {
+            found.push(format!("{} {}", path.display(), kind.as_str()));
+        });
+    let expect = [
+        "a.txt file",
+        "leave link",
+        "src/deep directory",
+        "src/main.rs file",
+    ];
+    assert_eq!(found, expect);
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
     /// Whatever the path: it is refused, or it leads below the root, and to the very place the system says.
