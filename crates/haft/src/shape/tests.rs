@@ -344,14 +344,15 @@ fn any_value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         "(?s).{0,80}".prop_map(Value::from),
-        (0_usize..4_000, "[a-zé\"\\\\\n😀]{1,3}").prop_map(|(n, s)| s.repeat(n).into()),
+        (0_usize..2_000, "[a-zé\"\\\\\n😀]{1,3}").prop_map(|(n, s)| s.repeat(n).into()),
     ];
-    leaf.prop_recursive(4, 64, 8, |inner| {
+    // Only leaves are multiplied: the whole stays below a few megabytes.
+    let many = (leaf.clone(), 0_usize..300).prop_map(|(one, n)| vec![one; n].into());
+    prop_oneof![4 => leaf, 1 => many].prop_recursive(4, 48, 8, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..20).prop_map(Value::from),
-            prop::collection::hash_map(".{0,12}", inner.clone(), 0..10)
+            prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
+            prop::collection::hash_map(".{0,12}", inner, 0..8)
                 .prop_map(|map| Value::Object(map.into_iter().collect())),
-            (inner, 0_usize..300).prop_map(|(one, n)| vec![one; n].into()),
         ]
     })
 }
