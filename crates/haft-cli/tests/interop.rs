@@ -1,0 +1,197 @@
+//! Real clients against the real server: Python `mcp` 2.x in both modes, `mcp` 1.30, the npm inspector; over stdio and HTTP.
+//!
+//! They are installed by `make needs`, and found below `HAFT_NEEDS`; without it each is skipped and says so.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests start real programs, say what they skip, and stop where they cannot go on"
+)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+const HAFT: &str = env!("CARGO_BIN_EXE_haft");
+
+/// A workspace with the file that the clients look for.
+fn scene() -> tempfile::TempDir {
+    let scene = tempfile::tempdir().unwrap();
+    fs::create_dir_all(scene.path().join("ws")).unwrap();
+    fs::write(scene.path().join("ws/hello.txt"), "hello\na needle here\n").unwrap();
+    scene
+}
+
+/// A program below `HAFT_NEEDS`, if it was installed.
+fn need(path: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join(path));
+    let found = found.filter(|program| program.exists());
+    if found.is_none() {
+        eprintln!("SKIPPED: {path} is not below HAFT_NEEDS; `make needs` installs it");
+    }
+    found
+}
+
+/// A program in the scene's environment.
+fn command(scene: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scene)
+        .env("HAFT_HOME", scene.join("home"))
+        .env("XDG_CONFIG_HOME", scene.join("config"))
+        .current_dir(scene.join("ws"));
+    command
+}
+
+/// `haft serve` over HTTP under a profile; ended when dropped.
+struct Server {
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Server {
+    fn start(scene: &Path, profile: &str, more: &[&str]) -> Self {
+        let mut command = command(scene, Path::new(HAFT));
+        command
+            .args([
+                "serve",
+                "--http",
+                "127.0.0.1:0",
+                "--json",
+                "--profile",
+                profile,
+            ])
+            .args(more);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut ready)
+            .unwrap();
+        let ready: Value = serde_json::from_str(&ready).unwrap();
+        let token = fs::read_to_string(ready["token_file"].as_str().unwrap()).unwrap();
+        Self {
+            child,
+            url: ready["mcp"].as_str().unwrap().to_owned(),
+            token: token.trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// Under `read-only` the client's write is denied, under `trusted` it happens; everything else works under both.
+const PROFILES: [(&str, &str); 2] = [("read-only", "denied"), ("trusted", "ok")];
+
+fn python(needed: &str, script: &str) {
+    let Some(python) = need(needed) else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../haft-mcp/tests/clients")
+        .join(script);
+    for (profile, write) in PROFILES {
+        for http in [false, true] {
+            let scene = scene();
+            let server = http.then(|| Server::start(scene.path(), profile, &[]));
+            let mut client = command(scene.path(), &python);
+            client.arg(&script).env("HAFT_EXPECT_WRITE", write);
+            match &server {
+                Some(server) => client.args(["http", &server.url, &server.token]),
+                None => client.args(["stdio", HAFT, "serve", "--stdio", "--profile", profile]),
+            };
+            let output = client.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{script:?} http={http} {profile}\n{said}\n{errors}"
+            );
+            assert!(said.lines().count() >= 4, "{said}");
+        }
+    }
+}
+
+#[test]
+fn the_python_client_2_lists_reads_greps_and_writes_as_policy_allows() {
+    python("mcp2/bin/python", "python_mcp2.py");
+}
+
+#[test]
+fn the_python_client_1_lists_reads_greps_and_writes_as_policy_allows() {
+    python("mcp1/bin/python", "python_mcp1.py");
+}
+
+/// One method by the inspector's command line.
+fn inspect(scene: &Path, inspector: &Path, method: &[&str], target: &[&str]) -> Value {
+    let mut client = command(scene, Path::new("node"));
+    // What stands before its options is the program or address, what stands after `--` the program's own arguments.
+    let client = client
+        .arg(inspector)
+        .arg(target[0])
+        .arg("--method")
+        .args(method);
+    let output = client.arg("--").args(&target[1..]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {method:?}\n{said}\n{errors}"))
+}
+
+#[test]
+fn the_inspector_lists_reads_greps_and_writes_as_policy_allows() {
+    let cli = "node/node_modules/@modelcontextprotocol/inspector-cli/build/index.js";
+    let Some(inspector) = need(cli) else { return };
+    for (profile, write) in PROFILES {
+        for http in [false, true] {
+            let scene = scene();
+            // The inspector's command line has no way to send a token.
+            let server = http.then(|| Server::start(scene.path(), profile, &["--no-auth"]));
+            let target = match &server {
+                Some(server) => vec![server.url.as_str()],
+                None => vec![HAFT, "serve", "--stdio", "--profile", profile],
+            };
+            let ask = |method: &[&str]| inspect(scene.path(), &inspector, method, &target);
+            let call = |tool: &str, arguments: &[&str]| {
+                let mut method = vec!["tools/call", "--tool-name", tool];
+                method.extend(
+                    arguments
+                        .iter()
+                        .flat_map(|argument| ["--tool-arg", argument]),
+                );
+                ask(&method)
+            };
+            let listed = ask(&["tools/list"]);
+            assert!(listed["tools"].as_array().unwrap().len() >= 8, "{listed}");
+            assert!(
+                call("read_file", &["path=hello.txt"])
+                    .to_string()
+                    .contains("a needle here")
+            );
+            assert!(
+                call("grep_files", &["pattern=needle"])
+                    .to_string()
+                    .contains("hello.txt")
+            );
+            let written = call("write_file", &["path=new.txt", "content=by the inspector"]);
+            assert_eq!(
+                written["isError"].as_bool().unwrap_or(false),
+                write == "denied",
+                "{written}"
+            );
+            assert_eq!(scene.path().join("ws/new.txt").exists(), write == "ok");
+        }
+    }
+}
