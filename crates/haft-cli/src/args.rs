@@ -1,4 +1,8 @@
 //! The command line as typed: commands and options, with nothing resolved yet.
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are the help texts, shown as they are"
+)]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -147,6 +151,10 @@ pub(crate) struct Call {
     pub(crate) args: String,
     /// Wait for a person's decision (release 0.4)
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, hide = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, given bare, given with a number: clap's own form"
+    )]
     pub(crate) wait: Option<Option<u64>>,
 }
 

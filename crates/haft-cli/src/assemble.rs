@@ -79,11 +79,7 @@ impl Absent for SwitchedOff {
 
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
-    pub(crate) async fn build(
-        at: &Invocation,
-        settings: &Settings,
-        asks: bool,
-    ) -> Result<Self, Problem> {
+    pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
         at.home.create()?;
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);

@@ -75,6 +75,7 @@ impl Screen {
     }
 
     /// Writes bytes to stdout as they are.
+    #[expect(clippy::unused_self, reason = "every way to print is the screen's")]
     pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Problem> {
         let mut stdout = io::stdout().lock();
         written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
@@ -82,7 +83,7 @@ impl Screen {
 
     /// Writes one JSON document, on one line when nobody looks.
     pub(crate) fn document<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Problem> {
-        let text = if io::stdout().is_terminal() {
+        let text = if is_terminal() {
             serde_json::to_string_pretty(value)
         } else {
             serde_json::to_string(value)
@@ -135,18 +136,18 @@ impl Screen {
         }
         problem.exit()
     }
+}
 
-    /// How many columns stdout has; a plain width where it is no terminal.
-    pub(crate) fn width(self) -> usize {
-        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-        let columns = size.map(|size| usize::from(size.ws_col));
-        columns.filter(|columns| *columns >= 20).unwrap_or(WIDTH)
-    }
+/// How many columns stdout has; a plain width where it is no terminal.
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col));
+    columns.filter(|columns| *columns >= 20).unwrap_or(WIDTH)
+}
 
-    /// Whether stdout is a terminal: lists are clipped to it, pipes get all.
-    pub(crate) fn is_terminal(self) -> bool {
-        io::stdout().is_terminal()
-    }
+/// Whether stdout is a terminal: lists are clipped to it, pipes get all.
+fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 fn written(result: io::Result<()>) -> Result<(), Problem> {

@@ -137,21 +137,21 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
         return Ok(Vec::new());
     };
     let read: Result<BTreeMap<String, Vec<String>>, _> = entry.value.clone().try_into();
-    match read {
-        Ok(table) => Ok(table.into_iter().collect()),
-        Err(_) => {
-            let problem = Problem::settings("`files.check` takes a table of commands by file pattern")
-                .advise("write files.check = { \"*.py\" = [\"python3\", \"-m\", \"py_compile\", \"{path}\"] }");
-            let place = entry
-                .sources
-                .first()
-                .and_then(|source| source.place.clone());
-            Err(match place {
-                Some(place) => problem.at(place),
-                None => problem,
-            })
-        }
+    if let Ok(table) = read {
+        return Ok(table.into_iter().collect());
     }
+    let problem = Problem::settings("`files.check` takes a table of commands by file pattern")
+        .advise(
+            "write files.check = { \"*.py\" = [\"python3\", \"-m\", \"py_compile\", \"{path}\"] }",
+        );
+    let place = entry
+        .sources
+        .first()
+        .and_then(|source| source.place.clone());
+    Err(match place {
+        Some(place) => problem.at(place),
+        None => problem,
+    })
 }
 
 /// The tools that are on, as settings want them described, bound and limited.
@@ -225,13 +225,13 @@ pub(crate) fn artifacts(
     at: &Invocation,
     settings: &Settings,
 ) -> Result<Arc<dyn ArtifactStore>, Problem> {
-    if let Some(url) = settings.text("artifacts.url") {
-        return Err(not_yet(settings, "artifacts.url", url));
+    if settings.text("artifacts.url").is_some() {
+        return Err(not_yet(settings, "artifacts.url", "…"));
     }
     Ok(Arc::new(DirArtifacts::new(at.home.join("artifacts"))))
 }
 
-/// The index of runs: SQLite under home.
+/// The index of runs: a database file under home.
 pub(crate) fn index(at: &Invocation, settings: &Settings) -> Result<Arc<dyn RunIndex>, Problem> {
     if settings.text("store.url").is_some() {
         // The value may hold a password: it is not shown.

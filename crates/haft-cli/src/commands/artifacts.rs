@@ -57,7 +57,7 @@ fn list(at: &Invocation, house: &House) -> Done {
             &made,
         ]);
     }
-    at.screen.out(&list.render(at.screen))?;
+    at.screen.out(&list.render())?;
     Ok(Exit::Done)
 }
 

@@ -1,5 +1,6 @@
 //! `haft config`: all settings, one explained, the schema, a first file.
 
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ fn show(at: &Invocation) -> Done {
     for (path, entry) in settings.iter() {
         list.row([&dotted(path), &entry.written.to_string(), &from(entry)]);
     }
-    at.screen.out(&list.render(at.screen))?;
+    at.screen.out(&list.render())?;
     Ok(Exit::Done)
 }
 
@@ -188,24 +189,21 @@ fn told(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
         styled(BOLD, &dotted(path)),
         visible::line(&written)
     );
-    out.push_str(&format!(
-        "  {}; takes {}\n",
-        key.doc,
-        value::expected(key.kind)
-    ));
+    let _ = writeln!(out, "  {}; takes {}", key.doc, value::expected(key.kind));
     let Some(entry) = entry else {
         return out;
     };
     if let (Some(items), true) = (entry.written.as_array(), entry.sources.len() > 1) {
         for (item, source) in items.iter().zip(&entry.sources) {
-            out.push_str(&format!(
-                "  {}  {}\n",
+            let _ = writeln!(
+                out,
+                "  {}  {}",
                 visible::line(&item.to_string()),
                 styled(DIM, &origin(source))
-            ));
+            );
         }
     } else {
-        out.push_str(&format!("  from {}\n", visible::line(&from(entry))));
+        let _ = writeln!(out, "  from {}", visible::line(&from(entry)));
     }
     for (source, value) in &entry.beaten {
         let line = format!(
@@ -213,7 +211,7 @@ fn told(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
             visible::line(&value.to_string()),
             origin(source)
         );
-        out.push_str(&format!("{}\n", styled(DIM, &line)));
+        let _ = writeln!(out, "{}", styled(DIM, &line));
     }
     out
 }

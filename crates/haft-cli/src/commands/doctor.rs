@@ -1,6 +1,7 @@
 //! `haft doctor`: what works here, found by trying; each line says what to do if not.
 
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::path::Path;
 
 use haft_sandbox::Sandbox;
 use serde::Serialize;
@@ -81,20 +82,22 @@ fn told(report: &Report) -> String {
         } else {
             styled(YELLOW, "missing")
         };
-        out.push_str(&format!(
-            "{mark} {:<10} {}\n",
+        let _ = writeln!(
+            out,
+            "{mark} {:<10} {}",
             check.name,
             visible::line(&check.detail)
-        ));
+        );
         if !check.advice.is_empty() {
-            out.push_str(&format!(
-                "        {}\n",
+            let _ = writeln!(
+                out,
+                "        {}",
                 styled(DIM, &visible::line(&check.advice))
-            ));
+            );
         }
     }
     let Strength { backend, strength } = report.sandbox;
-    out.push_str(&format!("sandbox {backend}, strength {strength}\n"));
+    let _ = writeln!(out, "sandbox {backend}, strength {strength}");
     out
 }
 
@@ -184,7 +187,6 @@ fn program(at: &Invocation, name: &'static str, advice: &str) -> Check {
     }
 }
 
-fn runs(file: &PathBuf) -> bool {
-    let file: &Path = file;
+fn runs(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }

@@ -1,5 +1,7 @@
 //! `haft policy`: the effective policy, why a call is judged as it is, the rules' own examples as tests.
 
+use std::fmt::Write as _;
+
 use haft::error::ErrorKind;
 use haft::permission::Verdict;
 use haft::policy::{CheckReport, Explanation, PolicyView};
@@ -64,18 +66,19 @@ pub(crate) fn show(at: &Invocation, house: &House) -> Done {
         for rule in &view.rules {
             list.row([&rule.list.to_string(), &rule.rule, &rule.layer]);
         }
-        out.push_str(&list.render(at.screen));
+        out.push_str(&list.render());
     }
     let guards: Vec<&str> = view
         .guards
         .iter()
         .map(|guard| guard.name.as_str())
         .collect();
-    out.push_str(&format!("guards {}\n", guards.join(", ")));
-    out.push_str(&format!(
-        "sandbox at least {}, network {}\n",
+    let _ = writeln!(out, "guards {}", guards.join(", "));
+    let _ = writeln!(
+        out,
+        "sandbox at least {}, network {}",
         shown.sandbox.require, shown.sandbox.network
-    ));
+    );
     at.screen.out(&out)?;
     warn_of_idle_rules(at, view);
     Ok(Exit::Done)
@@ -124,7 +127,7 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
     if at.screen.json {
         at.screen.document(&explanation)?;
     } else {
-        at.screen.out(&told(&explanation, at))?;
+        at.screen.out(&told(&explanation))?;
     }
     Ok(Exit::Done)
 }
@@ -138,7 +141,7 @@ fn colored(verdict: Verdict) -> String {
     styled(style, verdict.as_str())
 }
 
-fn told(explanation: &Explanation, at: &Invocation) -> String {
+fn told(explanation: &Explanation) -> String {
     let tool = visible::line(&explanation.tool);
     let mut out = format!("{} {tool}\n", colored(explanation.verdict));
     if explanation.enabled == Some(false) {
@@ -160,7 +163,7 @@ fn told(explanation: &Explanation, at: &Invocation) -> String {
             &part.layer,
         ]);
     }
-    out.push_str(&parts.render(at.screen));
+    out.push_str(&parts.render());
     for layer in &explanation.layers {
         let verdict = layer.verdict.map_or("–", Verdict::as_str);
         let line = format!(
@@ -204,10 +207,11 @@ fn said(report: &CheckReport) -> String {
             visible::line(&failure.expected),
             visible::line(&failure.got),
         );
-        out.push_str(&format!(
-            "{} {rule}{example}: expected {expected}, got {got}\n",
+        let _ = writeln!(
+            out,
+            "{} {rule}{example}: expected {expected}, got {got}",
             styled(RED, "wrong")
-        ));
+        );
     }
     out
 }

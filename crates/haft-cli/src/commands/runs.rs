@@ -1,5 +1,7 @@
 //! `haft runs`: the archives of what ran: listed, shown, verified.
 
+use std::fmt::Write as _;
+
 use haft::audit::index::{RunEntry, RunState};
 use haft::audit::runs::{self, RunsError};
 use haft::audit::verify::{self, Report};
@@ -81,7 +83,7 @@ async fn list(at: &Invocation, house: &House) -> Done {
             workspace,
         ]);
     }
-    at.screen.out(&list.render(at.screen))?;
+    at.screen.out(&list.render())?;
     Ok(Exit::Done)
 }
 
@@ -155,7 +157,7 @@ async fn show(at: &Invocation, house: &House, run: &str) -> Done {
             .to_string();
         list.row([&seq, time, text("type"), text("tool"), text("status"), what]);
     }
-    at.screen.out(&list.render(at.screen))?;
+    at.screen.out(&list.render())?;
     Ok(Exit::Done)
 }
 
@@ -215,7 +217,7 @@ fn said(report: &Report) -> String {
         report.lines
     );
     if let Some(problem) = &report.problem {
-        out.push_str(&format!("  {}\n", visible::line(problem)));
+        let _ = writeln!(out, "  {}", visible::line(problem));
     }
     if report.torn {
         out.push_str(&styled(
@@ -225,10 +227,7 @@ fn said(report: &Report) -> String {
     }
     for call in &report.in_doubt {
         let (tool, id) = (visible::line(&call.tool), visible::line(&call.call));
-        out.push_str(&format!(
-            "  {tool} ({id}, line {}) {}\n",
-            call.seq, call.note
-        ));
+        let _ = writeln!(out, "  {tool} ({id}, line {}) {}", call.seq, call.note);
     }
     out
 }

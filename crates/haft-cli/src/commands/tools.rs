@@ -1,5 +1,7 @@
 //! `haft tools`: the tools there are, one whole, the exact declarations for a dialect.
 
+use std::fmt::Write as _;
+
 use haft::spec::ToolSpec;
 use haft::toolset::{Entry, Snapshot};
 use serde_json::{Value, json};
@@ -57,7 +59,7 @@ fn list(at: &Invocation, tools: &Snapshot) -> Done {
         let first = spec.description.lines().next().unwrap_or_default();
         list.row([spec.name.as_str(), spec.risk.as_str(), first]);
     }
-    at.screen.out(&list.render(at.screen))?;
+    at.screen.out(&list.render())?;
     Ok(Exit::Done)
 }
 
@@ -140,7 +142,7 @@ fn told(spec: &ToolSpec) -> String {
         spec.risk,
         visible::line(&spec.source)
     );
-    out.push_str(&format!("{}\n", visible::block(&spec.description)));
+    let _ = writeln!(out, "{}", visible::block(&spec.description));
     let properties = spec
         .input_schema
         .get("properties")
@@ -158,7 +160,7 @@ fn told(spec: &ToolSpec) -> String {
             visible::line(name),
             styled(DIM, &kind(schema))
         );
-        out.push_str(&format!("{line}  {}\n", visible::line(text)));
+        let _ = writeln!(out, "{line}  {}", visible::line(text));
     }
     out
 }

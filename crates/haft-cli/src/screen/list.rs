@@ -1,6 +1,6 @@
 //! `List`: rows in aligned columns, fitted to the screen, the last column clipped where it is too long.
 
-use crate::screen::{DIM, Screen, styled, visible};
+use crate::screen::{self, DIM, styled, visible};
 
 /// How a cell gives way when the row is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +36,15 @@ impl List {
     }
 
     /// The whole text, with how many rows more there are than `most` when somebody looks at a screen.
-    pub(crate) fn render(&self, screen: Screen) -> String {
+    pub(crate) fn render(&self) -> String {
         const SCREENFUL: usize = 200;
-        let shown = if screen.is_terminal() {
+        let shown = if screen::is_terminal() {
             SCREENFUL
         } else {
             usize::MAX
         };
-        let width = if screen.is_terminal() {
-            screen.width()
+        let width = if screen::is_terminal() {
+            screen::width()
         } else {
             usize::MAX
         };

@@ -30,11 +30,16 @@ fn marked(text: &str, keep: fn(char) -> bool) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if u32::from(c) < 0x100 => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c if u32::from(c) < 0x100 => push(&mut out, format_args!("\\x{:02x}", u32::from(c))),
+            c => push(&mut out, format_args!("\\u{{{:x}}}", u32::from(c))),
         }
     }
     out
+}
+
+fn push(out: &mut String, mark: std::fmt::Arguments<'_>) {
+    // A String takes any text.
+    let _ = std::fmt::Write::write_fmt(out, mark);
 }
 
 /// How many columns a text takes.

@@ -73,13 +73,13 @@ impl Gate {
         let (Ok(host), Ok(origin), Ok(authorization)) =
             (single(HOST), single(ORIGIN), single(AUTHORIZATION))
         else {
-            return Err(forbidden("a header is given twice or is no text"));
+            return Err(Box::new(forbidden("a header is given twice or is no text")));
         };
         if !self.hosts.allows_host(host) {
-            return Err(forbidden("the Host header names another server"));
+            return Err(Box::new(forbidden("the Host header names another server")));
         }
         if !self.hosts.allows_origin(origin) {
-            return Err(forbidden("the Origin is another site"));
+            return Err(Box::new(forbidden("the Origin is another site")));
         }
         let caller = self.caller(bearer(authorization));
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -88,7 +88,7 @@ impl Gate {
             None => Err(Box::new(unauthorized())),
             // Ending one's own MCP session is a DELETE.
             Some(Caller::Client) if !reads && !may_call(method, path) => {
-                Err(forbidden("this needs the operator's token"))
+                Err(Box::new(forbidden("this needs the operator's token")))
             }
             caller => Ok(caller),
         }
@@ -122,8 +122,8 @@ fn one(headers: &HeaderMap, name: http::HeaderName) -> Result<Option<&str>, ()> 
         .transpose()
 }
 
-fn forbidden(why: &'static str) -> Box<Response> {
-    Box::new(reply::error(StatusCode::FORBIDDEN, "forbidden", why))
+fn forbidden(why: &'static str) -> Response {
+    reply::error(StatusCode::FORBIDDEN, "forbidden", why)
 }
 
 fn unauthorized() -> Response {

@@ -82,7 +82,7 @@ impl TokenFile {
 /// The token in a file that nobody else can have read or written; `None` for any other file.
 fn sound(path: &Path) -> std::io::Result<Option<String>> {
     let meta = path.symlink_metadata()?;
-    let private = meta.is_file() && meta.mode() & 0o077 == 0;
+    let private = meta.is_file() && meta.mode().trailing_zeros() >= 6;
     let ours = meta.uid() == rustix::process::geteuid().as_raw();
     if !private || !ours {
         return Ok(None);

@@ -116,6 +116,7 @@ fn lists_add_up() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn an_untrusted_folder_only_tightens() {
     let rows = [
         (
@@ -269,6 +270,7 @@ fn secrets_are_put_in_and_remembered() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_wrong_is_told_with_its_layer() {
     let rows: [(Layers, &str, &str); 8] = [
         (

@@ -1,5 +1,6 @@
 //! `haft serve`: the gate before every route, the ready line, MCP over both transports, the way it ends.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -66,12 +67,13 @@ impl Server {
             request.method, request.path
         );
         if let Some(token) = request.token {
-            text += &format!("authorization: Bearer {token}\r\n");
+            let _ = write!(text, "authorization: Bearer {token}\r\n");
         }
         for (name, value) in request.headers {
-            text += &format!("{name}: {value}\r\n");
+            let _ = write!(text, "{name}: {value}\r\n");
         }
-        text += &format!(
+        let _ = write!(
+            text,
             "content-length: {}\r\n\r\n{}",
             request.body.len(),
             request.body

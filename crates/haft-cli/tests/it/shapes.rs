@@ -215,6 +215,9 @@ fn runs_are_listed_shown_and_verified() {
     }
 }
 
+/// A way to spoil the lines of a record.
+type Spoil = fn(Vec<&str>) -> Vec<String>;
+
 #[test]
 fn a_cut_edited_or_reordered_archive_fails() {
     let lab = Lab::new();
@@ -229,7 +232,7 @@ fn a_cut_edited_or_reordered_archive_fails() {
         ]);
         ran.json()["run"].as_str().unwrap().to_owned()
     };
-    let spoil: [fn(Vec<&str>) -> Vec<String>; 3] = [
+    let spoil: [Spoil; 3] = [
         |lines| lines[..3].iter().map(|&l| l.to_owned()).collect(),
         |lines| lines.iter().map(|l| l.replace("a.txt", "b.txt")).collect(),
         |lines| [0, 2, 1, 3].iter().map(|&i| lines[i].to_owned()).collect(),

@@ -10,6 +10,7 @@ fn refused(text: &str) -> (String, String) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_wrong_file_is_refused_with_line_and_column() {
     let rows = [
         (
