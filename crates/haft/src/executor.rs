@@ -137,7 +137,7 @@ impl Executor {
         self.parts.open(session)
     }
 
-    /// Ends a run, once: cancels what runs, records the end, lets its artifacts age.
+    /// Ends a run, once: cancels what runs, lets its artifacts age, records the end after that of the last call.
     pub fn close(&self, session: &Session) -> Result<(), AuditError> {
         session.cancel();
         if !session.close_once() {
@@ -147,7 +147,10 @@ impl Executor {
             store.unpin(session.owner());
         }
         self.parts.open(session)?;
-        self.parts.record(session, What::RunClosed)
+        if session.running().finish() {
+            return self.parts.end_run(session);
+        }
+        Ok(())
     }
 }
 
@@ -166,6 +169,13 @@ impl Parts {
             profile: self.policy.profile().as_str().to_owned(),
         };
         self.record(session, What::RunStarted(Arc::new(start)))
+    }
+
+    /// Records the end of a run of which nothing runs any more.
+    fn end_run(&self, session: &Session) -> Result<(), AuditError> {
+        let recorded = self.record(session, What::RunClosed);
+        session.running().recorded();
+        recorded
     }
 
     /// Tells every sink, in order; the first that fails is the answer.

@@ -12,8 +12,11 @@ use crate::approval::Grant;
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
 use crate::progress::ProgressSink;
+use crate::session::running::Running;
 use crate::spec::{Exposure, ToolName};
 use crate::toolset::{Snapshot, Toolset};
+
+mod running;
 
 /// The bounds of a run; all above zero, checked when built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +112,7 @@ struct Inner {
     lane: Arc<RwLock<()>>,
     opened: Arc<AtomicBool>,
     closed: Arc<AtomicBool>,
+    running: Arc<Running>,
     progress: Option<Arc<dyn ProgressSink>>,
     absent: Option<Arc<dyn Absent>>,
     depth: u32,
@@ -151,6 +155,7 @@ impl Session {
                 lane: Arc::default(),
                 opened: Arc::default(),
                 closed: Arc::default(),
+                running: Arc::default(),
                 progress: None,
                 absent: None,
                 depth: 0,
@@ -318,6 +323,16 @@ impl Session {
         !self.0.closed.swap(true, Ordering::AcqRel)
     }
 
+    /// The calls under way.
+    pub(crate) fn running(&self) -> &Running {
+        &self.0.running
+    }
+
+    /// Waits until no call is under way and the run's end is recorded; for a run that was closed.
+    pub async fn settled(&self) {
+        self.0.running.settled().await;
+    }
+
     /// Whether the run has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.closed.load(Ordering::Acquire)
@@ -352,6 +367,7 @@ impl Inner {
             lane: Arc::clone(&self.lane),
             opened: Arc::clone(&self.opened),
             closed: Arc::clone(&self.closed),
+            running: Arc::clone(&self.running),
             progress: self.progress.clone(),
             absent: self.absent.clone(),
             depth: self.depth,

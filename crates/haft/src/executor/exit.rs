@@ -40,6 +40,7 @@ pub(super) struct OpenCall<'a> {
 impl<'a> OpenCall<'a> {
     /// Takes a call in.
     pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall) -> Self {
+        session.running().begin();
         Self {
             parts,
             session,
@@ -164,17 +165,21 @@ impl<'a> OpenCall<'a> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        if self.closed || !self.is_recorded() {
-            return;
+        if !self.closed && self.is_recorded() {
+            self.record_end(CallEnd {
+                status: Status::Cancelled,
+                error: Some((ErrorKind::Cancelled, "the caller went away".into())),
+                duration: self.begun.elapsed(),
+                artifacts: Vec::new(),
+                summary: "the caller went away".into(),
+                strength: None,
+            });
         }
-        self.record_end(CallEnd {
-            status: Status::Cancelled,
-            error: Some((ErrorKind::Cancelled, "the caller went away".into())),
-            duration: self.begun.elapsed(),
-            artifacts: Vec::new(),
-            summary: "the caller went away".into(),
-            strength: None,
-        });
+        if self.session.running().end()
+            && let Err(error) = self.parts.end_run(self.session)
+        {
+            tracing::error!(run = %self.session.run(), %error, "the end of a run was not recorded");
+        }
     }
 }
 
