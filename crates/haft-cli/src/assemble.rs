@@ -32,6 +32,9 @@ mod selection;
 
 pub(crate) use policy::written;
 
+/// How long the calls of an ending run may take to end.
+const SETTLE: Duration = Duration::from_secs(3);
+
 /// Everything a command or a door needs; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct House(Arc<Parts>);
@@ -221,6 +224,13 @@ impl House {
     pub(crate) async fn close(&self, session: &Session) {
         let parts = &self.0;
         let ended = parts.executor.close(session);
+        // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
+        if tokio::time::timeout(SETTLE, session.settled())
+            .await
+            .is_err()
+        {
+            tracing::warn!(run = %session.run(), "a call did not end");
+        }
         let closed = parts.archive.close(session.run()).await;
         let noted = match (ended, closed) {
             (Ok(()), Ok(closed)) => {
@@ -238,6 +248,12 @@ impl House {
                 session.run()
             ));
         }
+    }
+
+    /// Waits until all that has happened can be read.
+    pub(crate) async fn flush(&self) -> Result<(), Problem> {
+        let flushed = self.0.archive.flush().await;
+        flushed.map_err(|e| Problem::failed(e.to_string()))
     }
 
     /// Writes what waits; nothing is recorded after.

@@ -89,6 +89,7 @@ async fn list(at: &Invocation, house: &House) -> Done {
 
 /// All runs, newest first: what the archives hold, with what the index knows better.
 pub(crate) async fn listed(house: &House) -> Result<Vec<Listed>, Problem> {
+    house.flush().await?;
     let home = house.home().to_owned();
     let archived = tokio::task::spawn_blocking(move || runs::list(&home, MOST)).await;
     let archived = archived
@@ -163,6 +164,7 @@ async fn show(at: &Invocation, house: &House, run: &str) -> Done {
 
 /// The record's lines.
 async fn events(house: &House, run: &str) -> Result<Vec<Value>, Problem> {
+    house.flush().await?;
     let (home, run) = (house.home().to_owned(), run.to_owned());
     let read = move || -> Result<Vec<Value>, RunsError> {
         let mut all = Vec::new();

@@ -51,10 +51,6 @@ impl Server {
         }
     }
 
-    fn child(&self) -> &Child {
-        self.child.as_ref().unwrap()
-    }
-
     /// One request on a connection of its own.
     fn ask(&self, request: &Request<'_>) -> Reply {
         let mut stream = TcpStream::connect(&self.address).unwrap();
@@ -395,55 +391,113 @@ fn stdio_speaks_mcp_and_opens_no_port() {
     assert_eq!(lab.run(&["runs", "verify", run]).code, 0);
 }
 
-#[test]
-fn sigterm_during_a_call_records_it_as_cancelled() {
-    let lab = Lab::new();
-    let jailed = ["--profile", "trusted", "-c", "tools.enable=commands"];
-    let probe = lab.run(&["doctor", "--json"]).json();
-    let strength = &probe["sandbox"]["strength"];
-    if strength != "full" && strength != "no-proc" {
+/// Whether commands can be run here; told loudly where they cannot.
+fn jailed(lab: &Lab) -> bool {
+    let report = lab.run(&["doctor", "--json"]).json();
+    let strength = report["sandbox"]["strength"].as_str().unwrap();
+    let enough = matches!(strength, "full" | "no-proc");
+    if !enough {
         eprintln!("SKIPPED: the jail's strength here is {strength}");
-        return;
     }
-    let server = Server::start(&lab, &jailed);
-    let call = server.call.clone();
-    let address = server.address.clone();
-    let asking = std::thread::spawn(move || {
-        let body = r#"{"tool":"run_command","arguments":{"argv":["sh","-c","touch started; exec sleep 60"],"timeout_s":60}}"#;
-        let mut stream = TcpStream::connect(&address).unwrap();
-        let head = format!(
-            "POST /api/v1/calls HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {call}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-    });
-    let started = lab.work().join("started");
-    for _ in 0..1000 {
-        if started.exists() {
-            break;
+    enough
+}
+
+/// Waits until the command of the test has begun.
+fn started(lab: &Lab) {
+    let mark = lab.work().join("started");
+    for _ in 0..2000 {
+        if mark.exists() {
+            return;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(started.exists(), "the command did not start");
-    assert!(server.child().id() > 0);
-    let ran = server.end(Signal::TERM);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    asking.join().unwrap();
+    panic!("the command did not start");
+}
+
+/// The one run with a call: closed, sound, its call cancelled.
+fn cancelled_and_sealed(lab: &Lab) {
     let runs = lab.run(&["runs", "list", "--json"]).json();
     assert_eq!(
         (&runs[0]["state"], &runs[0]["calls"]),
         (&json!("closed"), &json!(1))
     );
-    let shown = lab
-        .run(&["runs", "show", runs[0]["run"].as_str().unwrap(), "--json"])
-        .json();
-    let ends: Vec<&Value> = shown["events"]
-        .as_array()
-        .unwrap()
+    let run = runs[0]["run"].as_str().unwrap();
+    let shown = lab.run(&["runs", "show", run, "--json"]).json();
+    let events = shown["events"].as_array().unwrap();
+    let ends: Vec<&Value> = events
         .iter()
         .filter(|e| e["type"] == "call_ended")
         .collect();
     assert_eq!(ends[0]["status"], "cancelled", "{ends:?}");
+    let verified = lab.run(&["runs", "verify", run, "--json"]);
+    assert_eq!(verified.code, 0, "{}", verified.stdout);
+}
+
+const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=commands"];
+
+fn sleeper() -> Value {
+    json!({"argv": ["sh", "-c", "touch started; exec sleep 60"], "timeout_s": 60})
+}
+
+#[test]
+fn sigterm_during_a_call_records_it_as_cancelled() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let server = Server::start(&lab, &COMMANDS);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let body = json!({"tool": "run_command", "arguments": sleeper()}).to_string();
+    let head = format!(
+        "POST /api/v1/calls HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        server.call,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    started(&lab);
+    let ran = server.end(Signal::TERM);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"status\":\"cancelled\""), "{answer}");
+    cancelled_and_sealed(&lab);
+}
+
+#[test]
+fn sigterm_during_a_call_over_stdio_records_it_as_cancelled() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let mut args = vec!["serve", "--stdio"];
+    args.extend(COMMANDS);
+    let mut child = lab.command(&args).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    exchange(&mut child, &mut stdout, &hello());
+    let call = tool_call(2, "run_command", &sleeper());
+    writeln!(child.stdin.as_mut().unwrap(), "{call}").unwrap();
+    started(&lab);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ran = ended(child);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    cancelled_and_sealed(&lab);
+}
+
+#[test]
+fn ctrl_c_during_haft_call_is_130_and_recorded() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let arguments = sleeper().to_string();
+    let mut args = vec!["call", "run_command", "--json", "--args", &arguments];
+    args.extend(COMMANDS);
+    let child = lab.command(&args).spawn().unwrap();
+    started(&lab);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = ended(child);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(ran.json()["status"], "cancelled");
+    cancelled_and_sealed(&lab);
 }
