@@ -87,12 +87,15 @@ fn nothing_is_left_to_be_done() {
         concat!("FIX", "ME"),
         concat!("XX", "X:"),
     ];
+    // Text that a test greps for may hold the words; a comment may not.
+    let left = |line: &str| {
+        let comment = line.split_once("//").map(|(_, comment)| comment);
+        comment.is_some_and(|comment| marks.iter().any(|mark| comment.contains(mark)))
+    };
     check(
         "what is not done is in an issue, not in a comment",
         |_, text| {
-            let at = text
-                .lines()
-                .position(|line| marks.iter().any(|mark| line.contains(mark)))?;
+            let at = text.lines().position(left)?;
             Some(format!("line {}", at + 1))
         },
     );

@@ -392,6 +392,7 @@ fn stdio_speaks_mcp_and_opens_no_port() {
 }
 
 /// Whether commands can be run here; told loudly where they cannot.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn jailed(lab: &Lab) -> bool {
     let report = lab.run(&["doctor", "--json"]).json();
     let strength = report["sandbox"]["strength"].as_str().unwrap();
