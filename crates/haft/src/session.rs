@@ -208,6 +208,11 @@ impl Session {
         self.0.calls.load(Ordering::Relaxed)
     }
 
+    /// Whether its budget of calls or of time is used up: further calls are refused.
+    pub fn is_spent(&self) -> bool {
+        self.calls() >= self.0.limits.max_calls || self.time_left().is_zero()
+    }
+
     /// Ends it: running calls are cancelled, further ones refused.
     pub fn cancel(&self) {
         self.0.cancel.cancel();

@@ -39,6 +39,8 @@ pub struct Bounds<'a> {
     pub overflow: Overflow,
     /// The run that artifacts belong to, for their address.
     pub run: &'a RunId,
+    /// The data is promised by an output schema: a preview of it keeps to the types.
+    pub typed: bool,
 }
 
 /// Keeps bytes of a media type as an artifact of the run.
@@ -279,7 +281,10 @@ impl Shaper<'_, '_> {
         let left = spend(self.bounds, &notice, limit / 2);
         let notice = left.map(|_| Content::Text { text: notice });
         let room = left.map_or(limit, |left| limit - limit / 2 + left);
-        (data::preview(text, self.bounds.tokenizer, room), notice)
+        (
+            data::preview(text, self.bounds.tokenizer, room, self.bounds.typed),
+            notice,
+        )
     }
 }
 

@@ -226,6 +226,7 @@ impl Callers {
         if let Some(lease) = self.find(principal.as_ref()) {
             return Ok(lease);
         }
+        self.retire_spent(principal.as_ref());
         let mut swept = self.opening.lock().await;
         if let Some(lease) = self.find(principal.as_ref()) {
             return Ok(lease);
@@ -253,7 +254,31 @@ impl Callers {
     }
 
     fn find(&self, principal: Option<&Principal>) -> Option<Lease> {
-        self.read().get(&principal.cloned()).map(Lease::new)
+        let open = self.read();
+        let session = open.get(&principal.cloned())?;
+        (!session.run.session.is_spent()).then(|| Lease::new(session))
+    }
+
+    /// A stateless caller has no way to ask for a new run when the budget of its run is used up: it gets one. The old one
+    /// ends when its last call has.
+    fn retire_spent(&self, principal: Option<&Principal>) {
+        let mut open = self.write();
+        let key = principal.cloned();
+        if !open
+            .get(&key)
+            .is_some_and(|session| session.run.session.is_spent())
+        {
+            return;
+        }
+        let Some(session) = open.remove(&key) else {
+            return;
+        };
+        tokio::spawn(async move {
+            while !session.used.idle(Duration::ZERO) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            session.run.end();
+        });
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<Option<Principal>, Arc<Session>>> {

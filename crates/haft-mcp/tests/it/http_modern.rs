@@ -164,3 +164,20 @@ async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
     let seen = opener.calls();
     assert_eq!(seen, vec![("big".to_owned(), arguments.to_owned()); 2]);
 }
+
+#[tokio::test]
+async fn a_caller_whose_run_is_spent_gets_a_new_one() {
+    let (server, opener) = server(Limits::default());
+    *opener.max_calls.lock().unwrap() = 2;
+    let service = server.http();
+    let body = modern(
+        "1",
+        "tools/call",
+        r#","name":"read_file","arguments":{"path":"hello.txt"}"#,
+    );
+    for _ in 0..5 {
+        let read = post_modern(&service, "tools/call", Some("read_file"), &body).await;
+        assert_ne!(read.json()["result"]["isError"], json!(true), "{read:?}");
+    }
+    assert_eq!(opener.clients.lock().unwrap().len(), 3);
+}

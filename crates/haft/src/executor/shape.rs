@@ -95,6 +95,7 @@ fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds
         media_bytes: limits.inline_media_bytes,
         overflow: spec.overflow.unwrap_or(Overflow::Store),
         run: session.run(),
+        typed: spec.output_schema.is_some(),
     }
 }
 

@@ -57,10 +57,13 @@ const MAX_KEY: usize = 128;
 const BYTES_PER_TOKEN: usize = 12;
 
 /// At most `limit` tokens that show what an object holds; an object. `None` when not even `{}` fits.
+///
+/// `typed` data is promised by a schema: what is left out then leaves no mark that would be of another type.
 pub(super) fn preview(
     text: &str,
     tokenizer: &dyn Tokenizer,
     limit: usize,
+    typed: bool,
 ) -> Option<Box<RawValue>> {
     if scan::scan_object(text).is_ok() {
         for detail in DETAILS {
@@ -68,6 +71,7 @@ pub(super) fn preview(
                 lexer: Lexer::new(text),
                 keys: Keys::default(),
                 detail,
+                typed,
                 out: String::new(),
                 most: limit.saturating_mul(BYTES_PER_TOKEN),
             };
@@ -87,6 +91,7 @@ struct Preview<'t> {
     lexer: Lexer<'t>,
     keys: Keys,
     detail: Detail,
+    typed: bool,
     out: String,
     most: usize,
 }
@@ -105,6 +110,11 @@ impl<'t> Preview<'t> {
             b'[' if depth < self.detail.depth => self.array(depth),
             b'{' | b'[' => {
                 let range = self.skip()?;
+                if self.typed {
+                    let object = self.text(range).starts_with('{');
+                    self.out.push_str(if object { "{}" } else { "[]" });
+                    return Some(());
+                }
                 let count = self.count(range)?;
                 write!(self.out, "\"… {count} left out\"").ok()
             }
@@ -117,7 +127,7 @@ impl<'t> Preview<'t> {
             _ => {
                 let range = self.skip()?;
                 let raw = self.text(range);
-                if raw.len() > self.detail.scalar.max(24) {
+                if raw.len() > self.detail.scalar.max(24) && !self.typed {
                     self.string(raw, self.detail.scalar);
                 } else {
                     self.out.push_str(raw);
@@ -203,7 +213,7 @@ impl<'t> Preview<'t> {
             }
         }
         self.lexer.at += 1;
-        if left_out > 0 {
+        if left_out > 0 && !self.typed {
             let comma = if count > 0 { "," } else { "" };
             write!(self.out, "{comma}\"…\":\"{left_out} keys left out\"").ok()?;
         }
@@ -238,12 +248,14 @@ impl<'t> Preview<'t> {
             }
         }
         let end = self.lexer.at + 1;
-        if left_out > 0 {
+        if left_out > 0 && !self.typed {
             let comma = if count > 0 { "," } else { "" };
             write!(self.out, "{comma}\"… {left_out} items left out\"").ok()?;
         }
         for range in late {
-            self.out.push(',');
+            if !self.out.ends_with('[') {
+                self.out.push(',');
+            }
             self.lexer.at = range.start;
             self.value(depth + 1)?;
         }

@@ -45,6 +45,7 @@ fn run(
         media_bytes: 3_000,
         overflow,
         run: &run,
+        typed: false,
     };
     let fitted = fit(content, data.map(raw), &bounds, Some(&mut keep));
     (fitted, kept)
@@ -284,6 +285,7 @@ fn without_a_store_or_with_a_full_one_it_is_cut() {
         media_bytes: 0,
         overflow: Overflow::Store,
         run: &run,
+        typed: false,
     };
     let fitted = fit(vec![Content::text(lines(999))], None, &bounds, None);
     assert!(fitted.artifacts.is_empty() && format!("{:?}", fitted.content).contains("lines cut …"));

@@ -102,3 +102,40 @@ async fn a_value_that_is_no_object_becomes_one() {
         .await;
     assert_eq!(outcome.data.unwrap().get(), r#"{"result":7}"#);
 }
+
+#[tokio::test]
+async fn a_preview_keeps_to_the_types_that_an_output_schema_promises() {
+    let schema = json!({"type": "object", "required": ["rows", "total"], "properties": {
+        "total": {"type": "integer"},
+        "rows": {"type": "array", "items": {"type": "object", "required": ["row"], "properties": {"row": {"type": "integer"}}}},
+    }});
+    let judge = jsonschema::validator_for(&schema).unwrap();
+    let spec = ToolSpec {
+        output_schema: Some(Arc::new(schema)),
+        inline_tokens: Some(300),
+        ..TestTool::echo("typed")
+    };
+    let tool = TestTool::with_body(spec, |_, _| {
+        Box::pin(async {
+            let rows: Vec<Value> = (0..3_000)
+                .map(|n| json!({"row": n, "name": "x".repeat(40)}))
+                .collect();
+            ToolResult::data(&json!({"total": 3000, "rows": rows}))
+        })
+    });
+    let registry = ToolRegistry::new();
+    registry.add_all([tool.arc()]).unwrap();
+    let executor =
+        Executor::new(Policy::workspace()).with_artifacts(Arc::new(MemoryArtifacts::new()));
+    let outcome = executor
+        .execute(&Session::new(registry), ToolCall::new("typed", "{}"))
+        .await;
+    let data: Value = serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
+    assert!(judge.is_valid(&data), "{data}");
+    assert!(data["rows"].as_array().unwrap().len() < 100 && outcome.artifacts.len() == 1);
+    assert!(
+        outcome.text().contains("read_artifact"),
+        "{}",
+        outcome.text()
+    );
+}

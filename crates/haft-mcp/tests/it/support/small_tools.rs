@@ -34,6 +34,8 @@ pub(crate) struct SmallOpener {
     /// What the clients said of themselves.
     pub(crate) clients: Mutex<Vec<ClientInfo>>,
     pub(crate) refusals: Mutex<Vec<String>>,
+    /// The budget of the runs opened from now on.
+    pub(crate) max_calls: Mutex<u64>,
 }
 
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
@@ -55,6 +57,7 @@ impl SmallOpener {
             audit,
             clients: Mutex::default(),
             refusals: Mutex::default(),
+            max_calls: Mutex::new(u64::MAX),
         }
     }
 
@@ -85,7 +88,7 @@ impl Opener for SmallOpener {
             let mut opened = self.opened.lock().unwrap();
             let view = Arc::clone(&self.registry) as Arc<dyn Toolset>;
             let limits = Limits {
-                max_calls: u64::MAX,
+                max_calls: *self.max_calls.lock().unwrap(),
                 call_timeout: Duration::from_hours(2),
                 total_timeout: Duration::from_hours(10_000),
                 ..Limits::default()
