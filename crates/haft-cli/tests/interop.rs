@@ -118,7 +118,8 @@ fn python(needed: &str, script: &str) {
             let errors = String::from_utf8_lossy(&output.stderr);
             assert!(
                 output.status.success(),
-                "{script:?} http={http} {profile}\n{said}\n{errors}"
+                "{} http={http} {profile}\n{said}\n{errors}",
+                script.display()
             );
             assert!(said.lines().count() >= 4, "{said}");
         }
