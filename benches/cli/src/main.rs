@@ -17,8 +17,13 @@ const VERSIONS: usize = 20;
 const LONG: usize = 60_000;
 
 fn main() {
-    let program: PathBuf = std::env::args().nth(2).expect("usage: cli ROUNDS HAFT").into();
-    let bytes = fs::metadata(&program).expect("MISSING: the release binary").len();
+    let program: PathBuf = std::env::args()
+        .nth(2)
+        .expect("usage: cli ROUNDS HAFT")
+        .into();
+    let bytes = fs::metadata(&program)
+        .expect("MISSING: the release binary")
+        .len();
     let mut size = Row::new("haft/binary", "MB");
     size.rounds.push(bytes as f64 / 1e6);
 
@@ -71,7 +76,11 @@ impl Served {
             .expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let address = lines
-            .find_map(|line| line.ok()?.strip_prefix("listening on http://").map(str::to_owned))
+            .find_map(|line| {
+                line.ok()?
+                    .strip_prefix("listening on http://")
+                    .map(str::to_owned)
+            })
             .expect("it says where it listens");
         let ready = begun.elapsed();
         std::thread::spawn(move || lines.for_each(drop));
@@ -91,7 +100,9 @@ impl Served {
             body.len()
         );
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.write_all((head + body).as_bytes()).expect("it reads");
+        stream
+            .write_all((head + body).as_bytes())
+            .expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
         let right = answer.starts_with("HTTP/1.1 200") && answer.contains("a line of a file");

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use haft::arguments::Arguments;
 use haft::audit::BoxFuture;
 use haft::error::ToolError;
 use haft::{
     CallContext, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec, TypedTool, tool_fn,
 };
-use haft::arguments::Arguments;
 use measure::case;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,9 @@ impl TypedTool for TypedSearch {
     type Input = Search;
 
     fn permissions(&self, input: &Search) -> Result<Vec<Permission>, ToolError> {
-        Ok(vec![Permission::read(PathClaim::plain(input.path.as_str()))])
+        Ok(vec![Permission::read(PathClaim::plain(
+            input.path.as_str(),
+        ))])
     }
 
     async fn run(&self, input: Search, _: &CallContext) -> Result<ToolResult, ToolError> {

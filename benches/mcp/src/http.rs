@@ -40,7 +40,9 @@ pub(crate) async fn load(
 type Sender = SendRequest<Full<Bytes>>;
 
 async fn connect(address: &str) -> Sender {
-    let stream = TcpStream::connect(address).await.expect("the server listens");
+    let stream = TcpStream::connect(address)
+        .await
+        .expect("the server listens");
     stream.set_nodelay(true).expect("a socket");
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
     tokio::spawn(connection);

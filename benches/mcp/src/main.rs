@@ -56,7 +56,9 @@ fn main() {
         let mut row = Row::new(format!("{name}/stdio/p50"), "us");
         let mut client = pipe::Client::start(command);
         client.calls(&target, 200);
-        row.rounds = (0..rounds(5)).map(|_| median(client.calls(&target, ALONE))).collect();
+        row.rounds = (0..rounds(5))
+            .map(|_| median(client.calls(&target, ALONE)))
+            .collect();
         row.print();
     }
 }
@@ -108,7 +110,12 @@ impl Peer {
 
     fn round(&self, runtime: &Runtime, row: &mut Measured) {
         let load = |clients, each| {
-            runtime.block_on(http::load(&self.server.address, &self.target, clients, each))
+            runtime.block_on(http::load(
+                &self.server.address,
+                &self.target,
+                clients,
+                each,
+            ))
         };
         let (times, _) = load(1, ALONE);
         row.alone.rounds.push(median(times));

@@ -34,7 +34,10 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("it starts");
         let (to, from) = (child.stdin.take(), child.stdout.take());
         Self {
@@ -55,7 +58,9 @@ impl Client {
         self.line.clear();
         let begun = Instant::now();
         self.to.write_all(body.as_bytes()).expect("it reads");
-        self.from.read_until(b'\n', &mut self.line).expect("it answers");
+        self.from
+            .read_until(b'\n', &mut self.line)
+            .expect("it answers");
         let took = begun.elapsed().as_nanos();
         target.check(&self.line);
         u64::try_from(took).unwrap_or(u64::MAX)

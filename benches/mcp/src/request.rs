@@ -50,6 +50,10 @@ impl Target {
     /// Ends the measurement where the answer is not the one asked for.
     pub(crate) fn check(&self, answer: &[u8]) {
         let answer = String::from_utf8_lossy(answer);
-        assert!(answer.contains(self.answer), "an answer without {}: {answer}", self.answer);
+        assert!(
+            answer.contains(self.answer),
+            "an answer without {}: {answer}",
+            self.answer
+        );
     }
 }

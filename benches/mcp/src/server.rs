@@ -33,14 +33,21 @@ impl Server {
     }
 
     fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command
             .spawn()
             .unwrap_or_else(|e| panic!("MISSING PEER: {command:?}: {e}"));
         let stderr = child.stderr.take().expect("piped");
         let mut lines = BufReader::new(stderr).lines();
         let address = lines
-            .find_map(|line| line.ok()?.strip_prefix("listening on http://").map(str::to_owned))
+            .find_map(|line| {
+                line.ok()?
+                    .strip_prefix("listening on http://")
+                    .map(str::to_owned)
+            })
             .expect("the server says where it listens");
         // What it says from now on must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));

@@ -22,7 +22,8 @@ pub const SCHEMA: &str = r#"{"type":"object","properties":{
 pub const ARGUMENTS: &str = r#"{"query":"fn handle_request","path":"crates/server/src/router.rs","mode":"regex","limit":50,"ignore_case":true,"globs":["*.rs","!target/**"],"range":{"start":10,"end":2000}}"#;
 
 /// What a tool says it does.
-pub const DESCRIPTION: &str = "Searches the files of the workspace and returns the lines that match.";
+pub const DESCRIPTION: &str =
+    "Searches the files of the workspace and returns the lines that match.";
 
 /// The name of the nth tool.
 pub fn name(n: usize) -> String {

@@ -1,7 +1,5 @@
 //! The goals, and the table that says which are met.
 
-use std::fmt::Write;
-
 use crate::figures::{Figures, Row};
 
 /// How ours must stand.
@@ -17,53 +15,179 @@ enum Rule {
     Least(f64),
 }
 
+/// What the table says where a figure is not there.
+pub(crate) const MISSING: &str = "**MISSING**";
+
 /// A goal: what, our series, the peer's (none: `""`), and the rule.
 type Goal = (&'static str, &'static str, &'static str, Rule);
 
 const GOALS: &[Goal] = &[
-    ("dispatch, JSON-value tools, 1,000", "haft/value/1000", "agentkit/value/1000", Rule::Times(1.0 / 3.0)),
-    ("dispatch, typed tools, 1,000", "haft/typed/1000", "agentkit/value/1000", Rule::Times(1.0 / 7.0)),
-    ("dispatch, JSON-value tools, 10,000 beside 10", "haft/value/10000", "haft/value/10", Rule::Times(1.5)),
-    ("dispatch, typed tools, 10,000 beside 10", "haft/typed/10000", "haft/typed/10", Rule::Times(1.5)),
-    ("the same with the archive, JSON-value", "haft/value/1000/audit", "haft/value/1000/beside", Rule::Plus(2_000.0)),
-    ("the same with the archive, typed", "haft/typed/1000/audit", "haft/typed/1000/beside", Rule::Plus(2_000.0)),
-    ("an audit line that nobody waits for", "haft/audit line", "", Rule::Most(1_000.0)),
-    ("tool list of 1,000, unchanged", "haft/list/unchanged", "", Rule::Most(100.0)),
-    ("tool list of 1,000, changed, beside memcpy", "haft/list/joined", "haft/list/memcpy", Rule::Times(2.0)),
-    ("cut of 10 MB code at 12,000 tokens, CPU", "haft/cut/code", "tiktoken/cut/code/whole", Rule::Most(1.5)),
-    ("cut of 10 MB log at 12,000 tokens, CPU", "haft/cut/log", "tiktoken/cut/log/whole", Rule::Most(1.5)),
-    ("cut of 10 MB JSON at 12,000 tokens, CPU", "haft/cut/json", "tiktoken/cut/json/whole", Rule::Most(1.5)),
-    ("grep, rare", "haft/grep/rare", "rg/grep/rare", Rule::Times(0.8)),
-    ("grep, some", "haft/grep/some", "rg/grep/some", Rule::Times(0.8)),
-    ("grep, common", "haft/grep/common", "rg/grep/common", Rule::Times(0.8)),
-    ("grep capped at 250 common hits, beside full", "haft/grep/common/capped", "haft/grep/common", Rule::Times(0.1)),
-    ("list of all files", "haft/list", "rg/list", Rule::Times(0.5)),
-    ("start of a process, no jail", "haft/true/passthrough", "posix_spawn/true", Rule::Times(1.15)),
-    ("start of a process, jailed", "haft/true/jail", "posix_spawn/true", Rule::Plus(4_000.0)),
-    ("MCP call over HTTP, alone, p50", "haft/http/p50 alone", "rmcp/http/p50 alone", Rule::Most(60.0)),
-    ("MCP calls over HTTP, 32 clients", "haft/http/rate at 32", "rmcp/http/rate at 32", Rule::Least(10_000.0)),
+    (
+        "dispatch, JSON-value tools, 1,000",
+        "haft/value/1000",
+        "agentkit/value/1000",
+        Rule::Times(1.0 / 3.0),
+    ),
+    (
+        "dispatch, typed tools, 1,000",
+        "haft/typed/1000",
+        "agentkit/value/1000",
+        Rule::Times(1.0 / 7.0),
+    ),
+    (
+        "dispatch, JSON-value tools, 10,000 beside 10",
+        "haft/value/10000",
+        "haft/value/10",
+        Rule::Times(1.5),
+    ),
+    (
+        "dispatch, typed tools, 10,000 beside 10",
+        "haft/typed/10000",
+        "haft/typed/10",
+        Rule::Times(1.5),
+    ),
+    (
+        "the same with the archive, JSON-value",
+        "haft/value/1000/audit",
+        "haft/value/1000/beside",
+        Rule::Plus(2_000.0),
+    ),
+    (
+        "the same with the archive, typed",
+        "haft/typed/1000/audit",
+        "haft/typed/1000/beside",
+        Rule::Plus(2_000.0),
+    ),
+    (
+        "an audit line that nobody waits for",
+        "haft/audit line",
+        "",
+        Rule::Most(1_000.0),
+    ),
+    (
+        "tool list of 1,000, unchanged",
+        "haft/list/unchanged",
+        "",
+        Rule::Most(100.0),
+    ),
+    (
+        "tool list of 1,000, changed, beside memcpy",
+        "haft/list/joined",
+        "haft/list/memcpy",
+        Rule::Times(2.0),
+    ),
+    (
+        "cut of 10 MB code at 12,000 tokens, CPU",
+        "haft/cut/code",
+        "tiktoken/cut/code/whole",
+        Rule::Most(1.5),
+    ),
+    (
+        "cut of 10 MB log at 12,000 tokens, CPU",
+        "haft/cut/log",
+        "tiktoken/cut/log/whole",
+        Rule::Most(1.5),
+    ),
+    (
+        "cut of 10 MB JSON at 12,000 tokens, CPU",
+        "haft/cut/json",
+        "tiktoken/cut/json/whole",
+        Rule::Most(1.5),
+    ),
+    (
+        "grep, rare",
+        "haft/grep/rare",
+        "rg/grep/rare",
+        Rule::Times(0.8),
+    ),
+    (
+        "grep, some",
+        "haft/grep/some",
+        "rg/grep/some",
+        Rule::Times(0.8),
+    ),
+    (
+        "grep, common",
+        "haft/grep/common",
+        "rg/grep/common",
+        Rule::Times(0.8),
+    ),
+    (
+        "grep capped at 250 common hits, beside full",
+        "haft/grep/common/capped",
+        "haft/grep/common",
+        Rule::Times(0.1),
+    ),
+    (
+        "list of all files",
+        "haft/list",
+        "rg/list",
+        Rule::Times(0.5),
+    ),
+    (
+        "start of a process, no jail",
+        "haft/true/passthrough",
+        "posix_spawn/true",
+        Rule::Times(1.15),
+    ),
+    (
+        "start of a process, jailed",
+        "haft/true/jail",
+        "posix_spawn/true",
+        Rule::Plus(4_000.0),
+    ),
+    (
+        "MCP call over HTTP, alone, p50",
+        "haft/http/p50 alone",
+        "rmcp/http/p50 alone",
+        Rule::Most(60.0),
+    ),
+    (
+        "MCP calls over HTTP, 32 clients",
+        "haft/http/rate at 32",
+        "rmcp/http/rate at 32",
+        Rule::Least(10_000.0),
+    ),
     ("haft --version", "haft/--version", "", Rule::Most(5.0)),
     ("haft serve ready", "haft/serve/ready", "", Rule::Most(50.0)),
-    ("haft serve, idle memory", "haft/serve/rss idle", "", Rule::Most(15.0)),
-    ("haft serve, memory with the token table", "haft/serve/rss with token table", "", Rule::Most(100.0)),
+    (
+        "haft serve, idle memory",
+        "haft/serve/rss idle",
+        "",
+        Rule::Most(15.0),
+    ),
+    (
+        "haft serve, memory with the token table",
+        "haft/serve/rss with token table",
+        "",
+        Rule::Most(100.0),
+    ),
     ("release binary", "haft/binary", "", Rule::Most(25.0)),
 ];
 
 /// The table, in Markdown.
-pub(crate) fn table(figures: &Figures) -> Result<String, String> {
-    let mut table = String::from("| what | goal | haft | peer | ratio | |\n|---|---|---|---|---|---|\n");
-    for (what, ours, peer, rule) in GOALS {
-        let ours = figures.row(ours)?;
-        let peer = if peer.is_empty() { None } else { Some(figures.row(peer)?) };
-        let met = met(ours, peer, *rule);
-        let (goal, unit) = (goal(*rule, ours, peer), &ours.unit);
-        let beside = peer.map_or_else(|| "–".to_owned(), |p| with_median(p) + " · " + &owner(p));
-        let ratio = peer.map_or_else(|| "–".to_owned(), |p| ratio(ours.best() / p.best()));
-        let verdict = if met { "ok" } else { "**MISSED**" };
-        let figure = with_median(ours);
-        let _ = writeln!(table, "| {what} | {goal} | {figure} {unit} | {beside} | {ratio} | {verdict} |");
-    }
-    Ok(table)
+pub(crate) fn table(figures: &Figures) -> String {
+    let head = "| what | goal | haft | peer | ratio | |\n|---|---|---|---|---|---|\n";
+    let lines = GOALS.iter().map(|goal| line(figures, goal));
+    lines.fold(head.to_owned(), |table, line| table + &line)
+}
+
+fn line(figures: &Figures, (what, ours, peer, rule): &Goal) -> String {
+    let (found, beside) = (figures.row(ours), figures.row(peer));
+    let missing = if found.is_none() { ours } else { peer };
+    let (Some(ours), true) = (found, peer.is_empty() || beside.is_some()) else {
+        return format!("| {what} | | | | | {MISSING} {missing} |\n");
+    };
+    let (goal, unit) = (goal(*rule, ours, beside), &ours.unit);
+    let peer = beside.map_or_else(|| "–".to_owned(), |p| with_median(p) + " · " + &owner(p));
+    let ratio = beside.map_or_else(|| "–".to_owned(), |p| ratio(ours.best() / p.best()));
+    let verdict = if met(ours, beside, *rule) {
+        "ok"
+    } else {
+        "**MISSED**"
+    };
+    let figure = with_median(ours);
+    format!("| {what} | {goal} | {figure} {unit} | {peer} | {ratio} | {verdict} |\n")
 }
 
 fn met(ours: &Row, peer: Option<&Row>, rule: Rule) -> bool {
@@ -99,11 +223,19 @@ fn owner(row: &Row) -> String {
 /// Best, and the median in brackets.
 pub(crate) fn with_median(row: &Row) -> String {
     let (best, median) = (figure(row.best()), figure(row.median()));
-    if row.rounds.len() < 2 { best } else { format!("{best} ({median})") }
+    if row.rounds.len() < 2 {
+        best
+    } else {
+        format!("{best} ({median})")
+    }
 }
 
 fn ratio(value: f64) -> String {
-    if value < 0.1 { format!("{value:.4}x") } else { format!("{value:.2}x") }
+    if value < 0.1 {
+        format!("{value:.4}x")
+    } else {
+        format!("{value:.2}x")
+    }
 }
 
 /// Three digits at least, thousands apart.
@@ -119,5 +251,9 @@ fn figure(value: f64) -> String {
         }
         return apart;
     }
-    if value >= 10.0 { format!("{value:.1}") } else { format!("{value:.2}") }
+    if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
 }

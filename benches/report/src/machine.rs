@@ -19,7 +19,9 @@ impl Machine {
     /// Looks at the machine before measuring.
     pub(crate) fn begin() -> Self {
         let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = about.lines().find_map(|line| line.strip_prefix("model name"));
+        let model = about
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
         let model = model.map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned());
         Self {
             date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use haft_sandbox::{Backend, CommandSpec, Config, Mounts, Sandbox};
 use measure::{Row, fact, interleave, wall_ms};
 
-/// Starts within a round: their mean is the round's value.
-const STARTS: usize = 20;
+/// Starts within a round: their mean is a round's value.
+const STARTS: usize = 4;
 
 fn main() {
     haft_sandbox::enter();

@@ -23,7 +23,10 @@ fn main() {
         assert!(text.len() >= texts::SIZE, "the {name} text is too short");
         let (ours, theirs) = (O200k.head(text, LIMIT), whole(tiktoken, text));
         assert_eq!(ours, theirs, "the cuts of the {name} text differ");
-        fact(&format!("cut of {name}"), format!("{ours} bytes, identical"));
+        fact(
+            &format!("cut of {name}"),
+            format!("{ours} bytes, identical"),
+        );
     }
     let rounds = rounds(5);
     let ours = texts.iter().map(|(name, text)| step(name, text));
@@ -32,7 +35,9 @@ fn main() {
     let row = Row::new("haft/cut/one piece of 1 MiB", "ms");
     let hostile = || cpu_ms(|| black_box(O200k.head(&piece, LIMIT))).0;
     interleave(rounds, vec![(row, Box::new(hostile))]);
-    let theirs = texts.iter().flat_map(|(name, text)| peers(tiktoken, name, text));
+    let theirs = texts
+        .iter()
+        .flat_map(|(name, text)| peers(tiktoken, name, text));
     interleave(rounds.min(5), theirs.collect());
 }
 

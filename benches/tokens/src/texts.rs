@@ -28,9 +28,30 @@ fn read(path: &PathBuf) -> String {
 }
 
 const WORDS: [&str; 24] = [
-    "connection", "accepted", "closed", "timeout", "retry", "worker", "queue", "upstream", "flushed", "checkpoint",
-    "request", "response", "GET", "POST", "/api/v1/items", "/healthz", "cache", "miss", "hit", "étage", "größe",
-    "スレッド", "panic:", "backoff",
+    "connection",
+    "accepted",
+    "closed",
+    "timeout",
+    "retry",
+    "worker",
+    "queue",
+    "upstream",
+    "flushed",
+    "checkpoint",
+    "request",
+    "response",
+    "GET",
+    "POST",
+    "/api/v1/items",
+    "/healthz",
+    "cache",
+    "miss",
+    "hit",
+    "étage",
+    "größe",
+    "スレッド",
+    "panic:",
+    "backoff",
 ];
 
 /// Lines of a service's log.
@@ -48,7 +69,11 @@ pub(crate) fn log() -> String {
             let _ = write!(text, "{} ", random.pick(&WORDS));
         }
         let (id, took) = (random.next(), random.below(90_000));
-        let _ = writeln!(text, "id={id:016x} took={took}us status={}", 200 + random.below(4) * 100);
+        let _ = writeln!(
+            text,
+            "id={id:016x} took={took}us status={}",
+            200 + random.below(4) * 100
+        );
     }
     text
 }
