@@ -65,6 +65,8 @@ fn main() {
     let row = Row::new("haft/grep/common/capped", "ms");
     steps.push((row, Box::new(|| wall_ms(|| here.grep(common, CAP)).0)));
     let row = Row::new("haft/list", "ms");
+    steps.push((row, Box::new(|| wall_ms(|| here.all_files()).0)));
+    let row = Row::new("haft/glob", "ms");
     steps.push((row, Box::new(|| wall_ms(|| here.glob()).0)));
     let row = Row::new("rg/list", "ms");
     steps.push((row, Box::new(|| wall_ms(|| rg_files(folder.path())).0)));
@@ -120,6 +122,10 @@ impl Here {
         )
     }
 
+    fn all_files(&self) -> Outcome {
+        self.call("list_files", r#"{"depth":64,"limit":50000}"#)
+    }
+
     fn glob(&self) -> Outcome {
         self.call("glob_files", r#"{"pattern":"**","limit":50000}"#)
     }
@@ -144,7 +150,7 @@ impl Here {
 
     /// Paths of all files, sorted.
     fn list(&self) -> Vec<String> {
-        let outcome = self.glob();
+        let outcome = self.all_files();
         let found: Entries = data::of(&outcome);
         assert!(!found.truncated, "cut at {}", found.entries.len());
         let files = found.entries.into_iter().filter(|e| e.kind == "file");
