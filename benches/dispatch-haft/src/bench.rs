@@ -96,7 +96,17 @@ impl Bench {
 
     /// A call of each drawn name.
     pub(crate) async fn all(&self) {
-        for name in &self.names {
+        self.some(&self.names).await;
+    }
+
+    /// The drawn names.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A call of each of these names.
+    pub(crate) async fn some(&self, names: &[String]) {
+        for name in names {
             let call = ToolCall::new(name.as_str(), case::ARGUMENTS);
             let outcome = self.executor.execute(&self.session, call).await;
             assert!(outcome.is_ok(), "{:?}", outcome.error);
