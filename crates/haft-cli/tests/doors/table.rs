@@ -125,7 +125,7 @@ pub(crate) fn lines(home: &Path) -> Vec<String> {
             match event["type"].as_str() {
                 Some("call_started") => words.push("started".to_owned()),
                 Some("call_ended") => {
-                    words.push(format!("ended:{}", event["status"].as_str().unwrap()))
+                    words.push(format!("ended:{}", event["status"].as_str().unwrap()));
                 }
                 _ => {}
             }

@@ -309,7 +309,12 @@ impl Http {
             .lines()
             .find(|line| line.to_ascii_lowercase().starts_with("mcp-session-id:"))
             .unwrap();
-        opened.session = header.split_once(':').unwrap().1.trim().to_owned();
+        header
+            .split_once(':')
+            .unwrap()
+            .1
+            .trim()
+            .clone_into(&mut opened.session);
         opened.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         opened
     }
@@ -425,9 +430,8 @@ fn no_29_a_command_has_a_clean_environment_keeps_its_output_and_leaves_nobody_be
 fn no_30_an_artifact_is_read_by_its_own_run_alone_and_named_by_its_bytes() {
     let lab = Lab::new();
     let lines = |word: &str| {
-        (0..30_000)
-            .map(|n| format!("{word} {n}\n"))
-            .collect::<String>()
+        let all: Vec<String> = (0..30_000).map(|n| format!("{word} {n}")).collect();
+        all.join("\n")
     };
     lab.file("a.txt", &lines("apple"));
     lab.file("b.txt", &lines("berry"));

@@ -1,4 +1,5 @@
 //! Shaping: what fits is untouched, what does not is within the limit, whole in the store, and still says its shape.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
