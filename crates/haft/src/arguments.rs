@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::ToolError;
+use crate::json;
 
 /// A call's arguments after admission: strict JSON, an object, as the schema wants it.
 pub struct Arguments {
@@ -34,8 +35,7 @@ impl Arguments {
 
     /// The parsed value; parsed once, at the first use.
     pub fn value(&self) -> &Value {
-        self.value
-            .get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+        self.value.get_or_init(|| json::value::value(&self.text))
     }
 
     /// The arguments as a type of the tool's own, straight from the text.

@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod lexer;
 pub mod scan;
 pub mod schema;
+pub(crate) mod value;
 
 #[cfg(test)]
 mod tests;

@@ -90,6 +90,12 @@ pub trait Guard: Send + Sync + fmt::Debug {
 
     /// The least verdict for this effect. It must be quick and change nothing.
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String>;
+
+    /// Whether it may have anything to say on effects of this kind: a quick look that spares the rest.
+    fn concerns(&self, effect: &Effect) -> bool {
+        let _ = effect;
+        true
+    }
 }
 
 /// Paths that a file tool may read but not write, at any depth, compared without case. A jail mounts the same read-only.
@@ -152,6 +158,10 @@ impl Guard for WorkspaceEdge {
         "workspace-edge"
     }
 
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Read(_) | Effect::Write(_))
+    }
+
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
         let (Effect::Read(claim) | Effect::Write(claim)) = &permission.effect else {
             return Ok(Floor::NONE);
@@ -175,6 +185,10 @@ pub struct ProtectedPaths;
 impl Guard for ProtectedPaths {
     fn name(&self) -> &'static str {
         "protected-paths"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Write(_))
     }
 
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
@@ -202,6 +216,10 @@ pub struct PrivateAddresses;
 impl Guard for PrivateAddresses {
     fn name(&self) -> &'static str {
         "private-addresses"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Connect { .. })
     }
 
     fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
@@ -370,6 +388,13 @@ impl Guard for OwnFiles {
         "own-files"
     }
 
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(
+            effect,
+            Effect::Read(_) | Effect::Write(_) | Effect::Run { .. }
+        )
+    }
+
     fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
         let name = match &permission.effect {
             Effect::Read(claim) => both(claim).find(|path| self.covers(path)),
@@ -416,6 +441,10 @@ impl CommandLines {
 impl Guard for CommandLines {
     fn name(&self) -> &'static str {
         "command-lines"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        matches!(effect, Effect::Run { .. })
     }
 
     fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {

@@ -124,6 +124,9 @@ impl Policy {
             };
         }
         for guard in &*self.guards {
+            if !guard.concerns(&permission.effect) {
+                continue;
+            }
             // Where both ask or both deny, the guard is named: a change of profile would not lift it.
             let by_profile = matches!(judged.source, Source::Profile);
             if judged.verdict == Verdict::Deny && !by_profile {
