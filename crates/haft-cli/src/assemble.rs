@@ -210,6 +210,9 @@ impl House {
             .executor
             .open(&session)
             .map_err(|e| told(e.to_string()))?;
+        // The record's first line is safe before the index knows of the run.
+        let begun = parts.archive.flush().await;
+        begun.map_err(|e| told(e.to_string()))?;
         let indexed = parts.index.open(session.run(), &start, clock::now()).await;
         indexed.map_err(|e| told(e.to_string()))?;
         Ok(session)

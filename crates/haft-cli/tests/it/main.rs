@@ -4,6 +4,7 @@
 mod call;
 mod help;
 mod harness;
+mod kill;
 mod seed_faults;
 mod serve;
 mod settings;

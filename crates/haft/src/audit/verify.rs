@@ -75,6 +75,9 @@ pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
         doubted: None,
     };
     let torn = check.read(dir)?;
+    if !dir.join(RECORD).exists() {
+        check.fault(1, "the record is gone");
+    }
     check.finish(known, torn)?;
     let closed = check.closed.is_some() || known.is_some();
     Ok(Report {
@@ -248,9 +251,6 @@ impl Check {
     /// What only the end shows.
     fn finish(&mut self, known: Option<&Closed>, torn: bool) -> io::Result<()> {
         let end = self.seq + 1;
-        if self.seq == 0 && !torn {
-            self.fault(1, "the record is empty or gone");
-        }
         match (&self.closed, known) {
             (None, Some(known)) => {
                 let problem = format!("cut: the run was closed after {} lines", known.count);
