@@ -3,6 +3,7 @@
 //! Host, Origin and token are checked before it is reached (see [`crate::guard`]). A checked caller may be named by a
 //! [`haft::call::Principal`] among the request's extensions: sessions are then theirs alone.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::opener::Transport;
 use crate::server::{Answer, Core};
 use crate::wire::{self, Message, Refused, RpcError};
 
@@ -113,7 +115,7 @@ impl Door {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        match *request.method() {
+        let mut response = match *request.method() {
             Method::POST => match self.read(request).await {
                 Ok(post) => self.post(post).await,
                 Err(response) => response,
@@ -121,7 +123,11 @@ impl Door {
             Method::GET => legacy::watch(&self, &request.into_parts().0),
             Method::DELETE => legacy::end(&self, &request.into_parts().0),
             _ => not_allowed("GET, POST, DELETE"),
+        };
+        if let Some(Stray(reason)) = response.extensions_mut().remove() {
+            self.core.stray(Transport::Http, &reason);
         }
+        response
     }
 
     /// Checks the headers that say what the body is, and reads it within its bounds.
@@ -229,9 +235,16 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
     (json, events)
 }
 
+/// Marks a response to a message that belongs to no run; the reason is for the host's record.
+#[derive(Clone)]
+struct Stray(Cow<'static, str>);
+
 /// A refusal of a message, with the status the error stands for.
 fn refuse(refused: &Refused) -> Response<McpBody> {
-    respond(Answer::error(refused.id.as_ref(), &refused.error), true)
+    let mut response = respond(Answer::error(refused.id.as_ref(), &refused.error), true);
+    let reason = Stray(refused.error.message.clone());
+    response.extensions_mut().insert(reason);
+    response
 }
 
 /// A JSON answer. In the handshake era an error that answers a sound request is a 200: its clients read no body otherwise.
@@ -265,15 +278,15 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response<McpBody> {
 /// A refusal before there was a message to answer.
 fn plain(status: StatusCode, message: &'static str) -> Response<McpBody> {
     let error = RpcError::invalid_request(message);
-    json(status, Answer::error(None, &error).bytes)
+    let mut response = json(status, Answer::error(None, &error).bytes);
+    response.extensions_mut().insert(Stray(message.into()));
+    response
 }
 
 fn too_large(limit: usize) -> Response<McpBody> {
-    let refused = Refused::too_long(limit);
-    json(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        Answer::error(None, &refused.error).bytes,
-    )
+    let mut response = refuse(&Refused::too_long(limit));
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response
 }
 
 fn not_allowed(allow: &'static str) -> Response<McpBody> {

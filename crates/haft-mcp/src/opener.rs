@@ -26,6 +26,11 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         let _ = session;
     }
 
+    /// Hears of a message that was refused before it belonged to any run, so that it leaves a trace. Must not wait.
+    fn stray(&self, transport: Transport, reason: &str) {
+        tracing::warn!(?transport, reason, "mcp message refused");
+    }
+
     /// Hears of a message that was refused before it became a call, so that it leaves a trace.
     fn refused(&self, session: &Session, reason: &str) {
         tracing::warn!(run = %session.run(), reason, "mcp message refused");

@@ -139,6 +139,11 @@ impl McpServer {
 }
 
 impl Core {
+    /// Tells the host of a message that belongs to no run.
+    pub(crate) fn stray(&self, transport: Transport, reason: &str) {
+        self.opener.stray(transport, reason);
+    }
+
     /// Opens a run for a client.
     pub(crate) async fn open(
         &self,

@@ -135,8 +135,9 @@ impl Connection {
     }
 
     async fn refuse(&self, refused: &Refused) {
-        if let State::Open(run) = &self.state {
-            run.refused(&refused.error.message);
+        match &self.state {
+            State::Open(run) => run.refused(&refused.error.message),
+            State::Fresh => self.core.stray(Transport::Stdio, &refused.error.message),
         }
         self.send(Answer::error(refused.id.as_ref(), &refused.error).bytes)
             .await;

@@ -9,6 +9,7 @@ use haft::call::RunId;
 use haft::executor::Executor;
 use haft::session::Session;
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::assemble::{Door, House};
@@ -22,6 +23,8 @@ pub(crate) struct Doors {
     open: Mutex<HashMap<RunId, Session>>,
     /// Runs whose record is being sealed.
     sealing: Mutex<JoinSet<()>>,
+    /// The run of messages that belong to no client's run, once there was one.
+    strays: Arc<OnceCell<Session>>,
 }
 
 impl Doors {
@@ -32,6 +35,7 @@ impl Doors {
             refusals: AtomicU64::new(0),
             open: Mutex::default(),
             sealing: Mutex::default(),
+            strays: Arc::default(),
         })
     }
 
@@ -43,6 +47,9 @@ impl Doors {
         }
         let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
         all.join_all().await;
+        if let Some(session) = self.strays.get() {
+            self.house.close(session).await;
+        }
     }
 
     fn lock_open(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
@@ -79,6 +86,33 @@ impl Opener for Doors {
         let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
         while sealing.try_join_next().is_some() {}
         sealing.spawn(async move { house.close(&session).await });
+    }
+
+    fn stray(&self, transport: Transport, reason: &str) {
+        let number = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
+        let (house, strays, reason) = (
+            self.house.clone(),
+            Arc::clone(&self.strays),
+            reason.to_owned(),
+        );
+        let name = match transport {
+            Transport::Stdio => "mcp stdio, no session",
+            Transport::Http => "mcp http, no session",
+        };
+        let record = async move {
+            let door = Door {
+                name,
+                principal: None,
+                progress: None,
+            };
+            match strays.get_or_try_init(|| house.open(door)).await {
+                Ok(session) => house.record_refusal(session, number, &reason),
+                Err(problem) => tracing::warn!(%problem, "record a refused message"),
+            }
+        };
+        let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        while sealing.try_join_next().is_some() {}
+        sealing.spawn(record);
     }
 
     fn refused(&self, session: &Session, reason: &str) {

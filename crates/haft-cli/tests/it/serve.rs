@@ -502,3 +502,38 @@ fn ctrl_c_during_haft_call_is_130_and_recorded() {
     assert_eq!(ran.json()["status"], "cancelled");
     cancelled_and_sealed(&lab);
 }
+
+#[test]
+fn a_bad_mcp_message_gets_a_clear_error_and_an_audit_line() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let rows: [(&str, u16); 5] = [
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,", 400),
+        ("[]", 400),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 400),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, 400),
+        (&deep, 400),
+    ];
+    for (body, status) in &rows {
+        let reply = server.ask(&post("/mcp", &server.call, body));
+        assert_eq!(reply.status, *status, "{}", reply.body);
+        assert!(
+            !reply.json()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .is_empty()
+        );
+    }
+    assert_eq!(server.end(Signal::TERM).code, 0);
+    let runs = lab.run(&["runs", "list", "--json"]).json();
+    let run = runs[0]["run"].as_str().unwrap();
+    let record = lab.home().join("runs").join(run).join("events.jsonl");
+    let record = std::fs::read_to_string(record).unwrap();
+    assert_eq!(record.matches("refused-").count(), rows.len(), "{record}");
+    assert_eq!(lab.run(&["runs", "verify", run]).code, 0);
+}
