@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::policy::{RuleSet, RuleText};
 use haft::{Executor, Limits, Policy, Session, Tool, ToolCall, ToolRegistry};
 use measure::{Row, Step, case, each};
 use tokio::runtime::Runtime;
@@ -52,6 +53,21 @@ impl Kind {
 /// The policy of the measurements.
 pub(crate) fn policy() -> Policy {
     Policy::workspace()
+}
+
+/// The same with rules as a user writes them; the one that matches is the last to be looked at.
+pub(crate) fn policy_with_rules() -> Policy {
+    let texts = |rules: &[&str]| rules.iter().map(|&rule| RuleText::from(rule)).collect();
+    let mut rules = RuleSet::default();
+    rules.deny = texts(&[
+        "Read(./.env)",
+        "Read(secrets/**)",
+        "Edit(.github/**)",
+        "Bash(curl *)",
+    ]);
+    rules.ask = texts(&["Edit(Cargo.toml)", "Bash(git push *)"]);
+    rules.allow = texts(&["Edit(src/**)", "Bash(cargo test *)", "Read(crates/**)"]);
+    policy().with_rules(rules).expect("rules that can be read")
 }
 
 /// A run that measures never use up.
@@ -114,8 +130,9 @@ impl Bench {
         }
     }
 
-    pub(crate) fn step<'a>(&'a self, runtime: &'a Runtime) -> Step<'a> {
-        let name = format!("haft/{}/{}", self.kind.name(), self.tools);
+    /// Its series; `more` goes behind the name.
+    pub(crate) fn step<'a>(&'a self, runtime: &'a Runtime, more: &str) -> Step<'a> {
+        let name = format!("haft/{}/{}{more}", self.kind.name(), self.tools);
         let once = move || each(case::DRAWS, || runtime.block_on(self.all()));
         (Row::new(name, "ns"), Box::new(once))
     }

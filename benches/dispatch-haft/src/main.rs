@@ -1,5 +1,6 @@
 //! Dispatch by haft with every check on: strict scan, schema, permission, rules, budget, deadline, result within limits.
 
+use haft::Executor;
 use measure::{Step, fact, interleave, rounds};
 
 mod audit;
@@ -10,7 +11,6 @@ mod tools;
 use bench::{Bench, Kind};
 
 fn main() {
-    fact("haft", env!("CARGO_PKG_VERSION"));
     let rounds = rounds(9);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -21,7 +21,10 @@ fn main() {
         .iter()
         .flat_map(|&n| Kind::ALL.map(|kind| Bench::new(kind, n)))
         .collect();
-    let steps: Vec<Step<'_>> = benches.iter().map(|bench| bench.step(&runtime)).collect();
+    let executor = Executor::new(bench::policy_with_rules());
+    let ruled = [Kind::Value, Kind::Typed].map(|kind| Bench::with(kind, 1_000, executor.clone()));
+    let mut steps: Vec<Step<'_>> = benches.iter().map(|b| b.step(&runtime, "")).collect();
+    steps.extend(ruled.iter().map(|b| b.step(&runtime, "/rules")));
     interleave(rounds, steps);
     drop(benches);
 

@@ -48,14 +48,20 @@ const GOALS: &[Goal] = &[
     ),
     (
         "the same with the archive, JSON-value",
-        "haft/value/1000/audit",
+        "haft/value/1000/audit in a row",
         "haft/value/1000/beside",
         Rule::Plus(2_000.0),
     ),
     (
         "the same with the archive, typed",
-        "haft/typed/1000/audit",
+        "haft/typed/1000/audit in a row",
         "haft/typed/1000/beside",
+        Rule::Plus(2_000.0),
+    ),
+    (
+        "the same with the archive, its queue full",
+        "haft/value/1000/audit sustained",
+        "haft/value/1000/beside",
         Rule::Plus(2_000.0),
     ),
     (
