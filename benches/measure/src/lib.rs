@@ -89,7 +89,7 @@ pub fn wall_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
 pub fn cpu_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let begun = thread_cpu();
     let got = work();
-    ((thread_cpu() - begun).as_secs_f64() * 1e3, got)
+    (thread_cpu().saturating_sub(begun).as_secs_f64() * 1e3, got)
 }
 
 fn thread_cpu() -> Duration {

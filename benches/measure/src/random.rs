@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Random {
     /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
-        usize::try_from(self.next() % bound).unwrap_or_default()
+        usize::try_from(self.draw() % bound).unwrap_or_default()
     }
 
     /// One of these.

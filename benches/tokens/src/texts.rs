@@ -60,7 +60,7 @@ pub(crate) fn log() -> String {
     let mut text = String::with_capacity(SIZE + 256);
     let mut n = 0_u64;
     while text.len() < SIZE {
-        n += random.next() % 900;
+        n += random.draw() % 900;
         let (h, m, s, ms) = (n / 3_600_000 % 24, n / 60_000 % 60, n / 1000 % 60, n % 1000);
         let level = random.pick(&["INFO", "INFO", "INFO", "DEBUG", "WARN", "ERROR"]);
         let _ = write!(text, "2026-11-21T{h:02}:{m:02}:{s:02}.{ms:03}Z {level:>5} ");
@@ -68,7 +68,7 @@ pub(crate) fn log() -> String {
         for _ in 0..3 + random.below(9) {
             let _ = write!(text, "{} ", random.pick(&WORDS));
         }
-        let (id, took) = (random.next(), random.below(90_000));
+        let (id, took) = (random.draw(), random.below(90_000));
         let _ = writeln!(
             text,
             "id={id:016x} took={took}us status={}",
@@ -91,7 +91,7 @@ pub(crate) fn json() -> String {
         let _ = write!(
             text,
             r#"{{"id":{n},"uuid":"{:016x}","name":"{a} {b}","price":{}.{:02},"active":{},"tags":["{}","{}"],"note":null}},"#,
-            random.next(),
+            random.draw(),
             price / 100,
             price % 100,
             random.below(2) == 0,
