@@ -152,6 +152,26 @@ fn no_16_commands_run_in_the_jail_at_the_command_line_and_in_the_background() {
 }
 
 #[test]
+fn no_17_what_a_jailed_command_writes_is_never_loaded_by_the_host() {
+    let lab = Lab::new();
+    // Settings, hooks and interpreter files are what a host reads or runs without being asked.
+    let sly = "echo '[policy]' > haft.toml; mkdir -p .git/hooks; echo x > .git/hooks/post-checkout; echo x > .envrc";
+    let outcome = call(&lab, "run_command", &json!({"command": sly}));
+    assert_eq!(outcome["status"], "error", "{outcome}");
+    for name in ["haft.toml", ".git/hooks/post-checkout", ".envrc"] {
+        assert!(!lab.work().join(name).exists(), "{name} was written");
+    }
+    let plant = "echo 'open(\"owned\",\"w\")' > sitecustomize.py; printf '#!/bin/sh\\ntouch owned' > git; chmod +x git";
+    call(&lab, "run_command", &json!({"command": plant}));
+    call(&lab, "list_files", &json!({}));
+    assert!(lab.run(&["doctor"]).stdout.contains("sandbox"));
+    assert!(
+        !lab.work().join("owned").exists(),
+        "the host ran what the jail wrote"
+    );
+}
+
+#[test]
 fn no_18_the_jail_has_no_network_and_its_memory_limit_holds() {
     let lab = Lab::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -355,6 +375,29 @@ impl Http {
         let body = answer[start..].lines().next().unwrap();
         serde_json::from_str::<Value>(body).unwrap()["result"].clone()
     }
+}
+
+#[test]
+fn no_24_a_skill_s_folder_is_written_by_nobody_and_never_removed() {
+    let lab = Lab::new();
+    lab.file(".claude/skills/x/SKILL.md", "no front matter");
+    let path = ".claude/skills/x/SKILL.md";
+    let outcome = call(
+        &lab,
+        "write_file",
+        &json!({"path": path, "content": "mine"}),
+    );
+    assert_eq!(outcome["error"]["kind"], "denied", "{outcome}");
+    let outcome = call(
+        &lab,
+        "run_command",
+        &json!({"command": format!("echo mine > {path}; rm -rf .claude")}),
+    );
+    assert_eq!(outcome["status"], "error", "{outcome}");
+    assert_eq!(
+        std::fs::read_to_string(lab.work().join(path)).unwrap(),
+        "no front matter"
+    );
 }
 
 #[test]
