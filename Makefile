@@ -7,9 +7,9 @@ NEEDS := target/needs
 
 .PHONY: serve test check bench fuzz needs clean-needs
 
-## serve the folder you stand in over MCP, on embedded defaults
+## serve the folder you stand in over MCP, on embedded defaults; the first build takes some minutes
 serve:
-	$(CARGO) run --release --quiet -p haft-cli -- serve --workspace "$(WORKSPACE)" $(ARGS)
+	$(CARGO) run --release -p haft-cli -- serve --workspace "$(WORKSPACE)" $(ARGS)
 
 ## everything that must hold: format, lints, tests, docs, dependencies
 test: needs check
