@@ -5,6 +5,7 @@
     reason = "a test whose scene cannot be set has failed"
 )]
 
+mod lines;
 mod bad_input;
 mod commands;
 mod files;
