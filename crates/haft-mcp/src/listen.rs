@@ -34,7 +34,7 @@ impl Watch {
     pub(crate) fn new(run: &Arc<Run>, tools: bool) -> Self {
         Self {
             run: Arc::clone(run),
-            changes: tools.then(|| run.session.view().changes()),
+            changes: tools.then(|| run.session.changes()),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::result::Outcome;
 use crate::session::{Limits, Session};
 use crate::spec::ToolName;
-use crate::toolset::Toolset;
+use crate::toolset::{Snapshot, Toolset};
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
@@ -96,7 +96,12 @@ impl CallContext {
         Arc::clone(&self.host).execute_nested(&nested, call).await
     }
 
-    /// Makes deferred tools callable for this run; tells which were expanded now.
+    /// The tools that the session sees now, for tools that find or expand others.
+    pub fn tools(&self) -> Arc<Snapshot> {
+        self.session.tools()
+    }
+
+    /// Makes deferred tools listed and callable for this run; tells which were expanded now.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
         self.session.expand(names)
     }

@@ -1,6 +1,5 @@
 //! `Session`: one run's state: view, limits, budget, grants, cancellation.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,10 +11,12 @@ use crate::approval::Grant;
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
 use crate::progress::ProgressSink;
+use crate::session::expanded::Expanded;
 use crate::session::running::Running;
-use crate::spec::{Exposure, ToolName};
-use crate::toolset::{Snapshot, Toolset};
+use crate::spec::ToolName;
+use crate::toolset::{Changes, Snapshot, Toolset};
 
+mod expanded;
 mod running;
 
 /// The bounds of a run; all above zero, checked when built.
@@ -107,7 +108,7 @@ struct Inner {
     ids: Arc<AtomicU64>,
     cancel: CancellationToken,
     grants: Arc<Mutex<Vec<Grant>>>,
-    expanded: Arc<Mutex<BTreeSet<ToolName>>>,
+    expanded: Arc<Expanded>,
     /// Calls that are safe beside others share it, all others hold it alone.
     lane: Arc<RwLock<()>>,
     opened: Arc<AtomicBool>,
@@ -193,14 +194,14 @@ impl Session {
         &self.0.limits
     }
 
-    /// The tools it sees now.
+    /// The tools it sees now: its view's, with what the run expanded among the listed ones.
     pub fn tools(&self) -> Arc<Snapshot> {
-        self.0.view.snapshot()
+        self.0.expanded.over(self.0.view.snapshot())
     }
 
-    /// The view itself, to wait for changes.
-    pub fn view(&self) -> &Arc<dyn Toolset> {
-        &self.0.view
+    /// Tells when the tools it sees change.
+    pub fn changes(&self) -> Changes {
+        self.0.view.changes().and(self.0.expanded.changes())
     }
 
     /// Calls made so far.
@@ -253,30 +254,9 @@ impl Session {
         self.0.depth
     }
 
-    /// Makes deferred tools callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
+    /// Makes deferred tools listed and callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
-        let tools = self.tools();
-        let mut expanded = self
-            .0
-            .expanded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let deferred = names.into_iter().filter_map(|name| {
-            let spec = tools.entry(name)?.spec();
-            (spec.exposure == Exposure::Deferred).then(|| spec.name.clone())
-        });
-        deferred
-            .filter(|name| expanded.insert(name.clone()))
-            .collect()
-    }
-
-    /// Whether a deferred tool has been expanded.
-    pub(crate) fn is_expanded(&self, name: &ToolName) -> bool {
-        self.0
-            .expanded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(name)
+        self.0.expanded.add(&self.tools(), names)
     }
 
     /// Takes one call off the budget; false when it is used up.

@@ -1,5 +1,6 @@
 //! `Toolset`: where tools are found; `Entry`: a spec and who runs it. Toolsets find, the executor runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -110,6 +111,22 @@ impl Snapshot {
             index,
             list: OnceLock::new(),
         }
+    }
+
+    /// The same tools with these, where they are deferred, among the listed ones.
+    pub(crate) fn with_listed(&self, names: &BTreeSet<ToolName>) -> Self {
+        let entries = self.entries.iter().map(|entry| {
+            let spec = entry.spec();
+            if spec.exposure != Exposure::Deferred || !names.contains(&spec.name) {
+                return Arc::clone(entry);
+            }
+            Arc::new(entry.with_spec(ToolSpec {
+                exposure: Exposure::Listed,
+                ..ToolSpec::clone(spec)
+            }))
+        });
+        // Names are only ever added, so the sum rises with every change of either.
+        Self::new(self.version + names.len() as u64, entries)
     }
 
     /// Which change this is; rises with each.

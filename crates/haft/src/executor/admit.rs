@@ -103,7 +103,7 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
         let shown: String = name.chars().take(128).collect();
         return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}")).advise(advice));
     };
-    if entry.spec().exposure == Exposure::Deferred && !session.is_expanded(&entry.spec().name) {
+    if entry.spec().exposure == Exposure::Deferred {
         return Err(Stop::new(
             ErrorKind::Unavailable,
             format!("tool {name:?} is not expanded"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::testing::TestTool;
 use haft::toolset::registry::{BUILTIN, RegistryError};
 use haft::toolset::view::{ToolSettings, View, merged};
-use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, ToolSpec, Toolset};
+use haft::{Executor, Exposure, Policy, Session, ToolCall, ToolRegistry, ToolSpec, Toolset};
 use serde_json::json;
 
 fn tool(name: &str, source: &str) -> Arc<dyn haft::Tool> {
@@ -193,4 +193,58 @@ fn the_list_is_made_once_a_snapshot() {
     let list: serde_json::Value = serde_json::from_slice(&one).unwrap();
     assert_eq!(list[1]["name"], "b");
     assert!(list[0].get("annotations").is_none());
+}
+
+#[tokio::test]
+async fn an_expanded_tool_is_listed_and_callable_in_its_session_alone() {
+    let tools = ToolRegistry::new();
+    let exposed = |name, exposure| {
+        TestTool::of(ToolSpec {
+            exposure,
+            ..TestTool::echo(name)
+        })
+        .arc()
+    };
+    tools
+        .add_all([
+            exposed("far", Exposure::Deferred),
+            exposed("farther", Exposure::Deferred),
+            exposed("hidden", Exposure::Hidden),
+            exposed("near", Exposure::Listed),
+            exposed("unlisted", Exposure::Unlisted),
+        ])
+        .unwrap();
+    let tools: Arc<dyn Toolset> = Arc::new(tools);
+    let of = |tools| Session::builder(tools).build().unwrap();
+    let (session, other) = (of(Arc::clone(&tools)), of(tools));
+    let executor = Executor::new(Policy::workspace());
+    let listed = |session: &Session| {
+        let tools = session.tools();
+        let names = tools.listed().map(|e| e.spec().name.to_string());
+        names.collect::<Vec<_>>()
+    };
+    let refused = executor.execute(&session, ToolCall::new("far", "{}")).await;
+    let error = refused.error.unwrap();
+    assert_eq!(error.kind, haft::ErrorKind::Unavailable);
+    assert!(error.advice.unwrap().contains("tool_expand_tools"));
+    let before = session.tools();
+    let mut changes = session.changes();
+
+    let all = ["far", "far", "hidden", "near", "nowhere", "unlisted"];
+    let expanded = session.expand(all);
+    assert_eq!(
+        expanded.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+        ["far"]
+    );
+    changes.changed().await;
+    assert!(session.expand(["far"]).is_empty());
+    assert_eq!(listed(&session), ["far", "near"]);
+    assert_eq!(listed(&other), ["near"]);
+    assert!(session.tools().version() > before.version());
+    assert!(Arc::ptr_eq(&session.tools(), &session.tools()));
+    let call = || ToolCall::new("far", "{}");
+    assert!(executor.execute(&session, call()).await.is_ok());
+    assert!(!executor.execute(&other, call()).await.is_ok());
+    session.expand(["farther"]);
+    assert_eq!(listed(&session), ["far", "farther", "near"]);
 }

@@ -1,0 +1,80 @@
+//! `Expanded`: the deferred tools that a run has asked for, and the tool list as it is with them.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::watch;
+
+use crate::spec::{Exposure, ToolName};
+use crate::toolset::{Changes, Snapshot};
+
+/// What a run has expanded; shared by its nested scopes.
+#[derive(Debug, Default)]
+pub(crate) struct Expanded {
+    names: Mutex<BTreeSet<ToolName>>,
+    /// How many there are: read on every call, so beside the lock.
+    count: AtomicU64,
+    changed: watch::Sender<u64>,
+    seen: ArcSwapOption<Seen>,
+}
+
+/// A list, how many tools were expanded, and the list with them.
+#[derive(Debug)]
+struct Seen {
+    base: Arc<Snapshot>,
+    count: u64,
+    shown: Arc<Snapshot>,
+}
+
+impl Expanded {
+    /// Expands those of the names that are deferred in `tools`; tells which.
+    pub(crate) fn add<'a>(
+        &self,
+        tools: &Snapshot,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<ToolName> {
+        let mut expanded = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let deferred = names.into_iter().filter_map(|name| {
+            let spec = tools.entry(name)?.spec();
+            (spec.exposure == Exposure::Deferred).then(|| spec.name.clone())
+        });
+        let new: Vec<ToolName> = deferred
+            .filter(|name| expanded.insert(name.clone()))
+            .collect();
+        if !new.is_empty() {
+            let count = expanded.len() as u64;
+            self.count.store(count, Ordering::Release);
+            self.changed.send_replace(count);
+        }
+        new
+    }
+
+    /// The list with the expanded tools listed; the same list where nothing is.
+    pub(crate) fn over(&self, base: Arc<Snapshot>) -> Arc<Snapshot> {
+        let count = self.count.load(Ordering::Acquire);
+        if count == 0 {
+            return base;
+        }
+        if let Some(seen) = &*self.seen.load()
+            && seen.count == count
+            && Arc::ptr_eq(&seen.base, &base)
+        {
+            return Arc::clone(&seen.shown);
+        }
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = Arc::new(base.with_listed(&names));
+        self.seen.store(Some(Arc::new(Seen {
+            base,
+            count: names.len() as u64,
+            shown: Arc::clone(&shown),
+        })));
+        shown
+    }
+
+    /// Tells when more is expanded.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes::of(self.changed.subscribe())
+    }
+}
