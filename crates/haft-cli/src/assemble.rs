@@ -55,6 +55,7 @@ struct Parts {
     artifacts: Arc<dyn ArtifactStore>,
     sandbox: Sandbox,
     progress: bool,
+    pace: progress::Pace,
     screen: Screen,
 }
 
@@ -117,6 +118,7 @@ impl House {
             artifacts,
             sandbox,
             progress: settings.flag("progress.enabled").unwrap_or(true),
+            pace: parts::pace(settings),
             screen: at.screen,
         })))
     }
@@ -189,6 +191,7 @@ impl House {
             .with_door(door.name)
             .with_workspace(&parts.workspace)
             .with_limits(parts.limits.clone())
+            .with_pace(parts.pace)
             .with_absent(Arc::new(SwitchedOff(Arc::clone(&parts.all))));
         if let Some(sink) = door.progress {
             builder = builder.with_progress(sink);

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::wire::reply;
 
-/// The longest message sent, in bytes: one flush of a tool's output (`progress.flush_bytes`).
+/// The longest message sent, in bytes; a longer text goes out in several.
 const MAX_TEXT: usize = 16 * 1024;
 
 /// Sends progress for one request. Never waits: what the client is too slow to take is dropped.
@@ -37,18 +37,55 @@ impl ProgressLine {
 
 impl ProgressSink for ProgressLine {
     fn progress(&self, event: ProgressEvent) {
-        if event.text.is_empty() {
-            return;
-        }
-        let text = &event.text[..event.text.floor_char_boundary(MAX_TEXT)];
         // The lock is held while sending so that values rise in the order they arrive.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(value) = last.map(|v| v + 1) else {
-            return;
-        };
-        let message = reply::progress(&self.token, value, text);
-        if self.out.try_send(message).is_ok() {
-            *last = Some(value);
+        let mut rest = event.text.as_str();
+        while !rest.is_empty() {
+            let Some(value) = last.map(|v| v + 1) else {
+                return;
+            };
+            let (text, more) = rest.split_at(rest.floor_char_boundary(MAX_TEXT));
+            if self
+                .out
+                .try_send(reply::progress(&self.token, value, text))
+                .is_ok()
+            {
+                *last = Some(value);
+            }
+            rest = more;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::call::{CallId, RunId};
+    use haft::progress::Stream;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_text_over_the_longest_message_goes_out_in_several() {
+        let (out, mut sent) = mpsc::channel(8);
+        let line = ProgressLine::new("7".into(), out);
+        let text = "é".repeat(MAX_TEXT);
+        line.progress(ProgressEvent {
+            run: RunId::generate(),
+            call: CallId::new("1"),
+            text: text.clone(),
+            stream: Stream::Stdout,
+            closed: false,
+            at: 0,
+        });
+        line.end();
+        let mut got = String::new();
+        while let Ok(message) = sent.try_recv() {
+            let message: Value = serde_json::from_slice(&message).unwrap();
+            let piece = message["params"]["message"].as_str().unwrap().to_owned();
+            assert!(piece.len() <= MAX_TEXT);
+            got.push_str(&piece);
+        }
+        assert_eq!(got, text);
     }
 }

@@ -66,6 +66,7 @@ impl CallContext {
             run: self.run().clone(),
             call: self.call.clone(),
             sink,
+            pace: self.session.pace(),
         }
     }
 

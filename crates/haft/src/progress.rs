@@ -1,6 +1,7 @@
 //! Progress: the live channel for screens alone; lossy when nobody reads, never in history.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -36,6 +37,25 @@ pub struct ProgressEvent {
     pub at: i128,
 }
 
+/// How live output is gathered, so that a flood becomes few events: whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// How long.
+    pub gather: Duration,
+    /// How many bytes; also the longest text of one event.
+    pub bytes: usize,
+}
+
+impl Default for Pace {
+    /// 50 ms or 16 KiB (contract §6).
+    fn default() -> Self {
+        Self {
+            gather: Duration::from_millis(50),
+            bytes: 16 << 10,
+        }
+    }
+}
+
 /// Whoever shows progress. Must not block: a slow screen merges or drops.
 pub trait ProgressSink: Send + Sync + std::fmt::Debug {
     /// Takes one piece.
@@ -48,12 +68,18 @@ pub struct Progress {
     pub(crate) run: RunId,
     pub(crate) call: CallId,
     pub(crate) sink: Option<Arc<dyn ProgressSink>>,
+    pub(crate) pace: Pace,
 }
 
 impl Progress {
     /// Whether anybody listens; a tool may skip the work of making text otherwise.
     pub fn is_watched(&self) -> bool {
         self.sink.is_some()
+    }
+
+    /// How a tool is to gather what it sends.
+    pub fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// Shows a piece of a stream.

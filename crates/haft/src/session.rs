@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::Grant;
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
-use crate::progress::ProgressSink;
+use crate::progress::{Pace, ProgressSink};
 use crate::session::expanded::Expanded;
 use crate::session::running::Running;
 use crate::spec::ToolName;
@@ -115,6 +115,7 @@ struct Inner {
     closed: Arc<AtomicBool>,
     running: Arc<Running>,
     progress: Option<Arc<dyn ProgressSink>>,
+    pace: Pace,
     absent: Option<Arc<dyn Absent>>,
     depth: u32,
 }
@@ -158,6 +159,7 @@ impl Session {
                 closed: Arc::default(),
                 running: Arc::default(),
                 progress: None,
+                pace: Pace::default(),
                 absent: None,
                 depth: 0,
             },
@@ -332,6 +334,11 @@ impl Session {
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
         self.0.progress.as_ref()
     }
+
+    /// How progress is gathered.
+    pub(crate) fn pace(&self) -> Pace {
+        self.0.pace
+    }
 }
 
 impl Inner {
@@ -354,6 +361,7 @@ impl Inner {
             closed: Arc::clone(&self.closed),
             running: Arc::clone(&self.running),
             progress: self.progress.clone(),
+            pace: self.pace,
             absent: self.absent.clone(),
             depth: self.depth,
         }
@@ -400,6 +408,12 @@ impl SessionBuilder {
     /// Who shows progress.
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.inner.progress = Some(sink);
+        self
+    }
+
+    /// How live output is gathered before it is shown.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.inner.pace = pace;
         self
     }
 

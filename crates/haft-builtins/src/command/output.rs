@@ -1,6 +1,6 @@
 //! A command's output for results and screens: bounded, each byte once, what was left out said.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haft::progress::{Progress, Stream};
 use haft_sandbox::{Exit, Log, Running, Waited};
@@ -9,10 +9,8 @@ use haft_sandbox::{Exit, Log, Running, Waited};
 pub(crate) const MAX_SHOWN: usize = 1 << 20;
 /// The part of it that is the beginning.
 const HEAD: usize = MAX_SHOWN / 4;
-/// How long output is gathered before a screen is told.
-const GATHER: Duration = Duration::from_millis(50);
-/// Most bytes of one progress event.
-const EVENT: usize = 64 << 10;
+/// Most bytes read from a log at once.
+const CHUNK: usize = 64 << 10;
 
 /// How far a reader of both streams has come.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,8 +52,8 @@ pub(crate) fn take(log: &Log, from: &mut u64) -> Piece {
 fn read(log: &Log, from: &mut u64, end: u64, piece: &mut Piece) {
     while *from < end {
         let most = usize::try_from(end - *from)
-            .unwrap_or(EVENT)
-            .clamp(4, EVENT);
+            .unwrap_or(CHUNK)
+            .clamp(4, CHUNK);
         let chunk = log.text(*from, most);
         if chunk.lost > 0 {
             skipped(piece, chunk.lost);
@@ -84,16 +82,21 @@ pub(crate) async fn follow(
     if !progress.is_watched() {
         return running.wait_until(deadline).await;
     }
+    let pace = progress.pace();
     loop {
-        let seen = (running.stdout().total(), running.stderr().total());
-        let news = |r: &Running| (r.stdout().total(), r.stderr().total()) != seen;
-        let waited = running.wait_for(news, deadline).await;
-        // Gathered for a moment, so that a flood becomes few events.
-        let soon = deadline.min(Instant::now() + GATHER);
+        let written = |r: &Running| r.stdout().total() + r.stderr().total();
+        let seen = written(running);
+        let waited = running.wait_for(|r| written(r) != seen, deadline).await;
         let late = waited == Waited::TimedOut;
+        // Gathered for a moment or up to a size, so that a flood becomes few events.
+        let enough = seen.saturating_add(pace.bytes as u64);
+        let soon = deadline.min(Instant::now() + pace.gather);
         let exit = match waited {
             Waited::Ended(exit) => Some(exit),
-            Waited::Matched => running.wait_until(soon).await,
+            Waited::Matched => match running.wait_for(|r| written(r) >= enough, soon).await {
+                Waited::Ended(exit) => Some(exit),
+                Waited::Matched | Waited::TimedOut => None,
+            },
             Waited::TimedOut => None,
         };
         show(running, shown, progress);
@@ -110,13 +113,15 @@ pub(crate) async fn follow(
 
 /// Sends a screen what it has not seen yet.
 pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
+    // A character is never cut in two, so a piece must have room for one.
+    let most = progress.pace().bytes.max(4);
     let streams = [
         (running.stdout(), &mut shown.out, Stream::Stdout),
         (running.stderr(), &mut shown.err, Stream::Stderr),
     ];
     for (log, from, stream) in streams {
         loop {
-            let chunk = log.text(*from, EVENT);
+            let chunk = log.text(*from, most);
             if chunk.next == *from {
                 break;
             }

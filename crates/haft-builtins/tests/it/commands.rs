@@ -7,7 +7,7 @@ use haft::ErrorKind::{Failed, InvalidArguments, NotFound, Timeout};
 use haft::call::{Origin, ToolCall};
 use haft::executor::Executor;
 use haft::policy::Policy;
-use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::progress::{Pace, ProgressEvent, ProgressSink, Stream};
 use haft::session::Session;
 use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
@@ -309,8 +309,8 @@ impl ProgressSink for Screen {
     }
 }
 
-#[tokio::test]
-async fn a_screen_sees_every_byte_once_and_in_order() {
+/// What a screen saw of a command, gathered at this pace, and the command's result.
+async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
     let dir = tempfile::tempdir().unwrap();
     let mut builtins = Builtins::new(Workspace::open(dir.path()).unwrap());
     builtins.sandbox = Some(unjailed());
@@ -320,23 +320,49 @@ async fn a_screen_sees_every_byte_once_and_in_order() {
         .replace_all("builtin", tools.into_iter().map(|t| t.tool))
         .unwrap();
     let screen = Arc::new(Screen::default());
-    let session = Session::builder(Arc::new(registry)).with_progress(Arc::clone(&screen) as _);
+    let session = Session::builder(Arc::new(registry))
+        .with_progress(Arc::clone(&screen) as _)
+        .with_pace(pace);
     let session = session.build().unwrap();
-    let line = "for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; sleep 0.03; done";
     let args = json!({"command": line}).to_string();
     let executor = Executor::new(Policy::trusted())
         .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
     let outcome = executor
         .execute(&session, ToolCall::new("run_command", args))
         .await;
-    let got: Value = data(&outcome);
-    let events = screen.0.lock().unwrap();
+    let events = std::mem::take(&mut *screen.0.lock().unwrap());
+    (events, data(&outcome))
+}
+
+#[tokio::test]
+async fn a_screen_sees_every_byte_once_and_in_order() {
+    let line = "for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; sleep 0.03; done";
+    let (events, got) = watched(line, Pace::default()).await;
     for (stream, member) in [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")] {
         let mut mine = events.iter().filter(|event| event.stream == stream);
         let text: String = mine.clone().map(|event| event.text.as_str()).collect();
         assert_eq!(text, got[member].as_str().unwrap());
         assert!(mine.clone().count() > 1, "it was not streamed");
         assert!(mine.next_back().unwrap().closed);
+    }
+}
+
+#[tokio::test]
+async fn a_screen_is_told_as_often_as_its_pace_says() {
+    let line = "for n in 1 2 3 4 5 6 7 8 9; do echo line $n; sleep 0.02; done";
+    let slow = Duration::from_secs(20);
+    // bytes to gather → events with text: all at the end, or at each few lines, though the time is never over
+    for (bytes, least, most) in [(1 << 20, 1, 1), (14, 3, 9)] {
+        let pace = Pace {
+            gather: slow,
+            bytes,
+        };
+        let (events, got) = watched(line, pace).await;
+        let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+        assert_eq!(texts.concat(), got["stdout"].as_str().unwrap());
+        assert!(texts.iter().all(|text| text.len() <= bytes));
+        let told = texts.iter().filter(|text| !text.is_empty()).count();
+        assert!((least..=most).contains(&told), "{bytes}: {texts:?}");
     }
 }
 
