@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
 use haft::audit::index::RunIndex;
 use haft::call::Principal;
 use haft::policy::Policy;
+use haft::progress::Pace;
 use haft::session::Limits;
 use haft::spec::{Exposure, Overflow};
 use haft::toolset::Toolset;
@@ -25,6 +27,12 @@ use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::settings::{Entry, Settings, value};
+
+/// How often artifacts that expired are looked for.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Most bytes of one progress event, whatever settings say.
+const LONGEST_EVENT: usize = 1 << 20;
 
 /// The tool in whose name lists and searches ask what a deny rule on reading leaves to be shown.
 const LISTER: &str = "list_files";
@@ -50,6 +58,21 @@ pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
         .check()
         .map_err(|e| Problem::settings(e.to_string()))?;
     Ok(limits)
+}
+
+/// How live output is gathered.
+pub(crate) fn pace(settings: &Settings) -> Pace {
+    let own = Pace::default();
+    let bytes = settings.whole("progress.flush_bytes");
+    Pace {
+        gather: settings
+            .whole("progress.flush_ms")
+            .map_or(own.gather, Duration::from_millis),
+        bytes: bytes
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(own.bytes)
+            .min(LONGEST_EVENT),
+    }
 }
 
 /// What confines commands.
@@ -197,7 +220,7 @@ fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {
             tool.i18n = texts.filter_map(text).collect();
         }
         "bind" => tool.bind = json_object(value),
-        "timeout_s" => tool.timeout = value::seconds(value).map(std::time::Duration::from_secs_f64),
+        "timeout_s" => tool.timeout = value::seconds(value).map(Duration::from_secs_f64),
         "overflow" => {
             tool.overflow = match value.as_str() {
                 Some("store") => Some(Overflow::Store),
@@ -220,7 +243,7 @@ fn json_object(value: &toml::Value) -> Map<String, Value> {
     }
 }
 
-/// Large results: on disk under home.
+/// Large results: on disk under home; what expired goes, at most once a day.
 pub(crate) fn artifacts(
     at: &Invocation,
     settings: &Settings,
@@ -228,7 +251,21 @@ pub(crate) fn artifacts(
     if settings.text("artifacts.url").is_some() {
         return Err(not_yet(settings, "artifacts.url", "…"));
     }
-    Ok(Arc::new(DirArtifacts::new(at.home.join("artifacts"))))
+    let store = Arc::new(DirArtifacts::new(at.home.join("artifacts")));
+    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
+    tokio::spawn(sweep_daily(Arc::clone(&store)));
+    Ok(store)
+}
+
+async fn sweep_daily(store: Arc<DirArtifacts>) {
+    loop {
+        let store = Arc::clone(&store);
+        let swept = tokio::task::spawn_blocking(move || store.sweep_if_due(DAY)).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "sweep expired artifacts");
+        }
+        tokio::time::sleep(DAY).await;
+    }
 }
 
 /// The index of runs: a database file under home.

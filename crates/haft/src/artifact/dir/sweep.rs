@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
 use crate::artifact::ArtifactError;
@@ -18,20 +20,44 @@ pub struct Swept {
     pub blobs: u64,
 }
 
+/// The file that says when the last sweep was, in nanoseconds since 1970.
+const MARK: &str = "swept";
+
 impl DirArtifacts {
-    /// Removes what expired. A host calls it when it starts; a full quota calls it by itself.
+    /// The same unless the last sweep, of whatever process, is younger than `every`; what a host does when a run begins.
+    pub fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
+        let mark = fs::read_to_string(self.root.join(MARK)).ok();
+        let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
+        let due = last.map(|last| last.saturating_add(length(every)));
+        let now = nanoseconds((self.now)());
+        // A mark from the future is a clock that was set back: it does not put sweeping off.
+        if due.is_some_and(|due| now < due) && last.is_some_and(|last| last <= now) {
+            return Ok(None);
+        }
+        self.sweep().map(Some)
+    }
+
+    /// Removes what expired. A full quota calls it by itself.
     pub fn sweep(&self) -> Result<Swept, ArtifactError> {
         if !self.root.exists() {
             return Ok(Swept::default());
         }
         let _lock = disk::lock(&self.root)?;
-        Ok(self.sweep_locked()?)
+        let swept = self.sweep_locked()?;
+        let mut mark = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.root.join(MARK))?;
+        mark.write_all(nanoseconds((self.now)()).to_string().as_bytes())?;
+        Ok(swept)
     }
 
     /// Under the store's lock.
     pub(super) fn sweep_locked(&self) -> io::Result<Swept> {
         let now = nanoseconds((self.now)());
-        let ttl = i64::try_from(self.ttl.as_nanos()).unwrap_or(i64::MAX);
+        let ttl = length(self.ttl);
         let pinned = pins::live(&self.root, now)?;
         let mut swept = Swept::default();
         let mut named = HashSet::new();
@@ -90,6 +116,10 @@ impl DirArtifacts {
         }
         Ok(())
     }
+}
+
+fn length(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn file_name(path: &Path) -> String {

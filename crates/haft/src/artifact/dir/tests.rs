@@ -249,3 +249,20 @@ fn a_folder_that_cannot_be_written_is_an_error_not_a_loss() {
     store.pin(&owner("r"));
     assert!(read(&store, "r", &ArtifactRef::of(b"x")).is_err());
 }
+
+#[test]
+fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
+    let root = tempfile::tempdir().unwrap();
+    let day = Duration::from_hours(24);
+    put(&DirArtifacts::new(root.path()), "r", "old");
+    let swept = |now| later(root.path(), now).sweep_if_due(day).unwrap();
+    let some = |artifacts, blobs| Some(Swept { artifacts, blobs });
+    assert_eq!(swept(clock::now), some(0, 0), "never swept before");
+    assert_eq!(swept(clock::now), None, "just swept");
+    assert_eq!(swept(|| clock::now() + 8 * DAY), some(1, 1));
+    assert_eq!(swept(|| clock::now() + 8 * DAY), None);
+    assert_eq!(swept(clock::now), some(0, 0), "the clock was set back");
+    let nowhere = DirArtifacts::new(root.path().join("none"));
+    assert_eq!(nowhere.sweep_if_due(day).unwrap(), some(0, 0));
+    assert!(!root.path().join("none").exists(), "nothing is made for it");
+}
