@@ -1,5 +1,6 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
+pub mod address;
 mod command;
 mod explain;
 mod fragments;

@@ -1,10 +1,10 @@
 //! `Guard`: what stands over every rule and only raises a verdict, and the standard ones.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use super::JudgedCall;
+use super::address::{check_host, refusal};
 use super::command::{Places, removes_critical};
 use super::paths::{clean, segments};
 use super::ruling::Label;
@@ -226,85 +226,10 @@ impl Guard for PrivateAddresses {
         let Effect::Connect { host, .. } = &permission.effect else {
             return Ok(Floor::NONE);
         };
-        if is_private_host(host) {
-            return Ok(
-                Floor::deny(format!("{host} is not an address of the public network"))
-                    .advise("use a public address"),
-            );
+        if let Err(why) = check_host(host) {
+            return Ok(Floor::deny(refusal(host, why)).advise("use a public address"));
         }
         Ok(Floor::NONE)
-    }
-}
-
-/// Is the host part of a URL this machine, a private address, or a number that is not written as an address usually is?
-fn is_private_host(host: &str) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let bare = bare.split('%').next().unwrap_or(bare);
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return !is_public(address);
-    }
-    let last = bare.rsplit('.').next().unwrap_or(bare);
-    let numeric = last.starts_with(|c: char| c.is_ascii_digit())
-        && (last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x"));
-    let local = [
-        "localhost",
-        "localdomain",
-        "local",
-        "internal",
-        "intranet",
-        "lan",
-        "home.arpa",
-    ]
-    .iter()
-    .any(|name| {
-        bare == *name
-            || bare
-                .strip_suffix(name)
-                .is_some_and(|rest| rest.ends_with('.'))
-    });
-    bare.is_empty() || bare.contains(':') || numeric || local
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => is_public_v4(v4),
-        IpAddr::V6(v6) => is_public_v6(v6),
-    }
-}
-
-/// Not one of the special ranges of the IANA registry for IPv4.
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let special = matches!(
-        (a, b, c),
-        (0 | 10 | 127 | 224..=255, _, _)
-            | (100, 64..=127, _)
-            | (169, 254, _)
-            | (172, 16..=31, _)
-            | (192, 168, _)
-            | (192, 0, 0 | 2)
-            | (192, 88, 99)
-            | (198, 18..=19, _)
-            | (198, 51, 100)
-            | (203, 0, 113)
-    );
-    !special
-}
-
-/// Global unicast (`2000::/3`) without documentation, tunnels and translated private addresses.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    if let Some(v4) = address.to_ipv4_mapped() {
-        return is_public_v4(v4);
-    }
-    let embedded = |high: u16, low: u16| {
-        is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
-    };
-    match address.segments() {
-        // Translated by NAT64, and tunnelled by 6to4.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
-        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        [first, ..] => (0x2000..0x4000).contains(&first),
     }
 }
 

@@ -1,0 +1,193 @@
+//! Which hosts a call may connect to: public addresses and public names, for the guard before a call and for whoever opens the connection.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Why a host is not connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotPublic {
+    /// The address is not globally reachable by the IANA registries, or hides such an IPv4 address.
+    #[error("it is no address of the public network")]
+    Address,
+    /// The address answers with a machine's credentials, public or not.
+    #[error("it is a metadata address")]
+    Metadata,
+    /// The name means this machine, or one of a private network.
+    #[error("it is a name of this machine or of a private network")]
+    Name,
+    /// Numbers that some parsers read as an address, or no name at all.
+    #[error("it is neither an address nor a name that all parsers read alike")]
+    Unclear,
+}
+
+/// Metadata services on addresses that are otherwise public: Azure's virtual machine host.
+const METADATA: [Ipv4Addr; 1] = [Ipv4Addr::new(168, 63, 129, 16)];
+
+/// Names that end in one of these are of this machine or of a private network (RFC 6761, RFC 6762, RFC 8375, RFC 9476,
+/// ICANN's `.internal`, Kubernetes, and what routers hand out).
+const PRIVATE_NAMES: [&str; 15] = [
+    "localhost",
+    "localdomain",
+    "localhost6",
+    "localdomain6",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "alt",
+    "home.arpa",
+    "svc",
+    "cluster.local",
+];
+
+/// Metadata services by name, where the name itself is public.
+const METADATA_NAMES: [&str; 4] = [
+    "metadata.goog",
+    "metadata.tencentyun.com",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+];
+
+/// Says whether a host, as a URL names it (`example.com`, `93.184.216.34`, `[2606:4700::1111]`), may be connected to.
+///
+/// What a name resolves to is another question: ask `check_address` of every answer.
+pub fn check_host(host: &str) -> Result<(), NotPublic> {
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let bare = bare.unwrap_or(&host);
+    let bare = bare.split('%').next().unwrap_or(bare);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return check_address(address);
+    }
+    let below = |name: &str| {
+        bare.strip_suffix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    if METADATA_NAMES.iter().any(|name| below(name)) {
+        return Err(NotPublic::Metadata);
+    }
+    if PRIVATE_NAMES.iter().any(|name| below(name)) {
+        return Err(NotPublic::Name);
+    }
+    let last = bare.rsplit('.').next().unwrap_or(bare);
+    let number = last.starts_with(|c: char| c.is_ascii_digit())
+        && (last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x"));
+    if number
+        || bare.contains([':', '[', ']', '/', '@', '\\'])
+        || bare.split('.').any(str::is_empty)
+    {
+        return Err(NotPublic::Unclear);
+    }
+    if !bare.contains('.') {
+        return Err(NotPublic::Name);
+    }
+    Ok(())
+}
+
+/// Says whether an address may be connected to.
+pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
+    match address {
+        IpAddr::V4(v4) => check_v4(v4),
+        IpAddr::V6(v6) => check_v6(v6),
+    }
+}
+
+/// Not one of the special ranges of the IANA registry for IPv4.
+fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
+    let [a, b, c, _] = address.octets();
+    let special = matches!(
+        (a, b, c),
+        (0 | 10 | 127 | 224..=255, _, _)
+            | (100, 64..=127, _)
+            | (169, 254, _)
+            | (172, 16..=31, _)
+            | (192, 168, _)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (198, 18..=19, _)
+            | (198, 51, 100)
+            | (203, 0, 113)
+    );
+    if special {
+        return Err(NotPublic::Address);
+    }
+    if METADATA.contains(&address) {
+        return Err(NotPublic::Metadata);
+    }
+    Ok(())
+}
+
+/// Global unicast (`2000::/3`) without documentation, tunnels and translated private addresses.
+fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return check_v4(v4);
+    }
+    let hidden =
+        |high: u16, low: u16| check_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
+    match address.segments() {
+        // Translated by NAT64, and tunnelled by 6to4.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => hidden(high, low),
+        // IETF protocol assignments with Teredo, and the documentation blocks.
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Err(NotPublic::Address),
+        // Compatible, translated, local, multicast and all that is not assigned lies outside 2000::/3.
+        [first, ..] if (0x2000..0x4000).contains(&first) => Ok(()),
+        _ => Err(NotPublic::Address),
+    }
+}
+
+/// A refused host in one sentence, for a guard and for a connector alike.
+pub fn refusal(host: impl fmt::Display, why: NotPublic) -> String {
+    format!("{host} is refused: {why}; no connection to it was made")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NotPublic, check_host};
+
+    #[test]
+    fn only_public_hosts_pass() {
+        let rows = [
+            ("example.com", Ok(())),
+            ("example.com.", Ok(())),
+            ("93.184.216.34", Ok(())),
+            ("[2606:2800:220:1:248:1893:25c8:1946]", Ok(())),
+            ("metadata.google.internal.example.com", Ok(())),
+            ("100.63.255.255", Ok(())),
+            ("100.64.0.0", Err(NotPublic::Address)),
+            ("[::ffff:8.8.8.8]", Ok(())),
+            ("[::ffff:127.0.0.1]", Err(NotPublic::Address)),
+            ("[::127.0.0.1]", Err(NotPublic::Address)),
+            ("[::ffff:0:8.8.8.8]", Err(NotPublic::Address)),
+            ("[64:ff9b::7f00:1]", Err(NotPublic::Address)),
+            ("[64:ff9b:1::808:808]", Err(NotPublic::Address)),
+            ("[2002:7f00:1::]", Err(NotPublic::Address)),
+            ("[2001::1]", Err(NotPublic::Address)),
+            ("[fec0::1]", Err(NotPublic::Address)),
+            ("[ff02::1]", Err(NotPublic::Address)),
+            ("[5f00::1]", Err(NotPublic::Address)),
+            ("168.63.129.16", Err(NotPublic::Metadata)),
+            ("[::ffff:168.63.129.16]", Err(NotPublic::Metadata)),
+            ("metadata.goog", Err(NotPublic::Metadata)),
+            ("metadata.google.internal", Err(NotPublic::Name)),
+            ("LocalHost", Err(NotPublic::Name)),
+            ("a.localdomain", Err(NotPublic::Name)),
+            ("router", Err(NotPublic::Name)),
+            ("kubernetes.default.svc", Err(NotPublic::Name)),
+            ("notlocalhost.com", Ok(())),
+            ("127.1", Err(NotPublic::Unclear)),
+            ("0x7f000001", Err(NotPublic::Unclear)),
+            ("a..b", Err(NotPublic::Unclear)),
+            ("", Err(NotPublic::Unclear)),
+            ("a.b..", Err(NotPublic::Unclear)),
+        ];
+        for (host, expect) in rows {
+            assert_eq!(check_host(host), expect, "{host}");
+        }
+    }
+}
