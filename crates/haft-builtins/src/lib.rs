@@ -6,6 +6,7 @@ mod describe;
 pub mod files;
 pub mod search;
 pub mod todo;
+pub mod web;
 mod work;
 
 use std::sync::Arc;

@@ -11,5 +11,8 @@ mod commands;
 mod files;
 mod full_disk;
 mod guards;
+mod http;
 mod scene;
 mod search;
+mod town;
+mod url_cases;

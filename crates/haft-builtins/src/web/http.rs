@@ -1,0 +1,293 @@
+//! `Http`: an HTTP/1.1 client that connects to checked addresses alone, and stops at its limits.
+
+mod body;
+mod error;
+mod exchange;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
+};
+use hyper::{Method, StatusCode};
+use rustls::pki_types::CertificateDer;
+use tokio::time::Instant;
+
+pub use body::Cut;
+pub use error::HttpError;
+
+use crate::web::http::exchange::Request;
+use crate::web::http::tls::Tls;
+use crate::web::network::{BoxFuture, Network, System};
+use crate::web::target::{Refused, Target};
+
+/// What one request may take.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Looking up, connecting and the TLS handshake of one hop together.
+    pub connect: Duration,
+    /// All of it, redirects and body included.
+    pub whole: Duration,
+    /// The body, unpacked, in bytes.
+    pub max_bytes: usize,
+    /// Redirects that are followed.
+    pub redirects: usize,
+}
+
+impl Default for Limits {
+    /// 10 seconds, 30 seconds, 10 MiB, 10 redirects.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            whole: Duration::from_secs(30),
+            max_bytes: 10 * 1024 * 1024,
+            redirects: 10,
+        }
+    }
+}
+
+/// What a server answered.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status code; also one of 400 and above.
+    pub status: u16,
+    /// Where the answer came from, after redirects.
+    pub url: String,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The body, unpacked.
+    pub body: Bytes,
+    /// Why the body is not whole, where it is not.
+    pub cut: Option<Cut>,
+}
+
+impl Reply {
+    /// Whether the status is one of success.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The media type in lower case without its parameters; empty where the server names none.
+    pub fn media_type(&self) -> String {
+        let value = self.headers.get(CONTENT_TYPE);
+        let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let bare = value.split(';').next().unwrap_or_default();
+        bare.trim().to_ascii_lowercase()
+    }
+}
+
+/// Whom a client connects to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// The public network; redirects are followed and checked.
+    Public,
+    /// Whatever the URL names; redirects are not followed.
+    Named,
+}
+
+/// An HTTP client; clones share its certificates. Dropping a request's future ends the request.
+#[derive(Debug, Clone)]
+pub struct Http {
+    reach: Reach,
+    network: Arc<dyn Network>,
+    limits: Limits,
+    agent: HeaderValue,
+    tls: Arc<Tls>,
+}
+
+/// Asked before each hop, also before the first.
+pub(crate) trait Gate: Send + Sync {
+    /// Whether the hop may be made.
+    fn pass<'a>(
+        &'a self,
+        target: &'a Target,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<(), HttpError>>;
+}
+
+/// Lets everything pass.
+struct Open;
+
+impl Gate for Open {
+    fn pass<'a>(&'a self, _: &'a Target, _: Instant) -> BoxFuture<'a, Result<(), HttpError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Http {
+    /// For URLs that a model or a page names: public addresses alone, at every redirect, connected to as they were
+    /// checked.
+    pub fn guarded() -> Self {
+        Self::new(Reach::Public)
+    }
+
+    /// For a service whose URL the operator wrote into settings, on this machine or elsewhere. Redirects are not
+    /// followed: what is sent, a key perhaps, stays with that service.
+    pub fn trusted() -> Self {
+        Self::new(Reach::Named)
+    }
+
+    fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            network: Arc::new(System),
+            limits: Limits::default(),
+            agent: HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION"))),
+            tls: Arc::default(),
+        }
+    }
+
+    /// The same under other limits.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same on another network.
+    pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// The same trusting these certificates in place of the system's.
+    pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
+        self.tls = Arc::new(Tls::trusting(roots));
+        self
+    }
+
+    /// The same under another `User-Agent`.
+    pub fn with_user_agent(mut self, agent: &str) -> Result<Self, HttpError> {
+        self.agent =
+            HeaderValue::from_str(agent).map_err(|_| HttpError::Header("User-Agent".to_owned()))?;
+        Ok(self)
+    }
+
+    /// What a request may take.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Reads a URL; any status is an answer. Headers beside `Accept` go to the first host alone.
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
+        self.follow(url, headers, &Open).await
+    }
+
+    /// Sends JSON and reads the answer; any status is an answer. A redirect is not followed.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Reply, HttpError> {
+        let target = self.target(url)?;
+        let mut headers = self.headers(headers)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = body.into();
+        let deadline = Instant::now() + self.limits.whole;
+        let request = Request {
+            method: Method::POST,
+            headers: &headers,
+            body,
+        };
+        self.hop(&target, request, deadline).await
+    }
+
+    /// Reads a URL through a gate, following redirects where this client does.
+    pub(crate) async fn follow(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        gate: &dyn Gate,
+    ) -> Result<Reply, HttpError> {
+        let deadline = Instant::now() + self.limits.whole;
+        let mut target = self.target(url)?;
+        let mut headers = self.headers(headers)?;
+        for _ in 0..=self.limits.redirects {
+            gate.pass(&target, deadline).await?;
+            let reply = self.hop(&target, Request::get(&headers), deadline).await?;
+            let Some(location) = redirect(&reply) else {
+                return Ok(reply);
+            };
+            if self.reach == Reach::Named {
+                return Err(HttpError::Redirected {
+                    url: target.url().to_string(),
+                    location,
+                });
+            }
+            target = self.next(&target, &location, &mut headers)?;
+        }
+        Err(HttpError::Redirects {
+            url: url.to_owned(),
+            limit: self.limits.redirects,
+        })
+    }
+
+    fn next(
+        &self,
+        from: &Target,
+        location: &str,
+        headers: &mut HeaderMap,
+    ) -> Result<Target, HttpError> {
+        let told = |why: Refused| HttpError::refused(location, why);
+        let next = from.join(location).map_err(told)?;
+        self.check(&next).map_err(told)?;
+        if next.host() != from.host() {
+            let kept = [ACCEPT, USER_AGENT];
+            let others: Vec<HeaderName> = headers.keys().cloned().collect();
+            for name in others.iter().filter(|name| !kept.contains(name)) {
+                headers.remove(name);
+            }
+        }
+        Ok(next)
+    }
+
+    fn target(&self, url: &str) -> Result<Target, HttpError> {
+        let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+        self.check(&target)
+            .map_err(|why| HttpError::refused(url, why))?;
+        Ok(target)
+    }
+
+    fn check(&self, target: &Target) -> Result<(), Refused> {
+        match self.reach {
+            Reach::Public => target.check_public(),
+            Reach::Named => Ok(()),
+        }
+    }
+
+    fn headers(&self, given: &[(&str, &str)]) -> Result<HeaderMap, HttpError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, self.agent.clone());
+        for (name, value) in given {
+            let wrong = || HttpError::Header((*name).to_owned());
+            let key = HeaderName::try_from(*name).map_err(|_| wrong())?;
+            headers.insert(key, HeaderValue::try_from(*value).map_err(|_| wrong())?);
+        }
+        Ok(headers)
+    }
+
+    /// How many root certificates this client trusts; an error where it found none.
+    pub async fn roots(&self) -> Result<usize, HttpError> {
+        self.tls.roots().await
+    }
+}
+
+/// Where an answer sends its reader, if it does.
+fn redirect(reply: &Reply) -> Option<String> {
+    let moved = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::SEE_OTHER,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    if !moved.iter().any(|status| status.as_u16() == reply.status) {
+        return None;
+    }
+    let location = reply.headers.get(LOCATION)?;
+    // A location that is no text cannot be followed, and is refused as such.
+    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
+}

@@ -1,0 +1,192 @@
+//! `HttpError`: why there is no answer, and whether that was a refusal.
+
+use std::net::IpAddr;
+
+use haft::error::ToolError;
+use haft::policy::address::NotPublic;
+use thiserror::Error;
+
+use crate::web::target::Refused;
+
+/// Why a request got no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The URL is not fetched at all.
+    #[error("{url} is refused: {why}; no connection to it was made")]
+    Refused {
+        /// The URL as it was given.
+        url: String,
+        /// Why not.
+        why: Refused,
+    },
+    /// The name resolves, also, to an address that is not connected to.
+    #[error("{host} is refused: it resolves to {address}, and {why}; no connection to it was made")]
+    ResolvesTo {
+        /// The name.
+        host: String,
+        /// The first of its addresses that is refused.
+        address: IpAddr,
+        /// Why it is.
+        why: NotPublic,
+    },
+    /// `robots.txt` asks robots to keep out.
+    #[error("{url} is not fetched: robots.txt of {host} says `{rule}`")]
+    Robots {
+        /// The URL.
+        url: String,
+        /// Its host.
+        host: String,
+        /// The rule as it stands there.
+        rule: String,
+    },
+    /// No such name, or no resolver.
+    #[error("look up {host}: {why}")]
+    NoSuchName {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// No address of the host takes connections.
+    #[error("connect to {host} ({address}): {source}")]
+    Connect {
+        /// The host.
+        host: String,
+        /// The address tried last.
+        address: IpAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server's certificate does not hold.
+    #[error("the certificate of {host} does not hold: {why}")]
+    Certificate {
+        /// The host.
+        host: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The TLS handshake failed for another reason.
+    #[error("speak TLS with {host}: {why}")]
+    Tls {
+        /// The host.
+        host: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// This machine has no root certificates.
+    #[error("no root certificates to check servers by: {0}")]
+    NoRoots(String),
+    /// The time was over before an answer came.
+    #[error("{host} did not {what} within {seconds} s")]
+    TooSlow {
+        /// The host.
+        host: String,
+        /// What it did not do.
+        what: &'static str,
+        /// The limit.
+        seconds: f64,
+    },
+    /// The answer is no HTTP, is too large in its head, or breaks off before its body.
+    #[error("{host} gave no valid HTTP answer: {why}")]
+    Protocol {
+        /// The host.
+        host: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// The body is packed in a way this client does not know, or wrongly.
+    #[error("{host} sent a body that cannot be unpacked: {why}")]
+    Encoding {
+        /// The host.
+        host: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// Too many redirects.
+    #[error("{url} redirects more than {limit} times: the chain is refused")]
+    Redirects {
+        /// The URL at the chain's beginning.
+        url: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// A configured service redirects.
+    #[error("{url} redirects to {location}, and a configured service is not followed elsewhere")]
+    Redirected {
+        /// The URL.
+        url: String,
+        /// Where to.
+        location: String,
+    },
+    /// A header's name or value cannot be sent.
+    #[error("the header {0} cannot be sent: its name or value is not valid")]
+    Header(String),
+}
+
+impl HttpError {
+    pub(crate) fn refused(url: &str, why: Refused) -> Self {
+        Self::Refused {
+            url: clipped(url),
+            why,
+        }
+    }
+
+    /// Whether this client refused, rather than failed.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::ResolvesTo { .. })
+    }
+
+    /// What to do next, where there is something.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } | Self::ResolvesTo { .. } => {
+                "name an http or https URL of the public network, without user name or password; no rule lifts this"
+            }
+            Self::Robots { .. } => {
+                "take another source; `web.robots = false` in settings ignores robots.txt"
+            }
+            Self::NoSuchName { .. } => "check the name's spelling",
+            Self::NoRoots(_) => "install the ca-certificates package, or set SSL_CERT_FILE",
+            Self::Certificate { .. } => "the page cannot be trusted: take another source",
+            Self::TooSlow { .. } | Self::Connect { .. } => "try again later, or another source",
+            Self::Redirected { .. } => "name the new address in settings",
+            _ => "",
+        }
+    }
+}
+
+impl From<HttpError> for ToolError {
+    fn from(error: HttpError) -> Self {
+        let message = error.to_string();
+        let told = match &error {
+            refusal if refusal.is_refusal() => Self::denied(message),
+            HttpError::NoRoots(_) => Self::unavailable(message),
+            HttpError::NoSuchName { .. } => Self::not_found(message),
+            _ => Self::failed(message),
+        };
+        let told = match error.advice() {
+            "" => told,
+            advice => told.with_advice(advice),
+        };
+        told.with_source(error)
+    }
+}
+
+/// A URL as a message shows it: at most 200 characters, control characters escaped.
+fn clipped(url: &str) -> String {
+    let shown: String = url.chars().take(200).flat_map(shown).collect();
+    if url.chars().count() > 200 {
+        format!("{shown}…")
+    } else {
+        shown
+    }
+}
+
+fn shown(c: char) -> Vec<char> {
+    if c.is_control() {
+        c.escape_default().collect()
+    } else {
+        vec![c]
+    }
+}

@@ -1,0 +1,231 @@
+//! One hop: look up, check, connect to what was checked, ask, read within the limits.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::policy::address::check_address;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::web::http::{Http, HttpError, Reach, Reply, body};
+use crate::web::target::Target;
+
+/// Most addresses of one name that are tried.
+const TRIED: usize = 4;
+/// Most bytes of an answer's head.
+const MAX_HEAD: usize = 64 * 1024;
+/// Most header lines of an answer.
+const MAX_HEADERS: usize = 128;
+
+/// What is asked.
+pub(super) struct Request<'a> {
+    pub(super) method: Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn get(headers: &'a HeaderMap) -> Self {
+        Self {
+            method: Method::GET,
+            headers,
+            body: Bytes::new(),
+        }
+    }
+}
+
+/// A connection's task, ended with its request.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Http {
+    /// One request and its answer; nothing is followed.
+    pub(super) async fn hop(
+        &self,
+        target: &Target,
+        request: Request<'_>,
+        deadline: Instant,
+    ) -> Result<Reply, HttpError> {
+        let late = |what, limit: Duration| HttpError::TooSlow {
+            host: target.host().to_owned(),
+            what,
+            seconds: limit.as_secs_f64(),
+        };
+        let (connect, whole) = (self.limits.connect, self.limits.whole);
+        let reached = async {
+            let stream = self.connect(target).await?;
+            if target.is_secure() {
+                let stream = self.tls.wrap(stream, target).await?;
+                start(stream, target).await
+            } else {
+                start(stream, target).await
+            }
+        };
+        let first = deadline.min(Instant::now() + connect);
+        let reached = timeout_at(first, reached).await;
+        let (mut sender, driver) = reached.map_err(|_| late("accept a connection", connect))??;
+        let asked = outgoing(target, request)?;
+        let answer = timeout_at(deadline, sender.send_request(asked)).await;
+        let answer = answer.map_err(|_| late("answer", whole))?;
+        let answer = answer.map_err(|e| protocol(target, &e))?;
+        let reply = self.read(target, answer, deadline).await;
+        drop(driver);
+        reply
+    }
+
+    async fn read(
+        &self,
+        target: &Target,
+        answer: Response<Incoming>,
+        deadline: Instant,
+    ) -> Result<Reply, HttpError> {
+        let (head, incoming) = answer.into_parts();
+        let read = body::Reading {
+            host: target.host(),
+            max_bytes: self.limits.max_bytes,
+            deadline,
+        };
+        let (body, cut) = read.all(&head.headers, incoming).await?;
+        Ok(Reply {
+            status: head.status.as_u16(),
+            url: target.url().to_string(),
+            headers: head.headers,
+            body,
+            cut,
+        })
+    }
+
+    /// A stream to one of the host's addresses; all of them have been checked before the first is tried.
+    async fn connect(&self, target: &Target) -> Result<TcpStream, HttpError> {
+        let addresses = self.addresses(target).await?;
+        let share = self.limits.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
+        let mut failed = None;
+        for address in addresses {
+            let address = address.to_canonical();
+            let place = SocketAddr::new(address, target.port());
+            let source = match timeout(share, self.network.connect(place)).await {
+                Ok(Ok(stream)) => {
+                    // A request is one small packet; waiting for more to send would only delay it.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(source)) => source,
+                Err(_) => std::io::ErrorKind::TimedOut.into(),
+            };
+            failed = Some(HttpError::Connect {
+                host: target.host().to_owned(),
+                address,
+                source,
+            });
+        }
+        Err(failed.unwrap_or_else(|| no_such_name(target, "no address")))
+    }
+
+    /// The host's addresses. If one is refused, so is the name.
+    async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
+        let mut addresses = if let Some(address) = target.address() {
+            vec![address]
+        } else {
+            let found = self.network.resolve(target.host()).await;
+            found.map_err(|e| no_such_name(target, &e.to_string()))?
+        };
+        if self.reach == Reach::Public {
+            for address in &addresses {
+                check_address(*address).map_err(|why| HttpError::ResolvesTo {
+                    host: target.host().to_owned(),
+                    address: *address,
+                    why,
+                })?;
+            }
+        }
+        addresses.truncate(TRIED);
+        Ok(addresses)
+    }
+}
+
+fn no_such_name(target: &Target, why: &str) -> HttpError {
+    HttpError::NoSuchName {
+        host: target.host().to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+fn protocol(target: &Target, error: &hyper::Error) -> HttpError {
+    use std::error::Error;
+    let why = match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    HttpError::Protocol {
+        host: target.host().to_owned(),
+        why,
+    }
+}
+
+type Sender = http1::SendRequest<Full<Bytes>>;
+
+async fn start<S>(stream: S, target: &Target) -> Result<(Sender, Driver), HttpError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let shaken = http1::Builder::new()
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        .handshake(TokioIo::new(stream))
+        .await;
+    let (sender, connection) = shaken.map_err(|e| protocol(target, &e))?;
+    let driver = tokio::spawn(async move {
+        // What goes wrong here is told to the sender, too.
+        let _ = connection.await;
+    });
+    Ok((sender, Driver(driver)))
+}
+
+fn outgoing(
+    target: &Target,
+    request: Request<'_>,
+) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
+    let url = target.url();
+    let path = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    let host = match url.port() {
+        Some(port) => format!("{}:{port}", target.host()),
+        None => target.host().to_owned(),
+    };
+    let wrong = |what: &str| HttpError::Header(what.to_owned());
+    let length = request.body.len();
+    let sends = request.method == Method::POST;
+    let mut asked = hyper::Request::builder()
+        .method(request.method)
+        .uri(path)
+        .body(Full::new(request.body))
+        .map_err(|_| wrong("request line"))?;
+    let headers = asked.headers_mut();
+    headers.clone_from(request.headers);
+    headers.insert(
+        HOST,
+        HeaderValue::try_from(host).map_err(|_| wrong("Host"))?,
+    );
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if sends {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Ok(asked)
+}

@@ -1,0 +1,119 @@
+//! `Tls`: encrypted streams, checked by root certificates that are loaded once, when first needed.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::web::http::HttpError;
+use crate::web::target::Target;
+
+/// What checks servers' certificates.
+#[derive(Debug, Default)]
+pub(super) struct Tls {
+    /// Trusted in place of the system's.
+    given: Option<Vec<CertificateDer<'static>>>,
+    made: OnceCell<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    config: Arc<ClientConfig>,
+    roots: usize,
+}
+
+impl Tls {
+    pub(super) fn trusting(roots: Vec<CertificateDer<'static>>) -> Self {
+        Self {
+            given: Some(roots),
+            made: OnceCell::new(),
+        }
+    }
+
+    /// How many roots there are.
+    pub(super) async fn roots(&self) -> Result<usize, HttpError> {
+        Ok(self.made().await?.roots)
+    }
+
+    /// Encrypts a stream to the host of this URL.
+    pub(super) async fn wrap(
+        &self,
+        stream: TcpStream,
+        target: &Target,
+    ) -> Result<TlsStream<TcpStream>, HttpError> {
+        let config = Arc::clone(&self.made().await?.config);
+        let host = target.host();
+        let told = |why: String| HttpError::Tls {
+            host: host.to_owned(),
+            why,
+        };
+        let name = match target.address() {
+            Some(address) => ServerName::from(address),
+            None => ServerName::try_from(host.trim_end_matches('.').to_owned())
+                .map_err(|e| told(e.to_string()))?,
+        };
+        let stream = TlsConnector::from(config).connect(name, stream).await;
+        stream.map_err(|error| match certificate(&error) {
+            Some(why) => HttpError::Certificate {
+                host: host.to_owned(),
+                why,
+            },
+            None => told(error.to_string()),
+        })
+    }
+
+    async fn made(&self) -> Result<&Made, HttpError> {
+        self.made
+            .get_or_try_init(|| async {
+                let given = self.given.clone();
+                // The system's store may be a folder of many files.
+                let made = tokio::task::spawn_blocking(move || make(given)).await;
+                made.map_err(|e| HttpError::NoRoots(e.to_string()))?
+            })
+            .await
+    }
+}
+
+fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<Made, HttpError> {
+    let mut problems = Vec::new();
+    let certificates = given.unwrap_or_else(|| {
+        let found = rustls_native_certs::load_native_certs();
+        problems = found.errors;
+        found.certs
+    });
+    let mut store = RootCertStore::empty();
+    // Real stores hold a few that no longer parse.
+    let (roots, _) = store.add_parsable_certificates(certificates);
+    if roots == 0 {
+        let why = problems.first().map_or_else(
+            || "the system's certificate store is empty or missing".to_owned(),
+            ToString::to_string,
+        );
+        return Err(HttpError::NoRoots(why));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| HttpError::NoRoots(e.to_string()))?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(Made {
+        config: Arc::new(config),
+        roots,
+    })
+}
+
+/// What is wrong with the server's certificate, where that is what failed.
+fn certificate(error: &io::Error) -> Option<String> {
+    let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    match inner {
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        rustls::Error::NoCertificatesPresented => Some("the server presented none".to_owned()),
+        _ => None,
+    }
+}

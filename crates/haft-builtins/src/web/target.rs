@@ -1,0 +1,252 @@
+//! `Target`: a URL that may be fetched, read as the WHATWG standard does and refused where parsers disagree.
+
+use std::net::IpAddr;
+
+use haft::policy::address::{NotPublic, check_host};
+use thiserror::Error;
+use url::{Host, Url};
+
+/// The bad ports of the Fetch standard (fetch.spec.whatwg.org, "port blocking").
+const BAD_PORTS: [u16; 83] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
+/// The longest URL that is taken, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+/// Why a URL is not fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// It is no absolute URL, or one that parsers read in different ways.
+    #[error("it is no URL that all parsers read alike ({0})")]
+    Malformed(String),
+    /// Another scheme.
+    #[error("only http and https are fetched, not {0}")]
+    Scheme(String),
+    /// A user name, a password, or an `@` where they stand.
+    #[error("it holds a user name or a password")]
+    Credentials,
+    /// A port that belongs to another protocol.
+    #[error("port {0} belongs to another protocol")]
+    Port(u16),
+    /// The host is not on the public network.
+    #[error("{0}: {1}")]
+    Host(String, NotPublic),
+}
+
+/// An absolute `http` or `https` URL without credentials, with its host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+    host: String,
+    port: u16,
+}
+
+impl Target {
+    /// Reads a URL; whether its host is public is asked by `check_public`.
+    pub fn parse(text: &str) -> Result<Self, Refused> {
+        unambiguous(text)?;
+        let url = Url::parse(text).map_err(|e| Refused::Malformed(e.to_string()))?;
+        Self::of(url)
+    }
+
+    /// Follows a `Location`, absolute or relative to this URL.
+    pub fn join(&self, location: &str) -> Result<Self, Refused> {
+        if scheme(location).is_some() {
+            return Self::parse(location);
+        }
+        clear_text(location)?;
+        let joined = self.url.join(location);
+        Self::of(joined.map_err(|e| Refused::Malformed(e.to_string()))?)
+    }
+
+    fn of(mut url: Url) -> Result<Self, Refused> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refused::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused::Credentials);
+        }
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return Err(Refused::Malformed("no host".to_owned()));
+        };
+        if BAD_PORTS.contains(&port) {
+            return Err(Refused::Port(port));
+        }
+        let host = host.to_owned();
+        // A fragment is for the reader alone.
+        url.set_fragment(None);
+        Ok(Self { url, host, port })
+    }
+
+    /// Refuses hosts that are not on the public network.
+    pub fn check_public(&self) -> Result<(), Refused> {
+        check_host(&self.host).map_err(|why| Refused::Host(self.host.clone(), why))
+    }
+
+    /// The URL without fragment.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The host, lower case; an IPv6 address in brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, the scheme's own where the URL names none.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// The host as an address, where it is one.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self.url.host()? {
+            Host::Ipv4(v4) => Some(v4.into()),
+            Host::Ipv6(v6) => Some(v6.into()),
+            Host::Domain(_) => None,
+        }
+    }
+}
+
+/// The scheme a text begins with, if it begins with one.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let word = scheme
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    (word && scheme.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(scheme)
+}
+
+/// Refuses what lenient parsers drop, turn round or guess: blanks and control characters, backslashes.
+fn clear_text(text: &str) -> Result<(), Refused> {
+    let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
+    if text.len() > LONGEST {
+        return malformed("over 8 KiB");
+    }
+    if text.trim() != text || text.chars().any(char::is_control) {
+        return malformed("a blank at its edge or a control character");
+    }
+    let path = text.split(['?', '#']).next().unwrap_or(text);
+    if path.contains('\\') {
+        return malformed("a backslash");
+    }
+    Ok(())
+}
+
+/// The same for an absolute URL, whose authority must be written out.
+fn unambiguous(text: &str) -> Result<(), Refused> {
+    clear_text(text)?;
+    let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
+    let Some(scheme) = scheme(text) else {
+        return malformed("no scheme");
+    };
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(Refused::Scheme(scheme.to_ascii_lowercase()));
+    }
+    let Some(rest) = text[scheme.len()..].strip_prefix("://") else {
+        return malformed("no // after the scheme");
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    if authority.is_empty() {
+        return malformed("no host");
+    }
+    if authority.contains('@') {
+        return Err(Refused::Credentials);
+    }
+    if authority.contains(char::is_whitespace) {
+        return malformed("a blank in the host");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Refused, Target};
+
+    fn check(text: &str) -> Result<(String, u16), Refused> {
+        let target = Target::parse(text)?;
+        target.check_public()?;
+        Ok((target.host().to_owned(), target.port()))
+    }
+
+    #[test]
+    fn hosts_are_read_as_the_standard_does() {
+        let rows = [
+            ("HTTPS://EXAMPLE.COM/", "example.com", 443),
+            ("http://example.com./x?a\\b", "example.com.", 80),
+            (
+                "https://bücher.example.com:8443/",
+                "xn--bcher-kva.example.com",
+                8443,
+            ),
+            (
+                "http://[2001:4860:4860::8888]/",
+                "[2001:4860:4860::8888]",
+                80,
+            ),
+            ("https://example.com/@127.0.0.1", "example.com", 443),
+        ];
+        for (text, host, port) in rows {
+            assert_eq!(check(text), Ok((host.to_owned(), port)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_parsers_read_in_different_ways_is_refused() {
+        let rows = [
+            ("http://0x7f.1/", "127.0.0.1: it is no address"),
+            ("http://①②⑦.0.0.1/", "127.0.0.1: it is no address"),
+            (
+                "http://local\u{ad}host/",
+                "localhost: it is a name of this machine",
+            ),
+            ("http:\\\\127.0.0.1\\", "a backslash"),
+            (" http://example.com/", "a blank at its edge"),
+            ("http://example.com\t/", "control character"),
+            ("http:///example.com/", "no host"),
+            ("http:example.com", "no // after"),
+            ("example.com", "no scheme"),
+            (
+                "file:///etc/passwd",
+                "only http and https are fetched, not file",
+            ),
+            ("http://@example.com/", "a user name"),
+            ("http://example.com:22/", "port 22"),
+            ("http://example.com:65536/", "no URL that all parsers"),
+        ];
+        for (text, say) in rows {
+            let refused = check(text).unwrap_err().to_string();
+            assert!(refused.contains(say), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn redirects_are_read_like_urls() {
+        let from = Target::parse("https://example.com/a/b").unwrap();
+        let to = |location: &str| from.join(location).map(|t| t.url().to_string());
+        assert_eq!(to("../c?x=1#f").unwrap(), "https://example.com/c?x=1");
+        assert_eq!(to("//example.org/").unwrap(), "https://example.org/");
+        assert_eq!(to("HTTP://example.org").unwrap(), "http://example.org/");
+        for bad in [
+            "/\\127.0.0.1/",
+            "file:///etc/passwd",
+            "http://u:p@example.org/",
+            "//u@example.org/",
+            "https:/x",
+            "https:example.org",
+        ] {
+            assert!(to(bad).is_err(), "{bad}");
+        }
+    }
+}
