@@ -1,0 +1,119 @@
+//! Checking skills for their authors: would this one load, and is it valid by the letter of the format?
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::skill::folder::{FILES, Folder, OVERLAY};
+use crate::skill::lenient::{Head, declare};
+use crate::skill::{Level, MAX_INSTRUCTIONS, Problem, SkillError, folder, split, strict};
+
+/// The format advises no more lines of instructions.
+const ADVISED_LINES: usize = 500;
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The skill's name, else its folder's.
+    pub name: String,
+    /// Whether there is no error.
+    pub ok: bool,
+    /// Errors and warnings.
+    pub problems: Vec<Problem>,
+}
+
+/// How strictly to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rigour {
+    /// What keeps a skill from loading is an error.
+    Lenient,
+    /// What the format forbids is an error.
+    Strict,
+}
+
+/// Checks the skill in a folder. An error is a folder that cannot be opened; what is wrong inside is in the report.
+pub fn check(dir: &Path, rigour: Rigour) -> Result<Report, SkillError> {
+    let real = dir.canonicalize().map_err(|source| SkillError::Io {
+        verb: "open",
+        path: dir.to_string_lossy().into_owned(),
+        source,
+    })?;
+    let opened = Folder::open(&real)?;
+    let name = real
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let text = match read(&opened, &FILES, MAX_INSTRUCTIONS) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(report(name, vec![Problem::error("there is no SKILL.md")])),
+        Err(e) => return Ok(report(name, vec![Problem::error(e.to_string())])),
+    };
+    let overlay = match read(&opened, &[OVERLAY], folder::MAX_HEAD) {
+        Ok(overlay) => overlay,
+        Err(e) => return Ok(report(name, vec![Problem::error(e.to_string())])),
+    };
+    Ok(check_text(&text, overlay.as_deref(), &name, rigour))
+}
+
+fn read(folder: &Folder, names: &[&str], most: u64) -> Result<Option<Vec<u8>>, SkillError> {
+    for name in names {
+        match folder.whole(Path::new(name), most) {
+            Ok(bytes) => return Ok(Some(bytes)),
+            Err(SkillError::NotFound(_)) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(None)
+}
+
+/// Checks the bytes of a `SKILL.md` and of the `skill.yaml` beside it, as they would lie in a folder of this name.
+pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Rigour) -> Report {
+    let text = String::from_utf8_lossy(bytes);
+    let overlay = overlay.map(String::from_utf8_lossy);
+    let cut = text.floor_char_boundary(usize::try_from(folder::MAX_HEAD).unwrap_or(usize::MAX));
+    let head = Head {
+        text: &text[..cut],
+        whole: cut == text.len(),
+    };
+    let declared = declare(&head, overlay.as_deref(), folder);
+    let utf8 = std::str::from_utf8(bytes).is_ok();
+    let no_text = || "SKILL.md holds bytes that are no UTF-8".to_owned();
+    let mut problems = declared.problems;
+    match rigour {
+        Rigour::Lenient if !utf8 => problems.push(Problem::warning(no_text())),
+        Rigour::Lenient => {}
+        Rigour::Strict => {
+            let faults = if utf8 {
+                strict::faults(&text, folder)
+            } else {
+                vec![no_text()]
+            };
+            // The overlay is no part of the format: what is wrong there stays as it is.
+            problems.retain(|problem| problem.message.contains(OVERLAY));
+            problems.extend(faults.into_iter().map(Problem::error));
+        }
+    }
+    let lines = split::body(&text).lines().count();
+    if lines > ADVISED_LINES {
+        problems.push(Problem::warning(format!(
+            "the instructions have {lines} lines; put what is not always needed into files beside them"
+        )));
+    }
+    problems.sort_by_key(|problem| std::cmp::Reverse(problem.level));
+    let name = if declared.name.is_empty() {
+        folder.to_owned()
+    } else {
+        declared.name
+    };
+    report(name, problems)
+}
+
+fn report(name: String, problems: Vec<Problem>) -> Report {
+    Report {
+        ok: problems
+            .iter()
+            .all(|problem| problem.level == Level::Warning),
+        name,
+        problems,
+    }
+}

@@ -1,0 +1,210 @@
+//! A skill's folder, opened so that no path and no link leads out of it.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use crate::skill::{SkillError, Slice};
+
+/// The names of a skill's file, in the order they are looked for.
+pub(super) const FILES: [&str; 2] = ["SKILL.md", "skill.md"];
+
+/// The overlay's name.
+pub(super) const OVERLAY: &str = "skill.yaml";
+
+/// The most of a `SKILL.md` that is read for its front matter, and of a `skill.yaml` in all.
+pub(super) const MAX_HEAD: u64 = 64 * 1024;
+
+/// The most that is read of a resource at once.
+const MAX_SLICE: u64 = 1024 * 1024;
+
+/// Tells one state of a file or folder from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    pub(super) changed: (i64, i64),
+}
+
+impl Stamp {
+    #[expect(
+        clippy::allow_attributes,
+        reason = "which conversions are needless differs by architecture"
+    )]
+    #[allow(
+        clippy::useless_conversion,
+        clippy::cast_possible_wrap,
+        clippy::unnecessary_cast,
+        reason = "the fields' widths differ by architecture"
+    )]
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+/// A skill's folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    fd: OwnedFd,
+}
+
+/// The beginning of a file.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    pub(super) bytes: Vec<u8>,
+    /// Whether that is all of it.
+    pub(super) whole: bool,
+}
+
+impl Folder {
+    /// Opens a folder by its path without links.
+    pub(super) fn open(dir: &Path) -> Result<Self, SkillError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A link that took the place of any folder on the way is no longer this skill.
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let opened = rustix::fs::openat2(rustix::fs::CWD, dir, flags, Mode::empty(), resolve);
+        match opened {
+            Ok(fd) => Ok(Self { fd }),
+            Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => {
+                Err(SkillError::Changed(dir.to_string_lossy().into_owned()))
+            }
+            Err(e) => Err(SkillError::from_errno("open", dir, e)),
+        }
+    }
+
+    pub(super) fn beneath(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let flags = flags | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)
+    }
+
+    /// Kind and state of what a path leads to; links are followed as far as they stay inside.
+    pub(super) fn look(&self, path: &Path) -> Result<(FileType, Stat), Errno> {
+        let fd = self.beneath(path, OFlags::PATH)?;
+        let stat = rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)?;
+        Ok((FileType::from_raw_mode(stat.st_mode), stat))
+    }
+
+    /// Opens a regular file; a pipe is not waited for.
+    fn file(&self, path: &Path) -> Result<(File, Stat), SkillError> {
+        let told = |verb, e| SkillError::from_errno(verb, path, e);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = self.beneath(path, flags).map_err(|e| match e {
+            // A socket.
+            Errno::NXIO => not_a_file(path, FileType::Socket),
+            e => told("open", e),
+        })?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| told("look at", e))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok((File::from(fd), stat)),
+            kind => Err(not_a_file(path, kind)),
+        }
+    }
+
+    /// The first bytes of a file.
+    pub(super) fn beginning(&self, path: &Path, most: u64) -> Result<Beginning, SkillError> {
+        let (mut file, _) = self.file(path)?;
+        let mut bytes = Vec::new();
+        let read = file.by_ref().take(most + 1).read_to_end(&mut bytes);
+        read.map_err(|source| failed("read", path, source))?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let whole = bytes.len() <= most;
+        bytes.truncate(most);
+        Ok(Beginning { bytes, whole })
+    }
+
+    /// A file, if it is no larger than this.
+    pub(super) fn whole(&self, path: &Path, most: u64) -> Result<Vec<u8>, SkillError> {
+        let read = self.beginning(path, most)?;
+        if read.whole {
+            Ok(read.bytes)
+        } else {
+            Err(SkillError::TooLarge {
+                path: path.to_string_lossy().into_owned(),
+                limit: most,
+            })
+        }
+    }
+
+    /// Some bytes of a file.
+    pub(super) fn slice(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
+        let given = Path::new(path);
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if path.is_empty() || path.contains('\0') {
+            return Err(SkillError::Malformed(path.to_owned()));
+        }
+        if !given.components().all(plain) {
+            return Err(SkillError::Outside(path.to_owned()));
+        }
+        let (file, stat) = self.file(given)?;
+        let total = u64::try_from(stat.st_size).unwrap_or(0);
+        let end = range.end.min(total);
+        let length = end.saturating_sub(range.start).min(MAX_SLICE);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let at = range.start + filled as u64;
+            match file.read_at(&mut bytes[filled..], at) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(failed("read", given, source)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(Slice { bytes, total })
+    }
+}
+
+fn failed(verb: &'static str, path: &Path, source: std::io::Error) -> SkillError {
+    SkillError::Io {
+        verb,
+        path: path.to_string_lossy().into_owned(),
+        source,
+    }
+}
+
+fn not_a_file(path: &Path, kind: FileType) -> SkillError {
+    SkillError::NotAFile {
+        path: path.to_string_lossy().into_owned(),
+        kind: word(kind),
+    }
+}
+
+/// What something is, in words.
+pub(super) fn word(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Symlink => "a link",
+        FileType::RegularFile => "a file",
+        FileType::Unknown => "something unknown",
+    }
+}
+
+/// Bytes as text; what is no UTF-8, and NULs, as `U+FFFD`.
+pub(super) fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        text
+    }
+}

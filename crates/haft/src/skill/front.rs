@@ -1,0 +1,179 @@
+//! `FrontMatter`: what a skill says of itself beside its name and description.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::skill::Problem;
+use crate::skill::rules::{rules, words};
+use crate::skill::yaml::Node;
+
+/// What a skill says of itself beside its name and description. Nothing in it is checked or granted: it is what the
+/// author wrote.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FrontMatter {
+    /// The licence, or the file that holds it.
+    pub license: Option<String>,
+    /// What the skill needs around it.
+    pub compatibility: Option<String>,
+    /// `version`, or `metadata.version`.
+    pub version: Option<String>,
+    /// `metadata`; values that are no texts as compact JSON.
+    pub metadata: BTreeMap<String, String>,
+    /// `tags`.
+    pub tags: Vec<String>,
+    /// Other names to be found by; they load nothing.
+    pub aliases: Vec<String>,
+    /// A path of categories: `work/reports`.
+    pub category: Option<String>,
+    /// `when_to_use`, or the overlay's `activation`.
+    pub when_to_use: Option<String>,
+    /// What to write behind the skill's name.
+    pub argument_hint: Option<String>,
+    /// The names of its arguments, in order.
+    pub arguments: Vec<String>,
+    /// Whether a model may load it: no `disable-model-invocation`.
+    pub model_invocable: bool,
+    /// Whether a person may choose it: `user-invocable`.
+    pub user_invocable: bool,
+    /// The files it is for, as patterns.
+    pub paths: Vec<String>,
+    /// Every other key, as written; scalars are texts.
+    pub others: BTreeMap<String, Value>,
+}
+
+impl Default for FrontMatter {
+    fn default() -> Self {
+        Self {
+            license: None,
+            compatibility: None,
+            version: None,
+            metadata: BTreeMap::new(),
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            category: None,
+            when_to_use: None,
+            argument_hint: None,
+            arguments: Vec::new(),
+            model_invocable: true,
+            user_invocable: true,
+            paths: Vec::new(),
+            others: BTreeMap::new(),
+        }
+    }
+}
+
+/// What the keys about tools say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ToolRules {
+    /// `allowed-tools`: asked for.
+    pub(super) requests: Vec<String>,
+    /// `allowed_tools`: nothing else while the skill is active.
+    pub(super) restricts_to: Option<Vec<String>>,
+    /// `disallowed-tools`: not while the skill is active.
+    pub(super) excludes: Vec<String>,
+}
+
+/// The keys that narrow what may be called: what cannot be read there keeps the skill from loading.
+pub(super) const NARROWING: [&str; 3] = ["allowed_tools", "disallowed-tools", "disallowed_tools"];
+
+/// Takes a mapping's keys apart; what does not fit is told.
+pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMatter, ToolRules) {
+    let mut front = FrontMatter::default();
+    let mut tools = ToolRules::default();
+    let Node::Map(pairs) = node else {
+        return (front, tools);
+    };
+    for (key, value) in pairs {
+        if value.is_null() {
+            continue;
+        }
+        let known = described(&mut front, key, value) || ruled(&mut tools, key, value, problems);
+        if !known && !matches!(key.as_str(), "name" | "description") {
+            front.others.insert(key.clone(), value.to_value());
+        }
+    }
+    if front.version.is_none() {
+        front.version = front.metadata.get("version").cloned();
+    }
+    (front, tools)
+}
+
+/// Whether the key was one of these.
+fn described(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
+    let text = || Some(plain(value));
+    match key {
+        "license" | "licence" => front.license = text(),
+        "compatibility" => front.compatibility = text(),
+        "version" => front.version = text(),
+        "category" => front.category = text(),
+        "when_to_use" | "when-to-use" => front.when_to_use = text(),
+        "argument-hint" | "argument_hint" => front.argument_hint = text(),
+        "tags" => front.tags = words(value, false).unwrap_or_default(),
+        "aliases" => front.aliases = words(value, false).unwrap_or_default(),
+        "arguments" => front.arguments = words(value, true).unwrap_or_default(),
+        "paths" => front.paths = words(value, false).unwrap_or_default(),
+        // A key that takes a skill away from somebody counts unless it clearly says no.
+        "disable-model-invocation" => front.model_invocable = says(value) == Some(false),
+        "user-invocable" => front.user_invocable = says(value) == Some(true),
+        "metadata" => match value {
+            Node::Map(pairs) => {
+                let pairs = pairs.iter().map(|(k, v)| (k.clone(), plain(v)));
+                front.metadata = pairs.collect();
+            }
+            Node::Text(..) | Node::List(_) => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+fn ruled(tools: &mut ToolRules, key: &str, value: &Node, problems: &mut Vec<Problem>) -> bool {
+    let read = rules(value);
+    match key {
+        "allowed-tools" => {
+            if read.is_none() {
+                problems.push(Problem::warning(format!(
+                    "`{key}` is no list of rules and is left out"
+                )));
+            }
+            tools.requests = read.unwrap_or_default();
+        }
+        "allowed_tools" => tools.restricts_to = narrowing(key, read, problems),
+        "disallowed-tools" | "disallowed_tools" => {
+            tools
+                .excludes
+                .extend(narrowing(key, read, problems).unwrap_or_default());
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn narrowing(
+    key: &str,
+    read: Option<Vec<String>>,
+    problems: &mut Vec<Problem>,
+) -> Option<Vec<String>> {
+    if read.is_none() {
+        problems.push(Problem::error(format!("`{key}` is no list of rules")));
+    }
+    read
+}
+
+/// A text as it is, anything else as compact JSON.
+pub(super) fn plain(node: &Node) -> String {
+    match node {
+        Node::Text(text, _) => text.trim().to_owned(),
+        Node::List(_) | Node::Map(_) => node.to_value().to_string(),
+    }
+}
+
+fn says(node: &Node) -> Option<bool> {
+    match plain(node).to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,260 @@
+//! Lenient loading: whatever can be read of a skill is read, and what was wrong is told.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::skill::front::{self, FrontMatter, NARROWING, ToolRules};
+use crate::skill::split::{self, Split, Uncut};
+use crate::skill::yaml::{self, Node, Note};
+use crate::skill::{Level, Problem, overlay, strict};
+
+/// The longest description that is used, in characters (Agent Skills format).
+pub(super) const MAX_DESCRIPTION: usize = 1024;
+
+/// The longest name that is used, in characters; the format says 64, which is warned about.
+const MAX_NAME: usize = 128;
+
+/// What a `SKILL.md` and its overlay say.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Declared {
+    /// Usable as a name; empty where there is none.
+    pub(super) name: String,
+    /// Empty where there is none.
+    pub(super) description: String,
+    pub(super) front: FrontMatter,
+    pub(super) tools: ToolRules,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Declared {
+    /// Whether it can be used.
+    pub(super) fn loads(&self) -> bool {
+        self.problems.iter().all(|p| p.level == Level::Warning)
+    }
+}
+
+/// Reads the head of a `SKILL.md` (whole, or its first 64 KiB) and the `skill.yaml` beside it.
+pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Declared {
+    let mut problems = Vec::new();
+    let over = over.map(|text| overlay::read(text, &mut problems));
+    let node = front_node(head, over.is_some(), &mut problems);
+    let (mut front, mut tools) = front::front_matter(&node, &mut problems);
+    let mut name = text_of(&node, "name", &mut problems);
+    let mut description = text_of(&node, "description", &mut problems);
+    if let Some(over) = over {
+        over.fill(&mut name, &mut description, &mut problems);
+        over.fill_front(&mut front, &mut tools, &mut problems);
+    }
+    Declared {
+        name: usable_name(name, folder, &mut problems),
+        description: usable_description(description, &mut problems),
+        front,
+        tools,
+        problems,
+    }
+}
+
+/// The beginning of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head<'a> {
+    pub(super) text: &'a str,
+    /// Whether that is all of it.
+    pub(super) whole: bool,
+}
+
+/// The front matter's mapping; empty, with the reason told, where there is none.
+fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> Node {
+    let nothing = || Node::Map(Vec::new());
+    let split =
+        match split::by_line(head.text).or_else(|e| split::by_mark(head.text).map_err(|_| e)) {
+            Ok(split) => split,
+            Err(Uncut::Missing) if overlaid => {
+                problems.push(Problem::warning(
+                    "SKILL.md has no front matter; skill.yaml stands in",
+                ));
+                return nothing();
+            }
+            Err(uncut) => {
+                problems.push(Problem::error(uncut_told(uncut, head.whole)));
+                return nothing();
+            }
+        };
+    match mapping(&split) {
+        Ok(read) => {
+            told_notes(&read.notes, problems);
+            return read.node;
+        }
+        Err(first) => {
+            if let Some((read, told)) = again(&split, head.text) {
+                problems.push(Problem::warning(format!(
+                    "the front matter {first}; {told}"
+                )));
+                told_notes(&read.notes, problems);
+                return read.node;
+            }
+            problems.push(Problem::error(format!("the front matter {first}")));
+        }
+    }
+    nothing()
+}
+
+fn uncut_told(uncut: Uncut, whole: bool) -> &'static str {
+    match uncut {
+        Uncut::Missing => "SKILL.md has no front matter: its first line must be `---`",
+        Uncut::Open if whole => "the front matter is not closed: a line `---` must end it",
+        Uncut::Open => "the front matter is not closed within 64 KiB",
+    }
+}
+
+fn mapping(split: &Split<'_>) -> Result<yaml::Read, String> {
+    mapping_in(split.front, split.above)
+}
+
+fn mapping_in(front: &str, above: usize) -> Result<yaml::Read, String> {
+    let read = yaml::read(front, above).map_err(|e| format!("is no YAML that can be read: {e}"))?;
+    match &read.node {
+        Node::Map(_) => Ok(read),
+        node if node.is_null() => Err("is empty".to_owned()),
+        Node::List(_) => Err("is a list, not `key: value` lines".to_owned()),
+        Node::Text(..) => Err("is a text, not `key: value` lines".to_owned()),
+    }
+}
+
+/// Other readings of a front matter that is no YAML, mildest first.
+fn again(split: &Split<'_>, text: &str) -> Option<(yaml::Read, &'static str)> {
+    const QUOTED: &str = "it was read with its values quoted";
+    for all in [false, true] {
+        let quoted = quote_values(split.front, all);
+        if let Ok(read) = mapping_in(&quoted, split.above) {
+            return Some((read, QUOTED));
+        }
+    }
+    let other = split::by_mark(text).ok()?;
+    Some((mapping(&other).ok()?, "it was cut at the first dashes"))
+}
+
+/// Puts the values of top-level keys in quotes: those that YAML would stumble over, or `all`. Lines that continue a
+/// value are joined to it.
+fn quote_values(front: &str, all: bool) -> String {
+    let mut out = String::new();
+    let mut lines = front.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some((key, value)) = line.split_once(':').filter(|(key, value)| {
+            let plain_key = !key.is_empty() && !key.starts_with([' ', '\t', '-', '#', '"', '\'']);
+            plain_key && value.starts_with([' ', '\t'])
+        }) else {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        };
+        let mut value = value.trim().to_owned();
+        if !(all && quotable(&value) || stumbles(&value)) {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        while let Some(more) = lines.next_if(|l| l.starts_with([' ', '\t'])) {
+            value.push(' ');
+            value.push_str(more.trim());
+        }
+        out.push_str(key);
+        out.push_str(": '");
+        out.push_str(&value.replace('\'', "''"));
+        out.push_str("'\n");
+    }
+    out
+}
+
+/// A value of its own line that is not quoted already and no block.
+fn quotable(value: &str) -> bool {
+    !value.is_empty() && !value.starts_with(['|', '>', '"', '\'', '#'])
+}
+
+fn stumbles(value: &str) -> bool {
+    let odd_start = value.starts_with(['*', '&', '!', '@', '`', '%']);
+    quotable(value)
+        && (odd_start
+            || (!value.starts_with(['[', '{']) && (value.contains(": ") || value.ends_with(':'))))
+}
+
+fn told_notes(notes: &[Note], problems: &mut Vec<Problem>) {
+    for note in notes {
+        if let Note::Duplicate(key, line, depth) = note {
+            let told = format!("line {line}: `{key}` is there already; the first one counts");
+            // Which of two limits was meant cannot be told.
+            let narrows = *depth == 0 && NARROWING.contains(&key.as_str());
+            problems.push(if narrows {
+                Problem::error(told)
+            } else {
+                Problem::warning(told)
+            });
+        }
+    }
+}
+
+fn text_of(node: &Node, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
+    let value = node.get(key).filter(|value| !value.is_null())?;
+    if let Node::Text(text, _) = value {
+        let text = text.trim();
+        return (!text.is_empty()).then(|| text.to_owned());
+    }
+    problems.push(Problem::warning(format!(
+        "`{key}` is not a text and is left out"
+    )));
+    None
+}
+
+fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<Problem>) -> String {
+    if let Some(given) = given {
+        let name: String = given.nfkc().collect();
+        if is_usable_name(&name) {
+            for told in strict::name_faults(&name, folder) {
+                problems.push(Problem::warning(told));
+            }
+            return name;
+        }
+        let shown: String = name.chars().take(MAX_NAME).collect();
+        problems.push(Problem::warning(format!(
+            "{shown:?} cannot be used as a name; the folder's name is"
+        )));
+    } else {
+        problems.push(Problem::warning("there is no `name`; the folder's is used"));
+    }
+    let name: String = folder.nfkc().collect();
+    if is_usable_name(&name) {
+        return name;
+    }
+    problems.push(Problem::error(format!(
+        "the folder's name {folder:?} cannot be used as the skill's"
+    )));
+    String::new()
+}
+
+/// Whether a name can be shown on one line and be a folder's name.
+fn is_usable_name(name: &str) -> bool {
+    let fits = !name.is_empty() && name.chars().count() <= MAX_NAME && !name.starts_with('.');
+    fits && name == name.trim()
+        && !name.contains(['/', '\\'])
+        && !name.chars().any(char::is_control)
+}
+
+fn usable_description(given: Option<String>, problems: &mut Vec<Problem>) -> String {
+    let Some(given) = given else {
+        problems.push(Problem::error("there is no `description`"));
+        return String::new();
+    };
+    let count = given.chars().count();
+    if count > MAX_DESCRIPTION {
+        problems.push(Problem::warning(format!(
+            "the description is {count} characters long and is cut to {MAX_DESCRIPTION}"
+        )));
+    }
+    let shown = |c: char| {
+        if c.is_control() && c != '\n' && c != '\t' {
+            ' '
+        } else {
+            c
+        }
+    };
+    let text: String = given.chars().take(MAX_DESCRIPTION).map(shown).collect();
+    text.trim().to_owned()
+}

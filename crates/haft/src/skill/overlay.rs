@@ -1,0 +1,127 @@
+//! `skill.yaml`: an overlay that fills in what a front matter lacks. Where both speak, the front matter counts.
+
+use crate::skill::Problem;
+use crate::skill::front::{FrontMatter, ToolRules, plain};
+use crate::skill::rules::{rules, words};
+use crate::skill::yaml::{self, Node, Note};
+
+/// What a `skill.yaml` says.
+#[derive(Debug, Default)]
+pub(super) struct Overlay {
+    id: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    version: Option<String>,
+    activation: Option<String>,
+    allowed_tools: Option<Vec<String>>,
+}
+
+/// Reads it. One that cannot be read keeps the skill from loading: it may hold limits.
+pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut fail = |told: String| problems.push(Problem::error(format!("skill.yaml {told}")));
+    let read = match yaml::read(text, 0) {
+        Ok(read) => read,
+        Err(e) => {
+            fail(format!("is no YAML that can be read: {e}"));
+            return Overlay::default();
+        }
+    };
+    let node = read.node;
+    if !matches!(node, Node::Map(_)) && !node.is_null() {
+        fail("holds no `key: value` lines".to_owned());
+    }
+    for note in read.notes {
+        if let Note::Duplicate(key, line, _) = note {
+            fail(format!("line {line}: `{key}` is there already"));
+        }
+    }
+    let value = |key| node.get(key).filter(|value| !value.is_null());
+    let text = |key| value(key).map(plain).filter(|text| !text.is_empty());
+    let allowed_tools = value("allowed_tools").and_then(|value| {
+        let read = rules(value);
+        if read.is_none() {
+            fail("`allowed_tools` is no list of rules".to_owned());
+        }
+        read
+    });
+    Overlay {
+        id: text("id"),
+        name: text("name"),
+        description: text("description"),
+        version: text("version"),
+        activation: value("activation").map(told),
+        allowed_tools,
+    }
+}
+
+/// A text, a list's items in one line, or whatever it is.
+fn told(node: &Node) -> String {
+    match node {
+        Node::List(_) => words(node, false).map_or_else(|| plain(node), |words| words.join("; ")),
+        Node::Text(..) | Node::Map(_) => plain(node),
+    }
+}
+
+impl Overlay {
+    /// Fills in name and description.
+    pub(super) fn fill(
+        &self,
+        name: &mut Option<String>,
+        description: &mut Option<String>,
+        problems: &mut Vec<Problem>,
+    ) {
+        fill("name", name, self.name.as_ref(), problems);
+        if name.is_none() {
+            name.clone_from(&self.id);
+        }
+        fill(
+            "description",
+            description,
+            self.description.as_ref(),
+            problems,
+        );
+    }
+
+    /// Fills in the rest.
+    pub(super) fn fill_front(
+        self,
+        front: &mut FrontMatter,
+        tools: &mut ToolRules,
+        problems: &mut Vec<Problem>,
+    ) {
+        fill(
+            "version",
+            &mut front.version,
+            self.version.as_ref(),
+            problems,
+        );
+        fill(
+            "allowed_tools",
+            &mut tools.restricts_to,
+            self.allowed_tools.as_ref(),
+            problems,
+        );
+        if front.when_to_use.is_none() {
+            front.when_to_use = self.activation;
+        }
+        if let Some(id) = self.id {
+            front.others.entry("id".to_owned()).or_insert(id.into());
+        }
+    }
+}
+
+fn fill<T: Clone + PartialEq>(
+    key: &str,
+    here: &mut Option<T>,
+    there: Option<&T>,
+    problems: &mut Vec<Problem>,
+) {
+    match (&here, there) {
+        (Some(ours), Some(theirs)) if ours != theirs => problems.push(Problem::warning(format!(
+            "`{key}` differs between SKILL.md and skill.yaml; SKILL.md counts"
+        ))),
+        (None, Some(theirs)) => *here = Some(theirs.clone()),
+        _ => {}
+    }
+}

@@ -1,0 +1,172 @@
+//! The files beside a `SKILL.md`: listed when they are wanted, never read for that.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, FileType, OFlags};
+use rustix::io::Errno;
+
+use crate::skill::folder::{self, Folder};
+use crate::skill::{Problem, SkillError};
+
+/// The most files that are listed.
+const MAX_FILES: usize = 10_000;
+
+/// The most entries that are looked at, folders and what is left out among them.
+const MAX_ENTRIES: usize = 4 * MAX_FILES;
+
+/// Folders deeper than this are not looked into.
+const MAX_DEPTH: usize = 16;
+
+/// The most problems that are told.
+const MAX_PROBLEMS: usize = 20;
+
+/// Folders that hold no resources.
+pub(super) const SKIPPED: [&str; 2] = [".git", "node_modules"];
+
+/// A file beside a `SKILL.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Relative to the skill's folder, with `/`.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The files beside a `SKILL.md`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// In the order of their paths; at most 10,000.
+    pub files: Vec<Resource>,
+    /// What was left out and why: links that leave the folder, pipes, what is too much.
+    pub problems: Vec<Problem>,
+}
+
+/// Bytes of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// The bytes; fewer than asked for at the end of the file, and never more than 1 MiB.
+    pub bytes: Vec<u8>,
+    /// The size of the whole file.
+    pub total: u64,
+}
+
+/// Lists what is below a skill's folder, but for its own file.
+pub(super) fn list(dir: &Path, own: &str) -> Result<Resources, SkillError> {
+    let mut walk = Walk {
+        folder: Folder::open(dir)?,
+        own,
+        found: Resources::default(),
+        looked: 0,
+        more: 0,
+    };
+    walk.below(&PathBuf::new(), 0);
+    let Walk {
+        mut found, more, ..
+    } = walk;
+    if more > MAX_PROBLEMS {
+        let told = format!("{} more files are left out", more - MAX_PROBLEMS);
+        found.problems.push(Problem::warning(told));
+    }
+    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+struct Walk<'a> {
+    folder: Folder,
+    own: &'a str,
+    found: Resources,
+    looked: usize,
+    more: usize,
+}
+
+impl Walk<'_> {
+    fn below(&mut self, relative: &Path, depth: usize) {
+        let mut entries = match self.entries(relative) {
+            Ok(entries) => entries,
+            Err(e) => return self.leave_out(relative, &format!("cannot be listed: {e}")),
+        };
+        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (name, kind) in entries {
+            if self.found.files.len() >= MAX_FILES {
+                let told = format!("there are more than {MAX_FILES} files; the rest is left out");
+                if !self.found.problems.iter().any(|p| p.message == told) {
+                    self.found.problems.push(Problem::warning(told));
+                }
+                return;
+            }
+            let path = relative.join(&name);
+            if !(depth == 0 && name == self.own) {
+                self.entry(&path, kind, depth);
+            }
+        }
+    }
+
+    /// What is in a folder, as many as may still be looked at; a name that is no text is told.
+    fn entries(&mut self, relative: &Path) -> Result<Vec<(String, FileType)>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = self.folder.beneath(relative_or_dot(relative), flags)?;
+        let mut entries = Vec::new();
+        for entry in Dir::new(fd)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.looked += 1;
+            if self.looked > MAX_ENTRIES {
+                self.leave_out(relative, "the skill's folder holds too many entries");
+                break;
+            }
+            match name.to_str() {
+                Ok(name) => entries.push((name.to_owned(), entry.file_type())),
+                Err(_) => {
+                    let name = name.to_string_lossy().into_owned();
+                    self.leave_out(&relative.join(name), "its name is no UTF-8");
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    fn entry(&mut self, path: &Path, listed: FileType, depth: usize) {
+        match self.folder.look(path) {
+            Ok((FileType::RegularFile, stat)) => self.found.files.push(Resource {
+                path: path.to_string_lossy().into_owned(),
+                bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            }),
+            Ok((FileType::Directory, _)) => {
+                let skipped = SKIPPED.iter().any(|name| path.ends_with(name));
+                // Some file systems do not say: such a folder is not risked, it could be a link to one above.
+                if listed != FileType::Directory {
+                    self.leave_out(path, "a link to a folder is not followed");
+                } else if depth + 1 > MAX_DEPTH {
+                    self.leave_out(path, "too deep");
+                } else if !skipped {
+                    self.below(path, depth + 1);
+                }
+            }
+            Ok((kind, _)) => self.leave_out(path, folder::word(kind)),
+            Err(Errno::XDEV | Errno::LOOP) => {
+                self.leave_out(path, "a link that leaves the skill's folder");
+            }
+            Err(Errno::NOENT) => self.leave_out(path, "a link to nothing"),
+            Err(e) => self.leave_out(path, &std::io::Error::from(e).to_string()),
+        }
+    }
+
+    fn leave_out(&mut self, path: &Path, why: &str) {
+        self.more += 1;
+        if self.more <= MAX_PROBLEMS {
+            let told = format!("{:?} is left out: {why}", path.to_string_lossy());
+            self.found.problems.push(Problem::warning(told));
+        }
+    }
+}
+
+fn relative_or_dot(relative: &Path) -> &Path {
+    if relative.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        relative
+    }
+}

@@ -1,0 +1,115 @@
+//! Where a `SKILL.md` is cut: the front matter and the instructions below it.
+
+/// A text cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Split<'a> {
+    /// The YAML between the two marks.
+    pub(super) front: &'a str,
+    /// The lines above it.
+    pub(super) above: usize,
+    /// What follows.
+    pub(super) body: &'a str,
+}
+
+/// Why a text has no front matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uncut {
+    /// It does not begin with `---`.
+    Missing,
+    /// The second `---` is not there.
+    Open,
+}
+
+const MARK: &str = "---";
+
+/// Cuts at lines that hold nothing but `---`, as authors mean it; a byte order mark and empty lines before are passed.
+pub(super) fn by_line(text: &str) -> Result<Split<'_>, Uncut> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut at = 0;
+    let mut front = None;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let next = at + line.len();
+        let marks = line.trim_end() == MARK;
+        match front {
+            None if marks => front = Some((next, number + 1)),
+            None if line.trim().is_empty() => {}
+            None => return Err(Uncut::Missing),
+            Some((start, above)) if marks => {
+                return Ok(Split {
+                    front: &text[start..at],
+                    above,
+                    body: &text[next..],
+                });
+            }
+            Some(_) => {}
+        }
+        at = next;
+    }
+    Err(if front.is_some() {
+        Uncut::Open
+    } else {
+        Uncut::Missing
+    })
+}
+
+/// Cuts at the first two `---` wherever they stand, as the reference validator does.
+pub(super) fn by_mark(text: &str) -> Result<Split<'_>, Uncut> {
+    let rest = text.strip_prefix(MARK).ok_or(Uncut::Missing)?;
+    let (front, body) = rest.split_once(MARK).ok_or(Uncut::Open)?;
+    Ok(Split {
+        front,
+        above: 0,
+        body,
+    })
+}
+
+/// The instructions alone: what is below the front matter, or everything where there is none.
+pub(super) fn body(text: &str) -> &str {
+    let split = by_line(text).or_else(|_| by_mark(text));
+    let body = split.map_or(text, |split| split.body);
+    body.trim_start_matches('\u{feff}').trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Split, Uncut, body, by_line, by_mark};
+
+    #[test]
+    fn the_cut_is_where_authors_mean_it() {
+        let cut = |front, above, body| Ok(Split { front, above, body });
+        let rows: [(&str, Result<Split<'_>, Uncut>); 9] = [
+            ("---\na: b\n---\nhi", cut("a: b\n", 1, "hi")),
+            ("\u{feff}---\r\na: b\r\n---\r\nhi", cut("a: b\r\n", 1, "hi")),
+            ("\n\n---\na: b --- c\n---", cut("a: b --- c\n", 3, "")),
+            ("---  \na: b\n--- \n", cut("a: b\n", 1, "")),
+            ("---\n---\n", cut("", 1, "")),
+            ("---\na: b\n", Err(Uncut::Open)),
+            ("# Skill: x\n---\n---\n", Err(Uncut::Missing)),
+            ("", Err(Uncut::Missing)),
+            ("----\na: b\n----\n", Err(Uncut::Missing)),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(by_line(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_reference_cuts_at_any_dashes() {
+        let front = |text| by_mark(text).map(|split| split.front);
+        assert_eq!(front("---\na: b --- c\n---\n"), Ok("\na: b "));
+        assert_eq!(front("---a---b---"), Ok("a"));
+        assert_eq!(front("\n---\n---"), Err(Uncut::Missing));
+        assert_eq!(front("\u{feff}---\n---"), Err(Uncut::Missing));
+        assert_eq!(front("---\n"), Err(Uncut::Open));
+    }
+
+    #[test]
+    fn instructions_are_what_is_below() {
+        assert_eq!(
+            body("---\na: b\n---\n\n# Hi\n---\nthere\n"),
+            "# Hi\n---\nthere"
+        );
+        assert_eq!(body("# No front matter\n"), "# No front matter");
+        assert_eq!(body("\u{feff}"), "");
+    }
+}

@@ -1,0 +1,159 @@
+//! The strict check: what the Agent Skills format's reference validator (skills-ref 0.1.1) accepts.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::skill::lenient::MAX_DESCRIPTION;
+use crate::skill::split::{self, Uncut};
+use crate::skill::yaml::{self, Node, Note};
+
+/// The longest name, in characters after NFKC.
+const MAX_NAME: usize = 64;
+
+/// The longest `compatibility`, in characters.
+const MAX_COMPATIBILITY: usize = 500;
+
+/// The keys of the format, sorted.
+const KEYS: [&str; 6] = [
+    "allowed-tools",
+    "compatibility",
+    "description",
+    "license",
+    "metadata",
+    "name",
+];
+
+/// What the format forbids in this text of a skill in a folder of this name; empty where it is valid.
+pub(super) fn faults(text: &str, folder: &str) -> Vec<String> {
+    // As Python reads a text: every line end is one character.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    match mapping(&text) {
+        Ok(node) => fields(&node, folder),
+        Err(told) => vec![told],
+    }
+}
+
+fn mapping(text: &str) -> Result<Node, String> {
+    let split = split::by_mark(text).map_err(|uncut| match uncut {
+        Uncut::Missing => "SKILL.md must begin with `---`".to_owned(),
+        Uncut::Open => "the front matter is not closed with `---`".to_owned(),
+    })?;
+    if let Some(odd) = split.front.chars().find(|c| !is_printable(*c)) {
+        return Err(format!("the front matter holds the character {odd:?}"));
+    }
+    let read = yaml::read(split.front, 0)
+        .map_err(|e| format!("the front matter is no YAML that can be read: {e}"))?;
+    if let Some(note) = read.notes.first() {
+        return Err(forbidden(note));
+    }
+    match read.node {
+        Node::Map(_) => Ok(read.node),
+        Node::Text(..) | Node::List(_) => {
+            Err("the front matter must hold `key: value` lines".to_owned())
+        }
+    }
+}
+
+fn forbidden(note: &Note) -> String {
+    match note {
+        Note::Flow(line) => {
+            format!("line {line}: lists and mappings in brackets are not part of the format")
+        }
+        Note::Anchor(line) => format!("line {line}: anchors (`&name`) are not part of the format"),
+        Note::Tag(line) => format!("line {line}: tags (`!name`) are not part of the format"),
+        Note::Duplicate(key, line, _) => format!("line {line}: `{key}` is there already"),
+        Note::Indentation(line) => format!("line {line}: indented unlike the mapping before"),
+    }
+}
+
+/// The characters of YAML.
+fn is_printable(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn fields(node: &Node, folder: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let Node::Map(pairs) = node else {
+        return faults;
+    };
+    let keys = pairs.iter().map(|(key, _)| key.as_str());
+    let mut foreign: Vec<&str> = keys.filter(|key| !KEYS.contains(key)).collect();
+    if !foreign.is_empty() {
+        foreign.sort_unstable();
+        let (foreign, known) = (foreign.join(", "), KEYS.join(", "));
+        faults.push(format!(
+            "fields that the format does not know: {foreign} (it knows {known})"
+        ));
+    }
+    match node.get("name") {
+        None => faults.push("`name` is missing".to_owned()),
+        Some(Node::Text(name, _)) => faults.extend(name_faults(name, folder)),
+        Some(_) => faults.push("`name` must be a text".to_owned()),
+    }
+    match node.get("description") {
+        None => faults.push("`description` is missing".to_owned()),
+        Some(Node::Text(text, _)) if text.trim().is_empty() => {
+            faults.push("`description` must not be empty".to_owned());
+        }
+        Some(Node::Text(text, _)) => {
+            too_long("the description", text, MAX_DESCRIPTION, &mut faults)
+        }
+        Some(_) => faults.push("`description` must be a text".to_owned()),
+    }
+    match node.get("compatibility") {
+        None => {}
+        Some(Node::Text(text, _)) => {
+            too_long("`compatibility`", text, MAX_COMPATIBILITY, &mut faults);
+        }
+        Some(_) => faults.push("`compatibility` must be a text".to_owned()),
+    }
+    faults
+}
+
+fn too_long(what: &str, text: &str, limit: usize, faults: &mut Vec<String>) {
+    let count = text.chars().count();
+    if count > limit {
+        faults.push(format!(
+            "{what} is {count} characters long; {limit} is the limit"
+        ));
+    }
+}
+
+/// What is wrong with a name, of a skill in a folder of this name.
+pub(super) fn name_faults(name: &str, folder: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let name: String = name.trim().nfkc().collect();
+    if name.is_empty() {
+        return vec!["`name` must not be empty".to_owned()];
+    }
+    too_long("the name", &name, MAX_NAME, &mut faults);
+    if name != name.to_lowercase() {
+        faults.push(format!("the name {name:?} must be in lower case"));
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        faults.push(format!(
+            "the name {name:?} must not begin or end with a hyphen"
+        ));
+    }
+    if name.contains("--") {
+        faults.push(format!(
+            "the name {name:?} must not hold two hyphens in a row"
+        ));
+    }
+    if !name.chars().all(|c| c == '-' || is_letter_or_digit(c)) {
+        faults.push(format!(
+            "the name {name:?} must hold letters, digits and hyphens alone"
+        ));
+    }
+    if folder.nfkc().collect::<String>() != name {
+        faults.push(format!(
+            "the name {name:?} differs from its folder's, {folder:?}"
+        ));
+    }
+    faults
+}
+
+/// Letters and digits by their general category, as the reference sees them: no marks, no squared letters.
+fn is_letter_or_digit(c: char) -> bool {
+    c.is_alphanumeric() && !is_combining_mark(c) && !('\u{1f130}'..='\u{1f189}').contains(&c)
+}

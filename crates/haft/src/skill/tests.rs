@@ -1,0 +1,37 @@
+//! Tests of skills: what loads, what is told, what is valid.
+
+use std::path::Path;
+
+use super::check::{Report, Rigour, check_text};
+use super::lenient::{Declared, Head, declare};
+
+mod data;
+mod files;
+mod reading;
+mod sets;
+mod strictly;
+
+/// What a `SKILL.md` in a folder named `demo` declares.
+fn declared(text: &str) -> Declared {
+    declared_with(text, None)
+}
+
+fn declared_with(text: &str, overlay: Option<&str>) -> Declared {
+    declare(&Head { text, whole: true }, overlay, "demo")
+}
+
+fn strictly(text: &str) -> Report {
+    check_text(text.as_bytes(), None, "demo", Rigour::Strict)
+}
+
+/// Writes a file with the folders above it.
+fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+    let path = path.as_ref();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// A `SKILL.md` of that name.
+fn skill_md(name: &str) -> String {
+    format!("---\nname: {name}\ndescription: About {name}.\n---\n\n# {name}\n")
+}

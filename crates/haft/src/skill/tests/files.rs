@@ -1,0 +1,1 @@
+//! The files of a skill: bounded, beneath its folder, whatever lies there.

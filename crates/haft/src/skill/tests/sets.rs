@@ -1,0 +1,1 @@
+//! Sets of skills: order, shadowing, trust, filters, changes.

@@ -1,0 +1,296 @@
+//! Finding skills below a root: level by level, bounded, with what to look at again to know that nothing changed.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD};
+
+use crate::clock;
+use crate::skill::folder::{FILES, Folder, MAX_HEAD, OVERLAY, Stamp};
+use crate::skill::lenient::{Declared, Head, declare};
+use crate::skill::resources::SKIPPED;
+use crate::skill::{Problem, Skill, SkillError, Source};
+
+/// Folders deeper than this below a root are not looked into.
+const MAX_DEPTH: usize = 6;
+
+/// The most folders that are looked into below a root.
+const MAX_DIRS: usize = 2000;
+
+/// Folders that the format gives to resources: no skills are looked for there.
+const RESOURCES: [&str; 3] = ["scripts", "references", "assets"];
+
+/// A file changed this recently may change again within one tick of the file system's clock, unseen. In nanoseconds.
+const UNSETTLED: i128 = 50_000_000;
+
+/// One thing to look at again.
+#[derive(Debug)]
+pub(super) struct Watch {
+    path: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+impl Watch {
+    /// Looks at a path now.
+    pub(super) fn on(path: PathBuf) -> Self {
+        let stamp = stamp_of(&path);
+        Self { path, stamp }
+    }
+
+    /// Whether something was there.
+    pub(super) fn is_there(&self) -> bool {
+        self.stamp.is_some()
+    }
+
+    /// Whether nothing happened there since.
+    pub(super) fn holds(&self) -> bool {
+        stamp_of(&self.path) == self.stamp
+    }
+}
+
+fn stamp_of(path: &Path) -> Option<Stamp> {
+    let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
+    Some(Stamp::of(&stat))
+}
+
+/// A folder with a `SKILL.md`, read.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) dir: PathBuf,
+    /// Of the two files.
+    stamps: [Option<Stamp>; 2],
+    /// Whether a change now would change a stamp.
+    settled: bool,
+    /// The skill, or what keeps it from loading.
+    pub(super) read: Result<Skill, Broken>,
+}
+
+/// A `SKILL.md` that did not load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// As far as it can be told; else the folder's.
+    pub name: String,
+    /// As far as it can be told.
+    pub description: String,
+    /// Its `SKILL.md`.
+    pub location: PathBuf,
+    /// Where it was found.
+    pub source: Source,
+    /// What keeps it from loading, and what else is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// What is below a root.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    /// Shallow ones first, then by path.
+    pub(super) found: Vec<Found>,
+    pub(super) watches: Vec<Watch>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Below {
+    /// Whether nothing happened since.
+    pub(super) fn holds(&self) -> bool {
+        self.found.iter().all(|found| found.settled) && self.watches.iter().all(Watch::holds)
+    }
+}
+
+/// Looks for skills below a root that is a folder without links; what is found again unchanged is not read again.
+pub(super) fn walk(source: &Source, root: &Path, edge: Option<&Path>, old: &[Found]) -> Below {
+    let mut walk = Walk {
+        source,
+        edge,
+        old: old
+            .iter()
+            .map(|found| (found.dir.as_path(), found))
+            .collect(),
+        below: Below::default(),
+        seen: HashSet::new(),
+        queue: VecDeque::from([(root.to_path_buf(), 0, false)]),
+    };
+    let mut looked = 0;
+    while let Some((dir, depth, in_skill)) = walk.queue.pop_front() {
+        looked += 1;
+        if looked > MAX_DIRS {
+            walk.tell(
+                root,
+                &format!("holds more than {MAX_DIRS} folders; the rest is left out"),
+            );
+            break;
+        }
+        walk.look_into(dir, depth, in_skill);
+    }
+    walk.below
+}
+
+struct Walk<'a> {
+    source: &'a Source,
+    /// No link leads beyond.
+    edge: Option<&'a Path>,
+    old: HashMap<&'a Path, &'a Found>,
+    below: Below,
+    seen: HashSet<(u64, u64)>,
+    queue: VecDeque<(PathBuf, usize, bool)>,
+}
+
+impl Walk<'_> {
+    fn look_into(&mut self, dir: PathBuf, depth: usize, in_skill: bool) {
+        // Looked at before it is read: what comes in between is seen the next time.
+        let watch = Watch::on(dir.clone());
+        let Some(stamp) = watch.stamp else { return };
+        self.below.watches.push(watch);
+        if !self.seen.insert((stamp.device, stamp.inode)) {
+            return;
+        }
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(e) => return self.tell(&dir, &format!("cannot be listed: {e}")),
+        };
+        let mut folders = Vec::new();
+        let mut file = None;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if let Some(at) = FILES.iter().position(|known| name == *known) {
+                file = Some(file.map_or(at, |before: usize| before.min(at)));
+            } else if entry
+                .file_type()
+                .is_ok_and(|kind| kind.is_dir() || kind.is_symlink())
+            {
+                folders.push((name, entry.file_type().is_ok_and(|kind| kind.is_symlink())));
+            }
+        }
+        if let Some(at) = file {
+            self.skill(&dir, FILES[at]);
+        }
+        if depth < MAX_DEPTH {
+            self.descend(&dir, folders, (depth + 1, in_skill || file.is_some()));
+        }
+    }
+
+    fn descend(&mut self, dir: &Path, mut folders: Vec<(OsString, bool)>, next: (usize, bool)) {
+        folders.sort_unstable();
+        let (depth, in_skill) = next;
+        for (name, link) in folders {
+            let skipped = SKIPPED.iter().any(|s| name == *s);
+            if skipped || (in_skill && (link || RESOURCES.iter().any(|r| name == *r))) {
+                continue;
+            }
+            let mut path = dir.join(name);
+            if link {
+                // A link to a file is nothing to report.
+                let Some(real) = path.canonicalize().ok().filter(|real| real.is_dir()) else {
+                    continue;
+                };
+                if self.edge.is_some_and(|edge| !real.starts_with(edge)) {
+                    self.tell(
+                        &path,
+                        "is a link that leaves the workspace and is not followed",
+                    );
+                    continue;
+                }
+                path = real;
+            }
+            self.queue.push_back((path, depth, in_skill));
+        }
+    }
+
+    fn skill(&mut self, dir: &Path, file: &'static str) {
+        let watches = [file, OVERLAY].map(|name| Watch::on(dir.join(name)));
+        let stamps = [watches[0].stamp, watches[1].stamp];
+        // An overlay that is not there changes the folder when it comes.
+        let there = watches.into_iter().filter(|watch| watch.stamp.is_some());
+        self.below.watches.extend(there);
+        let old = self.old.get(dir).copied();
+        let same = old.filter(|old| old.stamps == stamps);
+        if let Some(old) = same.filter(|old| old.settled) {
+            self.below.found.push(old.clone());
+            return;
+        }
+        let settled = stamps.iter().flatten().all(|stamp| is_settled(*stamp));
+        let mut read = read(dir, file, self.source);
+        // Read anew for the clock's sake alone, and the same: it stays what callers may hold.
+        if let (Some(old), Ok(new)) = (same, &read)
+            && let Ok(before) = &old.read
+            && before.inner.declared == new.inner.declared
+        {
+            read = Ok(before.clone());
+        }
+        self.below.found.push(Found {
+            dir: dir.to_path_buf(),
+            stamps,
+            settled,
+            read,
+        });
+    }
+
+    fn tell(&mut self, path: &Path, what: &str) {
+        let told = format!("{:?} {what}", path.to_string_lossy());
+        self.below.problems.push(Problem::warning(told));
+    }
+}
+
+fn is_settled(stamp: Stamp) -> bool {
+    let (seconds, nanoseconds) = stamp.changed;
+    let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+    clock::now() - changed > UNSETTLED
+}
+
+/// Reads one folder's skill.
+pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Skill, Broken> {
+    let folder_name = dir
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let folder_name = folder_name.unwrap_or_default();
+    match declared(dir, file, &folder_name) {
+        Ok(declared) if declared.loads() => Ok(Skill::new(
+            declared,
+            dir.to_path_buf(),
+            file,
+            source.clone(),
+        )),
+        Ok(declared) => Err(Broken {
+            name: if declared.name.is_empty() {
+                folder_name
+            } else {
+                declared.name
+            },
+            description: declared.description,
+            location: dir.join(file),
+            source: source.clone(),
+            problems: declared.problems,
+        }),
+        Err(e) => Err(Broken {
+            name: folder_name,
+            description: String::new(),
+            location: dir.join(file),
+            source: source.clone(),
+            problems: vec![Problem::error(e.to_string())],
+        }),
+    }
+}
+
+fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, SkillError> {
+    let folder = Folder::open(dir)?;
+    let head = folder.beginning(Path::new(file), MAX_HEAD)?;
+    let overlay = match folder.whole(Path::new(OVERLAY), MAX_HEAD) {
+        Ok(bytes) => Some(bytes),
+        Err(SkillError::NotFound(_)) => None,
+        Err(e) => return Err(e),
+    };
+    let overlay = overlay.as_deref().map(String::from_utf8_lossy);
+    let text = String::from_utf8_lossy(&head.bytes);
+    let head = Head {
+        text: &text,
+        whole: head.whole,
+    };
+    let mut declared = declare(&head, overlay.as_deref(), folder_name);
+    if matches!(text, Cow::Owned(_)) && head.whole {
+        let told = "SKILL.md holds bytes that are no UTF-8";
+        declared.problems.push(Problem::warning(told));
+    }
+    Ok(declared)
+}

@@ -1,0 +1,312 @@
+//! The YAML of a front matter: a small tree read from events, with what a strict reader refuses noted beside it.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use serde_json::{Map, Value};
+
+/// Deeper than this is refused; front matters have two levels, three with `metadata`.
+const MAX_DEPTH: usize = 16;
+
+/// A text with more to mind than this is refused: no note may be lost, some decide.
+const MAX_NOTES: usize = 256;
+
+/// A value. Scalars stay as written: what `yes` or `1.0` means is for the field to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    /// A text, and whether it stood there unquoted.
+    Text(String, bool),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, each key once: the first.
+    Map(Vec<(String, Node)>),
+}
+
+/// What was in the text beyond the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Note {
+    /// `[a]` or `{a: b}` on this line.
+    Flow(usize),
+    /// `&name` on this line.
+    Anchor(usize),
+    /// `!name` on this line.
+    Tag(usize),
+    /// This key, again, on this line, so deep.
+    Duplicate(String, usize, usize),
+    /// A mapping indented unlike its neighbours on this line.
+    Indentation(usize),
+}
+
+/// A text read.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// What it holds; an empty text is an empty unquoted scalar.
+    pub(super) node: Node,
+    /// What a strict reader minds.
+    pub(super) notes: Vec<Note>,
+}
+
+/// Reads one document that begins below so many lines of its file. Aliases are refused: a few of them can stand
+/// for gigabytes.
+pub(super) fn read(text: &str, above: usize) -> Result<Read, String> {
+    // The parser takes a NUL for the end of the text and would leave out what follows.
+    if text.contains('\0') {
+        return Err("holds a NUL character".to_owned());
+    }
+    let mut reader = Reader {
+        parser: Parser::new_from_str(text),
+        flow: FlowStarts::of(text),
+        above,
+        notes: Vec::new(),
+    };
+    let node = reader.document()?;
+    Ok(Read {
+        node,
+        notes: reader.notes,
+    })
+}
+
+impl Node {
+    /// The value of a mapping's key.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Map(pairs) => pairs.iter().find(|(k, _)| k == key).map(|(_, v)| v),
+            Self::Text(..) | Self::List(_) => None,
+        }
+    }
+
+    /// Whether it says nothing: an empty or `null` scalar without quotes.
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self, Self::Text(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// As a JSON value; scalars stay texts.
+    pub(super) fn to_value(&self) -> Value {
+        match self {
+            Self::Text(..) if self.is_null() => Value::Null,
+            Self::Text(text, _) => Value::String(text.clone()),
+            Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Self::Map(pairs) => {
+                let pairs = pairs.iter().map(|(k, v)| (k.clone(), v.to_value()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
+    flow: FlowStarts,
+    above: usize,
+    notes: Vec<Note>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&self, span: Span) -> usize {
+        self.above + span.start.line()
+    }
+
+    fn next(&mut self) -> Result<(Event<'a>, Span), String> {
+        match self.parser.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(e)) => Err(format!(
+                "line {}, column {}: {}",
+                self.above + e.marker().line(),
+                e.marker().col() + 1,
+                e.info()
+            )),
+            None => Err("ends too early".to_owned()),
+        }
+    }
+
+    fn document(&mut self) -> Result<Node, String> {
+        let mut node = None;
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => {
+                    return Ok(node.unwrap_or_else(|| Node::Text(String::new(), true)));
+                }
+                (Event::DocumentStart(_), _) if node.is_some() => {
+                    return Err("holds more than one document".to_owned());
+                }
+                (
+                    Event::StreamStart
+                    | Event::DocumentStart(_)
+                    | Event::DocumentEnd
+                    | Event::Nothing,
+                    _,
+                ) => {}
+                (event, span) => node = Some(self.node(event, span, 0)?),
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, String> {
+        let line = self.line(span);
+        if depth > MAX_DEPTH {
+            return Err(format!(
+                "line {line}: nested deeper than {MAX_DEPTH} levels"
+            ));
+        }
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.mind(anchor, tag.is_some(), line)?;
+                Ok(Node::Text(text.into_owned(), style == ScalarStyle::Plain))
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.mind(anchor, tag.is_some(), line)?;
+                self.mind_flow(span)?;
+                self.list(depth)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.mind(anchor, tag.is_some(), line)?;
+                self.mind_flow(span)?;
+                self.map(depth)
+            }
+            Event::Alias(_) => Err(format!("line {line}: aliases (`*name`) are not taken")),
+            _ => Err(format!("line {line}: a value is missing")),
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Node, String> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Node::List(items)),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Node, String> {
+        let mut pairs: Vec<(String, Node)> = Vec::new();
+        let mut known = std::collections::HashSet::new();
+        let mut column = None;
+        loop {
+            let (key, line) = match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Node::Map(pairs)),
+                (event, span) => match self.node(event, span, depth + 1)? {
+                    Node::Text(key, _) => (key, self.line(span)),
+                    Node::List(_) | Node::Map(_) => {
+                        return Err(format!("line {}: a key is not a text", self.line(span)));
+                    }
+                },
+            };
+            let (event, span) = self.next()?;
+            if matches!(event, Event::MappingStart(..)) {
+                let own = span.start.col();
+                if *column.get_or_insert(own) != own {
+                    self.note(Note::Indentation(self.line(span)))?;
+                }
+            }
+            let value = self.node(event, span, depth + 1)?;
+            if known.insert(key.clone()) {
+                pairs.push((key, value));
+            } else {
+                self.note(Note::Duplicate(key, line, depth))?;
+            }
+        }
+    }
+
+    fn mind(&mut self, anchor: usize, tagged: bool, line: usize) -> Result<(), String> {
+        if anchor != 0 {
+            self.note(Note::Anchor(line))?;
+        }
+        if tagged {
+            self.note(Note::Tag(line))?;
+        }
+        Ok(())
+    }
+
+    fn mind_flow(&mut self, span: Span) -> Result<(), String> {
+        if self.flow.at(span.start.index()) {
+            return self.note(Note::Flow(self.line(span)));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, note: Note) -> Result<(), String> {
+        self.notes.push(note);
+        if self.notes.len() > MAX_NOTES {
+            return Err(format!(
+                "holds more than {MAX_NOTES} brackets, anchors, tags and repeated keys"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Where brackets stand that may open a flow collection: events do not tell flow from block.
+struct FlowStarts(Vec<usize>);
+
+impl FlowStarts {
+    fn of(text: &str) -> Self {
+        let brackets = text.chars().enumerate();
+        let brackets = brackets.filter(|(_, c)| matches!(c, '[' | '{'));
+        Self(brackets.map(|(at, _)| at).collect())
+    }
+
+    fn at(&self, index: usize) -> bool {
+        self.0.binary_search(&index).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Note, read};
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let got = match read(text, 0) {
+            Ok(read) => format!("{} {:?}", read.node.to_value(), read.notes),
+            Err(e) => e,
+        };
+        assert!(got.starts_with(expect), "{text:.80?}: {got}");
+    }
+
+    #[test]
+    fn a_text_is_read_as_written() {
+        check("a: 1\nb: yes", r#"{"a":"1","b":"yes"} []"#);
+        check("", "null []");
+        check("a:", r#"{"a":null} []"#);
+        check("a: ''", r#"{"a":""} []"#);
+        check("a: |\n  x\n  y\n", r#"{"a":"x\ny\n"} []"#);
+        check("- a\n- b", r#"["a","b"] []"#);
+        check("# only a comment\n", "null []");
+    }
+
+    #[test]
+    fn what_a_strict_reader_minds_is_noted() {
+        check("a: [b]", r#"{"a":["b"]} [Flow(1)]"#);
+        check("x: 1\na: {b: c}", r#"{"a":{"b":"c"},"x":"1"} [Flow(2)]"#);
+        check("a: ä[b]", r#"{"a":"ä[b]"} []"#);
+        check("a: &x b", r#"{"a":"b"} [Anchor(1)]"#);
+        check("a: !!int 3", r#"{"a":"3"} [Tag(1)]"#);
+        check("a: 1\na: 2", r#"{"a":"1"} [Duplicate("a", 2, 0)]"#);
+        check(
+            "a:\n  b: 1\nc:\n    d: 2",
+            r#"{"a":{"b":"1"},"c":{"d":"2"}} [Indentation(4)]"#,
+        );
+    }
+
+    #[test]
+    fn what_could_grow_or_hide_is_refused() {
+        check("a: &x b\nc: *x", "line 2: aliases");
+        check("a: b\0\nc: d", "holds a NUL");
+        check("a: b\n---\nc: d", "holds more than one document");
+        check("? [a]\n: b", "line 1: a key is not a text");
+        check(&"[".repeat(100), "line 1: nested deeper than 16");
+        check(&"[".repeat(60_000), "line 1, column 256: ");
+        check(&"- ".repeat(30_000), "line 1: nested deeper than 16");
+        check("a: \"b", "line ");
+    }
+
+    #[test]
+    fn notes_are_bounded_and_none_is_lost() {
+        check(&"a: 1\n".repeat(10_000), "holds more than 256");
+        let text = "a: 1\n".repeat(257);
+        assert_eq!(read(&text, 0).unwrap().notes.len(), 256);
+        assert!(matches!(
+            read("a: 1\na: 2", 7).unwrap().notes[..],
+            [Note::Duplicate(_, 9, 0)]
+        ));
+    }
+}
