@@ -15,9 +15,11 @@ use crate::json::bind::Binding;
 use crate::json::schema::Schema;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
+use crate::toolset::search::Index;
 
 pub mod list;
 pub mod registry;
+pub mod search;
 pub mod view;
 
 /// Who runs a tool.
@@ -89,6 +91,8 @@ pub struct Snapshot {
     entries: Vec<Arc<Entry>>,
     index: HashMap<ToolName, Arc<Entry>, RandomState>,
     pub(crate) list: OnceLock<bytes::Bytes>,
+    /// Shared by snapshots of the same tools, whichever of them are expanded.
+    pub(crate) finder: Arc<OnceLock<Index>>,
 }
 
 impl Snapshot {
@@ -110,6 +114,7 @@ impl Snapshot {
             entries: kept,
             index,
             list: OnceLock::new(),
+            finder: Arc::default(),
         }
     }
 
@@ -126,7 +131,10 @@ impl Snapshot {
             }))
         });
         // Names are only ever added, so the sum rises with every change of either.
-        Self::new(self.version + names.len() as u64, entries)
+        Self {
+            finder: Arc::clone(&self.finder),
+            ..Self::new(self.version + names.len() as u64, entries)
+        }
     }
 
     /// Which change this is; rises with each.

@@ -1,0 +1,300 @@
+//! Finding a tool or a skill among thousands: an inverted index, ranked by BM25, built once a snapshot.
+//!
+//! Postings hold each term's whole share of a document's score, so a query adds numbers and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use crate::spec::{Exposure, ToolSpec};
+use crate::toolset::{Entry, Snapshot};
+
+pub mod document;
+mod labels;
+mod top;
+mod words;
+
+pub use document::Document;
+
+use labels::Labels;
+use top::Top;
+
+/// BM25's saturation of repeated terms (Robertson and Zaragoza 2009, the usual value).
+const K1: f32 = 1.2;
+/// BM25's share of a document's length (same source).
+const B: f32 = 0.75;
+/// Bytes of a query that are read.
+const MAX_QUERY: usize = 8 * 1024;
+/// Distinct terms of a query that are looked up.
+const MAX_TERMS: usize = 256;
+/// What being the very name adds to a score: more than words can reach.
+const EXACT: f32 = 1_000.0;
+
+/// A document that fits a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Its number, as the index was given it.
+    pub document: usize,
+    /// How well it fits; above zero, comparable within one answer.
+    pub score: f32,
+}
+
+/// A document that has a term, and what the term adds to its score.
+#[derive(Debug, Clone, Copy)]
+struct Posting {
+    document: u32,
+    share: f32,
+}
+
+/// A term's postings: from, to, in the one array of all.
+type Range = (u32, u32);
+
+/// An inverted index over documents.
+#[derive(Debug, Default)]
+pub struct Index {
+    terms: HashMap<Box<str>, Range, RandomState>,
+    postings: Box<[Posting]>,
+    labels: Labels,
+    /// One above the highest document number.
+    size: usize,
+}
+
+impl Index {
+    /// An index over documents with their numbers; of each a bounded part is read.
+    pub fn new<'a>(documents: impl IntoIterator<Item = (usize, Document<'a>)>) -> Self {
+        let mut build = Build::default();
+        for (number, document) in documents {
+            // Nobody has four thousand million tools.
+            if let Ok(number) = u32::try_from(number) {
+                build.add(number, &document);
+            }
+        }
+        build.finish()
+    }
+
+    /// The documents that fit best, best first, equal ones in the order of their numbers; at most `limit`, and only those that `keep` accepts.
+    ///
+    /// A document whose name is the query, whatever the case, comes first; one with such an alias next.
+    pub fn search(&self, query: &str, limit: usize, keep: impl Fn(usize) -> bool) -> Vec<Hit> {
+        let mut scores = vec![0.0_f32; self.size];
+        let mut touched: Vec<u32> = Vec::with_capacity(256);
+        let mut add = |document: u32, share: f32| {
+            if let Some(score) = scores.get_mut(document as usize) {
+                if *score == 0.0 {
+                    touched.push(document);
+                }
+                *score += share;
+            }
+        };
+        for (list, times) in self.lists(query) {
+            for posting in list {
+                add(posting.document, posting.share * times);
+            }
+        }
+        for (document, closeness) in self.labels.fitting(query) {
+            add(document, EXACT * closeness);
+        }
+        let mut top = Top::new(limit);
+        for document in touched {
+            let hit = Hit {
+                document: document as usize,
+                score: scores.get(document as usize).copied().unwrap_or_default(),
+            };
+            if top.could_take(hit.score) && keep(hit.document) {
+                top.take(hit);
+            }
+        }
+        top.finish()
+    }
+
+    /// The postings of each distinct term of a query, and how often the query says it.
+    fn lists(&self, query: &str) -> Vec<(&[Posting], f32)> {
+        let mut found: Vec<(Range, f32)> = Vec::with_capacity(16);
+        words::terms(words::clipped(query, MAX_QUERY), |term| {
+            let Some(range) = self.terms.get(term) else {
+                return;
+            };
+            if let Some((_, times)) = found.iter_mut().find(|(known, _)| known == range) {
+                *times += 1.0;
+            } else if found.len() < MAX_TERMS {
+                found.push((*range, 1.0));
+            }
+        });
+        found
+            .into_iter()
+            .map(|((from, to), times)| {
+                let list = self.postings.get(from as usize..to as usize);
+                (list.unwrap_or_default(), times)
+            })
+            .collect()
+    }
+
+    /// Bytes that the index takes, about.
+    pub fn bytes(&self) -> usize {
+        let terms: usize = self.terms.keys().map(|term| term.len()).sum();
+        let slot = size_of::<(Box<str>, Range)>() + 1;
+        terms + self.terms.capacity() * slot + size_of_val(&*self.postings) + self.labels.bytes()
+    }
+}
+
+/// What is gathered while documents come in.
+#[derive(Debug, Default)]
+struct Build {
+    terms: HashMap<Box<str>, u32, RandomState>,
+    /// For each term its documents, with how often they have it.
+    lists: Vec<Vec<(u32, u32)>>,
+    /// For each document its number of terms.
+    lengths: Vec<(u32, u32)>,
+    labels: labels::Build,
+    size: usize,
+    /// Of one document: reused.
+    scratch: Vec<u32>,
+}
+
+impl Build {
+    fn add(&mut self, number: u32, document: &Document<'_>) {
+        self.size = self.size.max(number as usize + 1);
+        self.labels.add(number, document);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        document.terms(|term| {
+            let known = self.terms.get(term).copied();
+            let id = known.unwrap_or_else(|| {
+                let next = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+                self.terms.insert(term.into(), next);
+                self.lists.push(Vec::new());
+                next
+            });
+            scratch.push(id);
+        });
+        let length = u32::try_from(scratch.len()).unwrap_or(u32::MAX);
+        self.lengths.push((number, length));
+        scratch.sort_unstable();
+        for same in scratch.chunk_by(|a, b| a == b) {
+            let times = u32::try_from(same.len()).unwrap_or(u32::MAX);
+            if let Some(list) = same.first().and_then(|id| self.lists.get_mut(*id as usize)) {
+                list.push((number, times));
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of terms and documents are far below what a float holds exactly"
+    )]
+    fn finish(self) -> Index {
+        let documents = self.lengths.len() as f32;
+        let all: f32 = self.lengths.iter().map(|(_, length)| *length as f32).sum();
+        let average = (all / documents.max(1.0)).max(1.0);
+        let mut lengths = vec![0.0_f32; self.size];
+        for (number, length) in self.lengths {
+            if let Some(slot) = lengths.get_mut(number as usize) {
+                *slot = length as f32;
+            }
+        }
+        let total = self.lists.iter().map(Vec::len).sum();
+        let mut postings = Vec::with_capacity(total);
+        let mut ranges = Vec::with_capacity(self.lists.len());
+        for list in &self.lists {
+            let having = list.len() as f32;
+            let rarity = (1.0 + (documents - having + 0.5) / (having + 0.5)).ln();
+            let from = postings.len();
+            postings.extend(list.iter().map(|&(document, times)| {
+                let length = lengths.get(document as usize).copied().unwrap_or_default();
+                let times = times as f32;
+                let damped = times + K1 * (1.0 - B + B * length / average);
+                let share = rarity * times * (K1 + 1.0) / damped;
+                Posting { document, share }
+            }));
+            ranges.push(narrow(from, postings.len()));
+        }
+        let place = |id: u32| ranges.get(id as usize).copied().unwrap_or_default();
+        Index {
+            terms: self
+                .terms
+                .into_iter()
+                .map(|(term, id)| (term, place(id)))
+                .collect(),
+            postings: postings.into_boxed_slice(),
+            labels: self.labels.finish(),
+            size: self.size,
+        }
+    }
+}
+
+/// A range as the index keeps it.
+fn narrow(from: usize, to: usize) -> Range {
+    let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
+    (narrow(from), narrow(to))
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone)]
+pub struct Found<'a> {
+    /// It.
+    pub entry: &'a Arc<Entry>,
+    /// How well it fits; comparable within one answer.
+    pub score: f32,
+}
+
+/// Whether a caller may be told of a tool: listed ones, and deferred ones, which are there to be found.
+pub fn is_findable(spec: &ToolSpec) -> bool {
+    matches!(spec.exposure, Exposure::Listed | Exposure::Deferred)
+}
+
+impl Snapshot {
+    /// The index over what callers may be told of; made at the first use, numbered by place in [`Snapshot::entries`].
+    pub fn index(&self) -> &Index {
+        self.finder.get_or_init(|| {
+            let entries = self.entries().iter().enumerate();
+            let findable = entries.filter(|(_, entry)| is_findable(entry.spec()));
+            Index::new(findable.map(|(place, entry)| (place, Document::of_tool(entry.spec()))))
+        })
+    }
+
+    /// The tools that callers may be told of, in the order of their names.
+    pub fn findable(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
+        self.entries()
+            .iter()
+            .filter(|entry| is_findable(entry.spec()))
+    }
+
+    /// The tools that fit a query best, best first; of one category, where one is named.
+    pub fn search(&self, query: &str, category: Option<&str>, limit: usize) -> Vec<Found<'_>> {
+        let entries = self.entries();
+        let keep = |place: usize| {
+            let entry = entries.get(place);
+            category.is_none_or(|category| entry.is_some_and(|e| category_of(e) == category))
+        };
+        let hits = self.index().search(query, limit, keep);
+        hits.into_iter()
+            .filter_map(|hit| {
+                let (entry, score) = (entries.get(hit.document)?, hit.score);
+                Some(Found { entry, score })
+            })
+            .collect()
+    }
+
+    /// The categories of the tools that callers may be told of, with how many each has.
+    pub fn categories(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for entry in self.findable() {
+            *counts.entry(category_of(entry)).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// The category of tools that name none.
+pub const OTHER: &str = "other";
+
+/// Under which category a tool is browsed.
+pub fn category_of(entry: &Entry) -> &str {
+    entry.spec().category.as_deref().unwrap_or(OTHER)
+}
+
+#[cfg(test)]
+mod tests;
