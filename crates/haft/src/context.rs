@@ -9,10 +9,12 @@ use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, O
 use crate::audit::BoxFuture;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::error::ToolError;
+use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::result::Outcome;
-use crate::session::{Limits, Session};
+use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
 use crate::spec::ToolName;
+use crate::tokens::Tokenizer;
 use crate::toolset::{Snapshot, Toolset};
 
 /// Runs nested calls through the executor, which this file must not name.
@@ -23,6 +25,12 @@ pub(crate) trait Host: Send + Sync {
 
     /// Where artifacts are kept, if anywhere.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
+
+    /// The policy, which reads what a skill restricts a run to.
+    fn policy(&self) -> &Policy;
+
+    /// How tokens are counted.
+    fn tokenizer(&self) -> &dyn Tokenizer;
 }
 
 /// All that a running tool may touch. Nobody outside the executor can make one:
@@ -105,6 +113,22 @@ impl CallContext {
     /// Makes deferred tools listed and callable for this run; tells which were expanded now.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
         self.session.expand(names)
+    }
+
+    /// Loads a skill into the run: from now on its limits hold for every call of the run, by whichever door.
+    pub fn activate(&self, skill: &Activation<'_>) -> Activated {
+        let (policy, tokenizer) = (self.host.policy(), self.host.tokenizer());
+        self.session.activate(skill, policy, tokenizer)
+    }
+
+    /// The skills active in this run, oldest first.
+    pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
+        self.session.active_skills()
+    }
+
+    /// Whether the session sees a skill of this name.
+    pub fn sees_skill(&self, name: &str) -> bool {
+        self.session.sees_skill(name)
     }
 
     /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::context::Host;
 use crate::policy::{Explanation, JudgedCall, Policy};
 use crate::result::{Failure, Outcome};
-use crate::session::Session;
+use crate::session::{Activated, Activation, Session};
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
 
@@ -132,6 +132,11 @@ impl Executor {
         explained().map_err(|stop: Stop| stop.failure)
     }
 
+    /// Loads a skill into a run for its host. A model, a script or a client does it by a call of `load_skill`, which is recorded.
+    pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> Activated {
+        session.activate(skill, &self.parts.policy, &*self.parts.tokenizer)
+    }
+
     /// Records the run's beginning, once; the first call does it where the host did not.
     pub fn open(&self, session: &Session) -> Result<(), AuditError> {
         self.parts.open(session)
@@ -238,5 +243,13 @@ impl Host for Parts {
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
         self.artifacts.as_ref()
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &*self.tokenizer
     }
 }

@@ -9,6 +9,7 @@ mod guard;
 mod judge;
 mod paths;
 mod pattern;
+mod restriction;
 mod rule;
 mod rules;
 mod ruling;
@@ -37,6 +38,7 @@ pub use guard::{
     CommandLines, Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge, protected,
 };
+pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};

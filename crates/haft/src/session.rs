@@ -1,5 +1,6 @@
 //! `Session`: one run's state: view, limits, budget, grants, cancellation.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,14 +11,20 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::Grant;
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
+use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Pace, ProgressSink};
+use crate::session::active::{Active, Narrowed};
 use crate::session::expanded::Expanded;
 use crate::session::running::Running;
-use crate::spec::ToolName;
+use crate::spec::{Risk, ToolName};
+use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
 
+mod active;
 mod expanded;
 mod running;
+
+pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
 
 /// The bounds of a run; all above zero, checked when built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +124,10 @@ struct Inner {
     progress: Option<Arc<dyn ProgressSink>>,
     pace: Pace,
     absent: Option<Arc<dyn Absent>>,
+    active: Arc<Active>,
+    narrowed: Arc<Narrowed>,
+    /// The skills it sees; all where nobody says otherwise.
+    skills: Option<Arc<BTreeSet<String>>>,
     depth: u32,
 }
 
@@ -161,6 +172,9 @@ impl Session {
                 progress: None,
                 pace: Pace::default(),
                 absent: None,
+                active: Arc::default(),
+                narrowed: Arc::default(),
+                skills: None,
                 depth: 0,
             },
         }
@@ -196,14 +210,62 @@ impl Session {
         &self.0.limits
     }
 
-    /// The tools it sees now: its view's, with what the run expanded among the listed ones.
+    /// The tools it sees now: its view's, with what the run expanded among the listed ones, without what an active skill takes away.
     pub fn tools(&self) -> Arc<Snapshot> {
+        let whole = self.reach();
+        match self.0.active.generation() {
+            0 => whole,
+            generation => self.0.narrowed.of(&self.0.active, generation, whole),
+        }
+    }
+
+    /// The same with what an active skill takes away: a call of that is denied, not unknown.
+    pub(crate) fn reach(&self) -> Arc<Snapshot> {
         self.0.expanded.over(self.0.view.snapshot())
     }
 
     /// Tells when the tools it sees change.
     pub fn changes(&self) -> Changes {
-        self.0.view.changes().and(self.0.expanded.changes())
+        let of_run = self.0.expanded.changes().and(self.0.active.changes());
+        self.0.view.changes().and(of_run)
+    }
+
+    /// The skills active in this run, oldest first.
+    pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
+        self.0.active.list()
+    }
+
+    /// Ends an active skill and its limits; false where it is not active.
+    pub fn deactivate(&self, skill: &str) -> bool {
+        self.0.active.deactivate(skill)
+    }
+
+    /// Whether the session sees a skill of this name.
+    pub fn sees_skill(&self, name: &str) -> bool {
+        self.0
+            .skills
+            .as_ref()
+            .is_none_or(|seen| seen.contains(name))
+    }
+
+    /// Loads a skill into the run.
+    pub(crate) fn activate(
+        &self,
+        skill: &Activation<'_>,
+        policy: &Policy,
+        tokenizer: &dyn Tokenizer,
+    ) -> Activated {
+        self.0.active.activate(skill, policy, tokenizer)
+    }
+
+    /// What the active skills say against a call, if anything.
+    pub(crate) fn restricted(
+        &self,
+        policy: &Policy,
+        call: &JudgedCall<'_>,
+        risk: Risk,
+    ) -> Option<Ruling> {
+        self.0.active.judge(policy, call, risk)
     }
 
     /// Calls made so far.
@@ -238,6 +300,9 @@ impl Session {
     /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
     pub(crate) fn nested(&self, limits: Option<Limits>, view: Option<Arc<dyn Toolset>>) -> Self {
         let mut child = self.0.share();
+        if view.is_some() {
+            child.narrowed = Arc::default();
+        }
         child.view = crate::toolset::view::within(&self.0.view, view);
         child.cancel = self.0.cancel.child_token();
         child.lane = Arc::default();
@@ -363,6 +428,9 @@ impl Inner {
             progress: self.progress.clone(),
             pace: self.pace,
             absent: self.absent.clone(),
+            active: Arc::clone(&self.active),
+            narrowed: Arc::clone(&self.narrowed),
+            skills: self.skills.clone(),
             depth: self.depth,
         }
     }
@@ -420,6 +488,18 @@ impl SessionBuilder {
     /// What to say of tools that the session does not see.
     pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
         self.inner.absent = Some(absent);
+        self
+    }
+
+    /// Only these skills, by name; all of them where this is not said.
+    pub fn with_skills(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.inner.skills = Some(Arc::new(names.into_iter().collect()));
+        self
+    }
+
+    /// Tokens of all active skills together ([`SKILL_TOKENS`] where this is not said): the oldest go when it is exceeded.
+    pub fn with_skill_tokens(self, max: usize) -> Self {
+        self.inner.active.limit(max);
         self
     }
 

@@ -88,11 +88,12 @@ pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitt
 
 /// The entry of a name, if this session may call it.
 fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), Stop> {
-    let tools = session.tools();
-    let entry = tools
+    let reach = session.reach();
+    let entry = reach
         .entry(name)
         .filter(|entry| entry.spec().exposure != Exposure::Hidden);
     let Some(entry) = entry else {
+        let tools = session.tools();
         let near = tools.nearest(name).join(", ");
         let off = session.absent(name);
         let advice = match off {

@@ -49,7 +49,7 @@ pub(super) async fn clear(
             risk: Risk::Safe,
         });
     }
-    let (permissions, ruling) = judge(parts, open, &admitted)?;
+    let (permissions, ruling) = judge(parts, session, open, &admitted)?;
     match ruling.verdict {
         Verdict::Allow => Ok(Cleared {
             risk: ruling.risk,
@@ -96,6 +96,7 @@ pub(super) fn wanted(tool: &dyn Tool, arguments: &Arguments) -> Result<Vec<Permi
 /// What the call would do and how the policy rules on it; both are noted for the record.
 fn judge(
     parts: &Parts,
+    session: &Session,
     open: &mut OpenCall<'_>,
     admitted: &Admitted,
 ) -> Result<(Vec<Permission>, Ruling), Stop> {
@@ -108,7 +109,12 @@ fn judge(
         arguments: admitted.arguments(),
         permissions: &permissions,
     };
-    let ruling = parts.policy.judge(&call);
+    let mut ruling = parts.policy.judge(&call);
+    if ruling.verdict < Verdict::Deny
+        && let Some(denied) = session.restricted(&parts.policy, &call, ruling.risk)
+    {
+        ruling = denied;
+    }
     if open.is_recorded() || ruling.verdict != Verdict::Allow {
         open.judged = Some(admitted.arguments().as_str().into());
         open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
@@ -170,7 +176,7 @@ async fn asked(
             if scope == Scope::Session && edited.is_none() {
                 session.grants().push(Grant::of(&request, &by));
             }
-            approved(parts, open, question, edited)
+            approved(parts, session, open, question, edited)
         }
     }
 }
@@ -178,6 +184,7 @@ async fn asked(
 /// An approved call; edited arguments are admitted and judged again, and no edit lowers a deny.
 fn approved(
     parts: &Parts,
+    session: &Session,
     open: &mut OpenCall<'_>,
     question: Question,
     edited: Option<String>,
@@ -194,7 +201,7 @@ fn approved(
         });
     };
     let admitted = admitted.edited(text, open)?;
-    let (_, ruling) = judge(parts, open, &admitted)?;
+    let (_, ruling) = judge(parts, session, open, &admitted)?;
     match ruling.verdict {
         Verdict::Deny => Err(denied(&ruling)),
         Verdict::Allow | Verdict::Ask => Ok(Cleared {

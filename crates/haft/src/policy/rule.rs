@@ -143,6 +143,12 @@ const FOREIGN: &[(&str, Class)] = &[
     ("KillShell", Class::Bash),
 ];
 
+/// The class that stands for another program's name of a tool.
+pub(crate) fn class_of_foreign(name: &str) -> Option<&'static str> {
+    let (_, class) = FOREIGN.iter().find(|(foreign, _)| *foreign == name)?;
+    Some(class.as_str())
+}
+
 /// Which tools a rule speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selector {

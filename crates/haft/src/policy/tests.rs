@@ -5,6 +5,7 @@ mod guards;
 mod patterns;
 mod profiles;
 mod properties;
+mod restriction;
 mod rules;
 mod shell_data;
 mod speech;

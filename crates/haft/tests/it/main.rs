@@ -7,4 +7,5 @@ mod pipeline;
 mod readme;
 mod seed_faults;
 mod shaping;
+mod skills;
 mod views;

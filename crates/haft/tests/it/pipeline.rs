@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::Scope;
+use haft::session::Activation;
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
@@ -20,6 +21,8 @@ struct Row {
     arguments: &'static str,
     answer: Option<Answer>,
     limits: Limits,
+    /// What a skill that is active restricts the run to, where one is.
+    skill: Option<&'static [&'static str]>,
     expect: Status,
     lines: &'static [&'static str],
 }
@@ -38,6 +41,7 @@ fn row(
         arguments: "{}",
         answer: None,
         limits: Limits::default(),
+        skill: None,
         expect,
         lines,
     }
@@ -241,6 +245,69 @@ fn rows() -> Vec<Row> {
             Status::Error,
             REFUSED,
         ),
+        Row {
+            skill: Some(&["nest", "safe"]),
+            ..row(
+                "what the active skill works with runs",
+                Policy::workspace(),
+                "safe",
+                Status::Ok,
+                RAN,
+            )
+        },
+        Row {
+            skill: Some(&["nest", "strict"]),
+            ..row(
+                "a safe tool outside the active skill is denied",
+                Policy::trusted(),
+                "safe",
+                Status::Denied,
+                DENIED,
+            )
+        },
+        Row {
+            skill: Some(&["nest", "safe"]),
+            answer: yes(None),
+            ..row(
+                "nobody is asked about a tool outside the active skill",
+                Policy::workspace(),
+                "high",
+                Status::Denied,
+                DENIED,
+            )
+        },
+        Row {
+            skill: Some(&["nest", "high"]),
+            ..row(
+                "a skill grants nothing",
+                Policy::workspace(),
+                "high",
+                Status::Denied,
+                DENIED,
+            )
+        },
+        Row {
+            skill: Some(&["nest", "strict_high(n:1)"]),
+            answer: yes(Some(r#"{"n":2}"#)),
+            arguments: r#"{"n":1}"#,
+            ..row(
+                "no edit leads out of the active skill",
+                Policy::workspace(),
+                "strict_high",
+                Status::Denied,
+                DENIED,
+            )
+        },
+        Row {
+            skill: Some(&["nest"]),
+            ..row(
+                "an unknown tool stays unknown under a skill",
+                Policy::workspace(),
+                "saef",
+                Status::Error,
+                REFUSED,
+            )
+        },
     ]
 }
 
@@ -323,6 +390,15 @@ fn setup(row: &Row, broken: bool) -> (Executor, Session, Arc<MemoryAudit>) {
         .with_limits(row.limits.clone())
         .build()
         .unwrap();
+    if let Some(rules) = row.skill {
+        let rules = strings(rules);
+        let skill = Activation {
+            name: "narrow",
+            restricts_to: Some(&rules),
+            ..Activation::default()
+        };
+        executor.activate(&session, &skill);
+    }
     (executor, session, audit)
 }
 

@@ -1,0 +1,232 @@
+//! `Restriction`: what an active skill narrows a run to, matched as the policy's own rules are; it only ever denies.
+
+use super::command::Places;
+use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
+use super::rules::{RuleText, read};
+use super::subject::{Side, Subject};
+use super::suggest::{clip, phrase};
+use super::{JudgedCall, Policy};
+use crate::permission::Effect;
+use crate::spec::ToolSpec;
+
+/// Standard tools that no skill takes away: without them a run could not load the next skill, find a tool, read the rest of a
+/// result that was cut, or keep its list. None of them reaches beyond the run's own state.
+const FREE: [&str; 7] = [
+    "list_skills",
+    "load_skill",
+    "tool_search",
+    "tool_expand_tools",
+    "read_artifact",
+    "todo_write",
+    "todo_read",
+];
+
+/// The category whose standard tools are free, too: a skill that is a tool of its own only loads itself.
+const SKILLS: &str = "skills";
+
+/// Most rules named in a sentence.
+const NAMED: usize = 12;
+
+/// What a skill narrows a run to: a call must be covered by one of its rules (where it has such a list) and by none of those it
+/// excludes. A rule that cannot be read covers nothing in the first list, and its whole tool in the second.
+#[derive(Debug, Clone, Default)]
+pub struct Restriction {
+    only: Option<Vec<Rule>>,
+    excludes: Vec<Rule>,
+    unread: Vec<String>,
+}
+
+impl Restriction {
+    /// Whether it restricts nothing.
+    pub fn is_empty(&self) -> bool {
+        self.only.is_none() && self.excludes.is_empty()
+    }
+
+    /// Rules that could not be read, as written.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
+    }
+
+    /// May the tool be shown? Not where every call of it would be denied.
+    pub(crate) fn shows(&self, spec: &ToolSpec) -> bool {
+        let tool = spec.name.as_str();
+        let selects = |rule: &Rule| rule.selector.selects(tool);
+        let whole = |rule: &Rule| rule.specifier == Specifier::All && selects(rule);
+        is_free(spec)
+            || (self
+                .only
+                .as_ref()
+                .is_none_or(|only| only.iter().any(selects))
+                && !self.excludes.iter().any(whole))
+    }
+
+    /// What of the call lies outside, in words; nothing where all of it lies within.
+    fn outside(&self, call: &JudgedCall<'_>, places: &Places) -> Option<String> {
+        if is_free(call.spec) {
+            return None;
+        }
+        let stated = call.permissions.iter().map(|permission| &permission.effect);
+        let mut all = std::iter::once(&Effect::Call).chain(stated.clone());
+        if let Some(effect) = all.find(|effect| self.is_excluded(call, effect, places)) {
+            return Some(phrase(call, effect));
+        }
+        let only = self.only.as_ref()?;
+        let tool = call.spec.name.as_str();
+        let selecting = || only.iter().filter(|rule| rule.selector.selects(tool));
+        // A rule without specifier lets every call of its tools through; the policy judges them as ever.
+        if selecting().any(|rule| rule.specifier == Specifier::All) {
+            return None;
+        }
+        if selecting().next().is_none() {
+            return Some(phrase(call, &Effect::Call));
+        }
+        let mut effects = stated.peekable();
+        if effects.peek().is_none() {
+            let uncovered = !covers(only, call, &Effect::Call, places);
+            return uncovered.then(|| phrase(call, &Effect::Call));
+        }
+        effects
+            .find(|effect| !covers(only, call, effect, places))
+            .map(|effect| phrase(call, effect))
+    }
+
+    fn is_excluded(&self, call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
+        if self.excludes.is_empty() {
+            return false;
+        }
+        let subject = Subject::new(call, effect, places);
+        let covers = |rule: &Rule| concerns(rule, call) && subject.covered_by(rule, Side::Path);
+        self.excludes.iter().any(covers)
+    }
+
+    /// Its rules as written, for a sentence.
+    fn listed(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(only) = &self.only {
+            parts.push(match only.len() {
+                0 => "no tool".to_owned(),
+                _ => texts(only),
+            });
+        }
+        if !self.excludes.is_empty() {
+            parts.push(format!("not {}", texts(&self.excludes)));
+        }
+        parts.join(", ")
+    }
+}
+
+/// Does the rule's selector fit the tool? A class is looked at effect by effect.
+fn concerns(rule: &Rule, call: &JudgedCall<'_>) -> bool {
+    matches!(rule.selector, Selector::Class(_)) || rule.selector.selects(call.spec.name.as_str())
+}
+
+/// Does one of the rules cover the effect as an allow rule would, and one where links lead?
+fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
+    let subject = Subject::new(call, effect, places);
+    let any = |side| {
+        rules
+            .iter()
+            .any(|rule| concerns(rule, call) && subject.covered_by(rule, side))
+    };
+    any(Side::Path) && (!subject.has_target() || any(Side::Target))
+}
+
+fn texts(rules: &[Rule]) -> String {
+    let mut texts: Vec<String> = rules
+        .iter()
+        .take(NAMED)
+        .map(|rule| clip(&rule.text))
+        .collect();
+    if rules.len() > NAMED {
+        texts.push("…".to_owned());
+    }
+    texts.join(", ")
+}
+
+/// A tool that no skill takes away. A server's tool of the same name is none.
+fn is_free(spec: &ToolSpec) -> bool {
+    spec.source == "builtin"
+        && (FREE.contains(&spec.name.as_str()) || spec.category.as_deref() == Some(SKILLS))
+}
+
+impl Policy {
+    /// Reads what a skill restricts a run to: `only` these rules, where there is such a list, and none of `excludes`. Names that
+    /// other programs have for a class of tools (`Write`, `Grep`) mean that class.
+    pub fn restriction(&self, only: Option<&[String]>, excludes: &[String]) -> Restriction {
+        let mut unread = Vec::new();
+        let only = only.map(|rules| {
+            let read = rules
+                .iter()
+                .map(|text| self.narrowing(List::Allow, text, &mut unread));
+            read.collect::<Vec<_>>().into_iter().flatten().collect()
+        });
+        let mut never = Vec::new();
+        for text in excludes {
+            if let Some(rule) = self.narrowing(List::Deny, text, &mut unread) {
+                never.push(rule);
+            } else {
+                let tool = text.split('(').next().unwrap_or_default().trim();
+                never.extend(self.narrowing(List::Deny, tool, &mut Vec::new()));
+            }
+        }
+        Restriction {
+            only,
+            excludes: never,
+            unread,
+        }
+    }
+
+    fn narrowing(&self, list: List, text: &str, unread: &mut Vec<String>) -> Option<Rule> {
+        let text = text.trim();
+        let tool = text.split('(').next().unwrap_or_default().trim();
+        let ours = class_of_foreign(tool).map(|class| text.replacen(tool, class, 1));
+        let rule = RuleText::new(ours.as_deref().unwrap_or(text));
+        let Ok(mut rule) = read(list, &rule, &self.places) else {
+            unread.push(clip(text));
+            return None;
+        };
+        if rule.specifier == Specifier::Nothing {
+            unread.push(clip(text));
+            if list == List::Deny {
+                rule.specifier = Specifier::All;
+            }
+        }
+        rule.text = text.into();
+        Some(rule)
+    }
+
+    /// Says what of the call lies outside the restriction: `running rm -rf x`; nothing where all of it lies within.
+    pub fn outside(&self, restriction: &Restriction, call: &JudgedCall<'_>) -> Option<Outside> {
+        let what = restriction.outside(call, &self.places)?;
+        Some(Outside {
+            what,
+            within: restriction.listed(),
+        })
+    }
+
+    /// Which of these rules, taken as allow rules, speak of the call: what a skill asks for, to be shown.
+    pub fn asked_for<'a>(&self, rules: &'a [String], call: &JudgedCall<'_>) -> Vec<&'a str> {
+        let own = Effect::Call;
+        let stated = call.permissions.iter().map(|permission| &permission.effect);
+        let effects: Vec<&Effect> = std::iter::once(&own).chain(stated).collect();
+        let speaks = |text: &&str| {
+            let Some(rule) = self.narrowing(List::Allow, text, &mut Vec::new()) else {
+                return false;
+            };
+            let rule = [rule];
+            effects
+                .iter()
+                .any(|effect| covers(&rule, call, effect, &self.places))
+        };
+        rules.iter().map(String::as_str).filter(speaks).collect()
+    }
+}
+
+/// What of a call lies outside a restriction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// The effect: `running rm -rf x`.
+    pub what: String,
+    /// The rules it is outside of.
+    pub within: String,
+}

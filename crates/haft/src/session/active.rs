@@ -1,0 +1,302 @@
+//! `Active`: the skills a run has loaded: their token budget, and what they narrow the run to.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::permission::Verdict;
+use crate::policy::{JudgedCall, Policy, Restriction, Ruling};
+use crate::spec::Risk;
+use crate::tokens::Tokenizer;
+use crate::toolset::{Changes, Snapshot};
+
+/// Tokens of all active skills together where nobody says otherwise (the seed's figure; a body has at most 5,000 by the format's advice).
+pub const SKILL_TOKENS: usize = 18_000;
+
+/// A skill to be loaded into a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Activation<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its instructions, which count against the run's budget of tokens.
+    pub body: &'a str,
+    /// Its folder, which commands may read while it is active.
+    pub folder: Option<&'a Path>,
+    /// The only rules a call may fall under while it is active; `None` restricts nothing.
+    pub restricts_to: Option<&'a [String]>,
+    /// Rules no call may fall under while it is active.
+    pub excludes: &'a [String],
+}
+
+/// What loading a skill came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activated {
+    /// It was active already, with the same text and the same limits: nothing changed.
+    pub already: bool,
+    /// Tokens of its instructions.
+    pub tokens: usize,
+    /// Skills that had to go to keep the budget, oldest first; their limits went with them.
+    pub evicted: Vec<String>,
+    /// Rules of its limits that could not be read.
+    pub unread: Vec<String>,
+}
+
+/// A skill that is active in a run.
+#[derive(Debug)]
+pub struct ActiveSkill {
+    name: String,
+    folder: Option<PathBuf>,
+    tokens: usize,
+    digest: [u8; 32],
+    restriction: Restriction,
+}
+
+impl ActiveSkill {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Tokens of its instructions.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// What it narrows the run to.
+    pub fn restriction(&self) -> &Restriction {
+        &self.restriction
+    }
+}
+
+type List = Arc<Vec<Arc<ActiveSkill>>>;
+
+/// The active skills of a run, oldest first; shared by all its sessions.
+#[derive(Debug)]
+pub(crate) struct Active {
+    list: ArcSwap<Vec<Arc<ActiveSkill>>>,
+    /// Counts changes of what the run is narrowed to; zero while no skill has ever narrowed it.
+    generation: AtomicU64,
+    changed: watch::Sender<u64>,
+    /// Held while changing.
+    changing: Mutex<()>,
+    max_tokens: AtomicUsize,
+}
+
+impl Default for Active {
+    fn default() -> Self {
+        Self {
+            list: ArcSwap::default(),
+            generation: AtomicU64::new(0),
+            changed: watch::Sender::new(0),
+            changing: Mutex::default(),
+            max_tokens: AtomicUsize::new(SKILL_TOKENS),
+        }
+    }
+}
+
+impl Active {
+    /// Bounds the tokens of all active skills together.
+    pub(crate) fn limit(&self, max_tokens: usize) {
+        self.max_tokens.store(max_tokens, Ordering::Relaxed);
+    }
+
+    /// The active skills, oldest first.
+    pub(crate) fn list(&self) -> List {
+        self.list.load_full()
+    }
+
+    /// Tells when what the run is narrowed to changes.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes::of(self.changed.subscribe())
+    }
+
+    /// Loads a skill; the oldest go while all together are over the budget, but never the one just loaded.
+    pub(crate) fn activate(
+        &self,
+        skill: &Activation<'_>,
+        policy: &Policy,
+        tokenizer: &dyn Tokenizer,
+    ) -> Activated {
+        let digest = digest(skill);
+        // A token is at least a byte long, so this counts every text.
+        let tokens = tokenizer
+            .fits(skill.body, skill.body.len())
+            .unwrap_or(skill.body.len());
+        let restriction = policy.restriction(skill.restricts_to, skill.excludes);
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.list.load_full();
+        if before
+            .iter()
+            .any(|known| known.name == skill.name && known.digest == digest)
+        {
+            return Activated {
+                already: true,
+                tokens,
+                ..Activated::default()
+            };
+        }
+        let unread = restriction.unread().to_vec();
+        let mut after: Vec<_> = before
+            .iter()
+            .filter(|known| known.name != skill.name)
+            .cloned()
+            .collect();
+        after.push(Arc::new(ActiveSkill {
+            name: skill.name.to_owned(),
+            folder: skill.folder.map(Path::to_path_buf),
+            tokens,
+            digest,
+            restriction,
+        }));
+        let max = self.max_tokens.load(Ordering::Relaxed);
+        let mut evicted = Vec::new();
+        while after.len() > 1 && after.iter().map(|skill| skill.tokens).sum::<usize>() > max {
+            evicted.push(after.remove(0).name.clone());
+        }
+        self.replace(&before, after);
+        Activated {
+            already: false,
+            tokens,
+            evicted,
+            unread,
+        }
+    }
+
+    /// Ends a skill and its limits; false where it is not active.
+    pub(crate) fn deactivate(&self, name: &str) -> bool {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.list.load_full();
+        let after: Vec<_> = before
+            .iter()
+            .filter(|known| known.name != name)
+            .cloned()
+            .collect();
+        let was = after.len() < before.len();
+        if was {
+            self.replace(&before, after);
+        }
+        was
+    }
+
+    fn replace(&self, before: &[Arc<ActiveSkill>], after: Vec<Arc<ActiveSkill>>) {
+        let narrows =
+            |list: &[Arc<ActiveSkill>]| list.iter().any(|skill| !skill.restriction.is_empty());
+        let narrowed = narrows(before) || narrows(&after);
+        self.list.store(Arc::new(after));
+        if narrowed {
+            // After the list: who reads the new count reads the new list.
+            let generation = self.generation.fetch_add(1, Ordering::Release) + 1;
+            self.changed.send_replace(generation);
+        }
+    }
+
+    /// Whether a skill narrows the run, or did.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The ruling of the first active skill that the call lies outside of.
+    pub(crate) fn judge(
+        &self,
+        policy: &Policy,
+        call: &JudgedCall<'_>,
+        risk: Risk,
+    ) -> Option<Ruling> {
+        if self.generation() == 0 {
+            return None;
+        }
+        let active = self.list.load();
+        active.iter().find_map(|skill| {
+            let outside = policy.outside(&skill.restriction, call)?;
+            let name = &skill.name;
+            let reason = format!(
+                "the active skill {name} limits this run to {}; {} is outside",
+                outside.within, outside.what
+            );
+            let advice = format!(
+                "go on with what the skill {name} works with; its limits end with the run, or when newer skills take its place"
+            );
+            Some(Ruling {
+                verdict: Verdict::Deny,
+                risk,
+                rule: format!("skill {name}").into(),
+                layer: "skill".into(),
+                reason: reason.into(),
+                advice: advice.into(),
+            })
+        })
+    }
+}
+
+fn digest(skill: &Activation<'_>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let mut part = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    part(skill.body);
+    part(if skill.restricts_to.is_some() {
+        "only"
+    } else {
+        ""
+    });
+    skill
+        .restricts_to
+        .into_iter()
+        .flatten()
+        .for_each(|rule| part(rule));
+    part("not");
+    skill.excludes.iter().for_each(|rule| part(rule));
+    hash.finalize().into()
+}
+
+/// A snapshot as the active skills narrow it: made once for each change of either.
+#[derive(Debug, Default)]
+pub(crate) struct Narrowed(ArcSwapOption<Left>);
+
+/// A list, what the run was narrowed to, and what was left of the list.
+#[derive(Debug)]
+struct Left {
+    whole: Arc<Snapshot>,
+    generation: u64,
+    rest: Arc<Snapshot>,
+}
+
+impl Narrowed {
+    /// What is left of the snapshot.
+    pub(crate) fn of(
+        &self,
+        active: &Active,
+        generation: u64,
+        whole: Arc<Snapshot>,
+    ) -> Arc<Snapshot> {
+        if let Some(seen) = &*self.0.load()
+            && seen.generation == generation
+            && Arc::ptr_eq(&seen.whole, &whole)
+        {
+            return Arc::clone(&seen.rest);
+        }
+        let skills = active.list();
+        let shown = whole.entries().iter().filter(|entry| {
+            let spec = entry.spec();
+            skills.iter().all(|skill| skill.restriction.shows(spec))
+        });
+        // Both only ever count up, so the sum rises with every change of either.
+        let rest = Arc::new(Snapshot::new(whole.version() + generation, shown.cloned()));
+        self.0.store(Some(Arc::new(Left {
+            whole,
+            generation,
+            rest: Arc::clone(&rest),
+        })));
+        rest
+    }
+}
