@@ -1,3 +1,3 @@
-//! Run index on `SQLite`: which runs there are, and how each ended.
+//! Run index and memory on `SQLite`: which runs there are and how each ended, what agents remember.
 
 pub mod sqlite;

@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haft::audit::index::IndexError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
+mod memory;
 mod runs;
 
 /// The database's file below haft's state folder.
@@ -20,7 +20,10 @@ const FILE: &str = "haft.db";
 const BUSY: Duration = Duration::from_secs(5);
 
 /// What brings the schema from each version to the next; each ends by setting `user_version`.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_runs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_runs.sql"),
+    include_str!("migrations/0002_memory.sql"),
+];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.
 #[derive(Debug)]
@@ -39,27 +42,37 @@ impl SqliteStore {
     }
 
     /// The connection, once nobody else uses it.
-    async fn connection(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, IndexError> {
+    async fn connection(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, StoreError> {
         let mut guard = self.connection.lock().await;
         if guard.is_none() {
             let connected = connect(&self.path).await;
-            let named = |why| IndexError::Store(format!("{}: {why}", self.path.display()));
+            let named = |why| StoreError(format!("{}: {why}", self.path.display()));
             *guard = Some(connected.map_err(named)?);
         }
-        MutexGuard::try_map(guard, Option::as_mut)
-            .map_err(|_| IndexError::Store("no connection".into()))
+        MutexGuard::try_map(guard, Option::as_mut).map_err(|_| StoreError("no connection".into()))
     }
 
     /// Closes the connection and folds the write-ahead log into the file. Dropping without it loses nothing.
-    pub async fn shut(&self) -> Result<(), IndexError> {
+    pub async fn shut(&self) -> Result<(), StoreError> {
         match self.connection.lock().await.take() {
-            Some(connection) => connection
-                .close()
-                .await
-                .map_err(|e| IndexError::Store(reason(e))),
+            Some(connection) => connection.close().await.map_err(|e| StoreError(reason(e))),
             None => Ok(()),
         }
     }
+}
+
+/// Why the database could not be opened or closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(String);
+
+/// `SQLite`'s integers have 64 bits with a sign: enough for nanoseconds until 2262.
+fn nanoseconds(at: i128) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
+}
+
+fn number(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// Opens the file, private and with the schema up to date.

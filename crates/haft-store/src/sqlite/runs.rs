@@ -7,7 +7,7 @@ use haft::clock;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{SqliteStore, reason};
+use super::{SqliteStore, StoreError, nanoseconds, number, reason};
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -123,6 +123,12 @@ impl RunIndex for SqliteStore {
     }
 }
 
+impl From<StoreError> for IndexError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.to_string())
+    }
+}
+
 fn store(error: sqlx::Error) -> IndexError {
     IndexError::Store(reason(error))
 }
@@ -133,15 +139,6 @@ fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
     } else {
         Err(IndexError::NotOpen(run.clone()))
     }
-}
-
-/// `SQLite`'s integers have 64 bits with a sign: enough for nanoseconds until 2262.
-fn nanoseconds(at: i128) -> i64 {
-    i64::try_from(at).unwrap_or(i64::MAX)
-}
-
-fn number(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 fn entry(row: &SqliteRow) -> Result<RunEntry, sqlx::Error> {

@@ -1,3 +1,5 @@
-//! Integration tests of the stores.
+//! The store against real database files.
 
+mod memory;
+mod memory_search;
 mod runs;

@@ -1,0 +1,554 @@
+//! The memory: what it keeps, what it refuses, who sees it, and several processes at a time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use haft::call::{CallId, Principal, RunId};
+use haft::memory::{
+    Asker, Change, Counts, Decision, Draft, Filter, MAX_CANDIDATES, MAX_REVISIONS, MemoryError,
+    MemoryId, MemoryStore as _, Provenance, Query, Record, Replaced, Shelf, State, Step,
+};
+use haft_store::sqlite::SqliteStore;
+
+const SECOND: i128 = 1_000_000_000;
+
+pub(crate) fn asker(subject: &str, seconds: i128) -> Asker {
+    Asker {
+        principal: Principal::local(subject),
+        at: seconds * SECOND,
+    }
+}
+
+pub(crate) fn from_run(run: &str) -> Provenance {
+    Provenance {
+        run: Some(RunId::new(run)),
+        call: Some(CallId::new("call-1")),
+        agent: Some("call".into()),
+        author: "model".into(),
+    }
+}
+
+pub(crate) fn draft(content: &str, state: State) -> Draft {
+    let mut draft = Draft::new(Shelf::project("/w"), content, from_run("r1")).unwrap();
+    draft.state = state;
+    draft
+}
+
+fn file(path: &str, content: &str, state: State) -> Draft {
+    Draft {
+        path: Some(path.into()),
+        ..draft(content, state)
+    }
+}
+
+pub(crate) fn query(text: &str) -> Query {
+    Query {
+        text: text.into(),
+        shelves: Vec::new(),
+        run: None,
+        limit: 10,
+    }
+}
+
+fn all(state: Option<State>) -> Filter {
+    Filter {
+        state,
+        limit: 100,
+        ..Filter::default()
+    }
+}
+
+async fn found(store: &SqliteStore, who: &Asker, text: &str) -> Vec<String> {
+    let hits = store.search(who, &query(text)).await.unwrap();
+    hits.into_iter().map(|hit| hit.record.content).collect()
+}
+
+fn accept(yes: bool) -> Decision {
+    Decision {
+        accept: yes,
+        by: "ada".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_is_recalled_once_a_person_accepted_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 10);
+    let mut wanted = draft("the staging server is called otter", State::Candidate);
+    wanted.tags = vec!["servers".into()];
+    let put = store.put(&who, wanted.clone()).await.unwrap();
+    assert_eq!((put.state, put.revision), (State::Candidate, 1));
+    assert_eq!(put.provenance, from_run("r1"));
+    assert_eq!(put.created, "1970-01-01T00:00:10.000Z");
+    assert!(found(&store, &who, "otter").await.is_empty());
+
+    let accepted = store
+        .decide(&asker("ada", 20), &put.id, &accept(true))
+        .await
+        .unwrap();
+    assert_eq!((accepted.state, accepted.revision), (State::Accepted, 2));
+    assert_eq!(accepted.decided_by.as_deref(), Some("ada"));
+    assert_eq!(accepted.updated, "1970-01-01T00:00:20.000Z");
+    assert_eq!(found(&store, &who, "otter").await.len(), 1);
+    assert_eq!(found(&store, &who, "servers").await.len(), 1, "by its tag");
+
+    let again = store.decide(&who, &put.id, &accept(false)).await;
+    assert_eq!(
+        again.unwrap_err(),
+        MemoryError::Decided(put.id.clone(), State::Accepted)
+    );
+    let history = store.history(&who, &put.id).await.unwrap();
+    let told: Vec<_> = history
+        .iter()
+        .map(|r| (r.revision, r.state, r.by.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [(1, State::Candidate, "model"), (2, State::Accepted, "ada")]
+    );
+}
+
+#[tokio::test]
+async fn a_rejected_one_is_kept_for_seven_days_and_proposing_it_again_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let put = store
+        .put(&who, draft("always push to main", State::Candidate))
+        .await
+        .unwrap();
+    store.decide(&who, &put.id, &accept(false)).await.unwrap();
+    assert!(found(&store, &who, "push").await.is_empty());
+    let again = store
+        .put(&who, draft("always push to main", State::Candidate))
+        .await
+        .unwrap();
+    assert_eq!(
+        (again.id.clone(), again.state),
+        (put.id.clone(), State::Rejected)
+    );
+    let late = asker("ada", 8 * 86_400);
+    assert_eq!(store.get(&late, &put.id).await.unwrap(), None);
+    let fresh = store
+        .put(&late, draft("always push to main", State::Candidate))
+        .await
+        .unwrap();
+    assert_ne!(fresh.id, put.id);
+}
+
+#[tokio::test]
+async fn the_same_again_is_the_record_that_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let one = store
+        .put(&who, draft("same", State::Candidate))
+        .await
+        .unwrap();
+    let two = store
+        .put(&who, draft("same", State::Candidate))
+        .await
+        .unwrap();
+    assert_eq!(one, two);
+    let elsewhere = Draft {
+        shelf: Shelf::user(),
+        ..draft("same", State::Candidate)
+    };
+    assert_ne!(store.put(&who, elsewhere).await.unwrap().id, one.id);
+    // What is written at once is not held back by a candidate.
+    let at_once = store
+        .put(&who, draft("same", State::Accepted))
+        .await
+        .unwrap();
+    assert_eq!(at_once.state, State::Accepted);
+    let counts = store.counts(&who).await.unwrap();
+    assert_eq!(
+        counts,
+        Counts {
+            candidate: 2,
+            accepted: 1,
+            rejected: 0
+        }
+    );
+}
+
+#[tokio::test]
+async fn nobody_sees_changes_or_decides_about_another_principals() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let (ada, bob) = (asker("ada", 0), asker("bob", 0));
+    let secret = store
+        .put(&ada, draft("ada likes tea", State::Accepted))
+        .await
+        .unwrap();
+    let waits = store
+        .put(&ada, draft("ada likes rain", State::Candidate))
+        .await
+        .unwrap();
+    assert_eq!(store.get(&bob, &secret.id).await.unwrap(), None);
+    assert!(store.list(&bob, &all(None)).await.unwrap().is_empty());
+    assert!(found(&store, &bob, "tea").await.is_empty());
+    assert_eq!(store.counts(&bob).await.unwrap(), Counts::default());
+    let gone = |id: &MemoryId| MemoryError::NotFound(id.clone());
+    let no = store
+        .decide(&bob, &waits.id, &accept(true))
+        .await
+        .unwrap_err();
+    assert_eq!(no, gone(&waits.id));
+    let no = store.delete(&bob, secret.id.clone(), 1).await.unwrap_err();
+    assert_eq!(no, gone(&secret.id));
+    let no = store
+        .update(&bob, secret.id.clone(), 1, Change::default())
+        .await
+        .unwrap_err();
+    assert_eq!(no, gone(&secret.id));
+    assert_eq!(
+        store.history(&bob, &secret.id).await.unwrap_err(),
+        gone(&secret.id)
+    );
+    let other = Asker {
+        principal: Principal::new("elsewhere", "ada"),
+        at: 0,
+    };
+    assert_eq!(
+        store.get(&other, &secret.id).await.unwrap(),
+        None,
+        "another tenant"
+    );
+    assert_eq!(found(&store, &ada, "tea").await.len(), 1);
+}
+
+#[tokio::test]
+async fn lists_are_of_state_shelf_run_and_newest_first() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    for (n, shelf) in [
+        Shelf::user(),
+        Shelf::project("/w"),
+        Shelf::project("/x"),
+        Shelf::agent("mcp"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let state = if n == 1 {
+            State::Accepted
+        } else {
+            State::Candidate
+        };
+        let mut draft = draft(&format!("m{n}"), state);
+        draft.shelf = shelf;
+        draft.provenance = from_run(&format!("r{}", n % 2));
+        store.put(&asker("ada", n as i128), draft).await.unwrap();
+    }
+    let check = async |filter: Filter, expect: &[&str]| {
+        let records = store.list(&asker("ada", 9), &filter).await.unwrap();
+        let contents: Vec<_> = records.iter().map(|r| r.content.as_str()).collect();
+        assert_eq!(contents, expect, "{filter:?}");
+    };
+    check(all(None), &["m3", "m2", "m1", "m0"]).await;
+    check(all(Some(State::Accepted)), &["m1"]).await;
+    check(
+        Filter {
+            shelves: vec![Shelf::user(), Shelf::project("/x")],
+            ..all(None)
+        },
+        &["m2", "m0"],
+    )
+    .await;
+    check(
+        Filter {
+            run: Some(RunId::new("r1")),
+            ..all(None)
+        },
+        &["m3", "m1"],
+    )
+    .await;
+    check(
+        Filter {
+            limit: 2,
+            ..all(None)
+        },
+        &["m3", "m2"],
+    )
+    .await;
+    check(
+        Filter {
+            files: true,
+            ..all(None)
+        },
+        &[],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_has_expired_is_gone_at_once_and_swept_later() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let short = Draft {
+        ttl: Some(Duration::from_secs(5)),
+        ..draft("short lived", State::Accepted)
+    };
+    let put = store.put(&asker("ada", 0), short).await.unwrap();
+    assert_eq!(put.expires.as_deref(), Some("1970-01-01T00:00:05.000Z"));
+    store
+        .put(&asker("ada", 0), draft("stays", State::Accepted))
+        .await
+        .unwrap();
+    assert_eq!(found(&store, &asker("ada", 4), "lived").await.len(), 1);
+    let late = asker("ada", 5);
+    assert!(found(&store, &late, "lived").await.is_empty());
+    assert_eq!(store.get(&late, &put.id).await.unwrap(), None);
+    assert_eq!(store.list(&late, &all(None)).await.unwrap().len(), 1);
+    assert_eq!(store.sweep(late.at).await.unwrap(), 1);
+    assert_eq!(store.sweep(late.at).await.unwrap(), 0);
+    assert_eq!(store.counts(&late).await.unwrap().accepted, 1);
+    // A write sweeps along the way.
+    let short = Draft {
+        ttl: Some(Duration::from_secs(1)),
+        ..draft("also short", State::Accepted)
+    };
+    store.put(&late, short).await.unwrap();
+    store
+        .put(&asker("ada", 60), draft("later", State::Accepted))
+        .await
+        .unwrap();
+    assert_eq!(store.counts(&late).await.unwrap().accepted, 2);
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let good = draft("good", State::Accepted);
+    for (bad, says) in [
+        (draft("bell \u{7}", State::Accepted), "U+0007"),
+        (
+            draft(&"x".repeat(1 << 20), State::Accepted),
+            "1048576 bytes",
+        ),
+        (draft("", State::Accepted), "no content"),
+        (
+            Draft {
+                tags: vec!["t".into(); 1_000],
+                ..good.clone()
+            },
+            "1000 tags",
+        ),
+        (
+            Draft {
+                ttl: Some(Duration::ZERO),
+                ..good.clone()
+            },
+            "above 0",
+        ),
+        (
+            Draft {
+                ttl: Some(Duration::MAX),
+                ..good.clone()
+            },
+            "above 0",
+        ),
+    ] {
+        let steps = vec![Step::Put(draft("before", State::Accepted)), Step::Put(bad)];
+        let error = store.apply(&who, steps).await.unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!(
+            store.counts(&who).await.unwrap(),
+            Counts::default(),
+            "all or none"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let old = store
+        .put(&who, file("/memories/a", "one", State::Accepted))
+        .await
+        .unwrap();
+    let twice = store
+        .put(&who, file("/memories/a", "again", State::Accepted))
+        .await;
+    assert_eq!(
+        twice.unwrap_err(),
+        MemoryError::Exists("/memories/a".into())
+    );
+
+    let replacing = |content: &str, old: &Record, deletes| Draft {
+        replaces: Some(Replaced {
+            id: old.id.clone(),
+            revision: old.revision,
+        }),
+        deletes,
+        ..file("/memories/a", content, State::Candidate)
+    };
+    let first = store
+        .put(&who, replacing("two", &old, false))
+        .await
+        .unwrap();
+    let second = store
+        .put(&who, replacing("three", &old, false))
+        .await
+        .unwrap();
+    store.decide(&who, &first.id, &accept(true)).await.unwrap();
+    let late = store
+        .decide(&who, &second.id, &accept(true))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        late,
+        MemoryError::Changed(old.id.clone()),
+        "it saw another text"
+    );
+    assert_eq!(
+        store.get(&who, &second.id).await.unwrap().unwrap().state,
+        State::Candidate
+    );
+    assert_eq!(found(&store, &who, "two").await, ["two"]);
+    assert!(found(&store, &who, "one").await.is_empty());
+
+    let now = store.get(&who, &first.id).await.unwrap().unwrap();
+    let removal = store.put(&who, replacing("", &now, true)).await.unwrap();
+    store
+        .decide(&who, &removal.id, &accept(true))
+        .await
+        .unwrap();
+    assert!(found(&store, &who, "two").await.is_empty());
+    let free = store
+        .put(&who, file("/memories/a", "four", State::Accepted))
+        .await
+        .unwrap();
+    assert_eq!(
+        free.path.as_deref(),
+        Some("/memories/a"),
+        "the name is free again"
+    );
+}
+
+#[tokio::test]
+async fn history_keeps_the_last_revisions() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let mut record = store.put(&who, draft("v1", State::Accepted)).await.unwrap();
+    for n in 2..=40 {
+        let change = Change {
+            content: Some(format!("v{n}")),
+            by: "ada".into(),
+            ..Change::default()
+        };
+        record = store
+            .update(&who, record.id, record.revision, change)
+            .await
+            .unwrap();
+    }
+    let history = store.history(&who, &record.id).await.unwrap();
+    assert_eq!(history.len() as u64, MAX_REVISIONS + 1);
+    assert_eq!(history.last().unwrap().content, "v40");
+    assert_eq!(found(&store, &who, "v40").await, ["v40"]);
+    assert!(
+        found(&store, &who, "v39").await.is_empty(),
+        "old words are not found"
+    );
+    store.delete(&who, record.id.clone(), 40).await.unwrap();
+    let gone = store.history(&who, &record.id).await.unwrap_err();
+    assert_eq!(gone, MemoryError::NotFound(record.id));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_racing_updates_and_decisions_exactly_one_wins() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let record = store.put(&who, draft("v1", State::Accepted)).await.unwrap();
+    let waits = store
+        .put(&who, draft("waits", State::Candidate))
+        .await
+        .unwrap();
+    let mut races = Vec::new();
+    for n in 0..8 {
+        // Each with a connection of its own, as another process would have.
+        let store = SqliteStore::new(home.path());
+        let (record, waits) = (record.clone(), waits.clone());
+        races.push(tokio::spawn(async move {
+            let who = asker("ada", 1);
+            let change = Change {
+                content: Some(format!("by {n}")),
+                by: n.to_string(),
+                ..Change::default()
+            };
+            let updated = store.update(&who, record.id, record.revision, change).await;
+            let decided = store.decide(&who, &waits.id, &accept(n % 2 == 0)).await;
+            (updated, decided)
+        }));
+    }
+    let (mut updates, mut decisions) = (0, 0);
+    for race in races {
+        let (updated, decided) = race.await.unwrap();
+        match updated {
+            Ok(_) => updates += 1,
+            Err(error) => assert_eq!(error, MemoryError::Changed(record.id.clone())),
+        }
+        match decided {
+            Ok(_) => decisions += 1,
+            Err(error) => assert!(matches!(error, MemoryError::Decided(..)), "{error}"),
+        }
+    }
+    assert_eq!((updates, decisions), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_processes_write_and_search_one_file() {
+    let home = tempfile::tempdir().unwrap();
+    let write = async |home: &Path, who: usize| {
+        let store = SqliteStore::new(home);
+        for n in 0..50 {
+            let text = format!("note {n} of writer{who}");
+            store
+                .put(&asker("ada", 0), draft(&text, State::Accepted))
+                .await
+                .unwrap();
+            assert!(!found(&store, &asker("ada", 0), &text).await.is_empty());
+        }
+    };
+    tokio::join!(
+        write(home.path(), 1),
+        write(home.path(), 2),
+        write(home.path(), 3)
+    );
+    let store = SqliteStore::new(home.path());
+    assert_eq!(store.counts(&asker("ada", 0)).await.unwrap().accepted, 150);
+}
+
+#[tokio::test]
+async fn ten_thousand_on_one_key_are_kept_and_the_queue_has_an_end() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let who = asker("ada", 0);
+    let many = |count: u64, word: &str, state: State| {
+        let put = |n| Step::Put(draft(&format!("{word} number {n}"), state));
+        (0..count).map(put).collect::<Vec<_>>()
+    };
+    let notes = many(10_000, "note", State::Accepted);
+    store.apply(&who, notes).await.unwrap();
+    let hits = store.search(&who, &query("number 9999")).await.unwrap();
+    assert_eq!(hits[0].record.content, "note number 9999");
+    assert_eq!(hits.len(), 10);
+    // A known text makes no candidate.
+    let known = draft("note number 1", State::Candidate);
+    let known = store.put(&who, known).await.unwrap();
+    assert_eq!(known.state, State::Accepted);
+    let ideas = many(MAX_CANDIDATES, "idea", State::Candidate);
+    store.apply(&who, ideas).await.unwrap();
+    let more = store.put(&who, draft("one more", State::Candidate)).await;
+    let full = more.unwrap_err();
+    assert_eq!(full, MemoryError::Full("candidates", MAX_CANDIDATES));
+    assert!(full.to_string().contains("1000 candidates"), "{full}");
+}

@@ -1,0 +1,404 @@
+//! `Record`: one memory, what is asked of it before it is kept, and where it belongs.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::call::{CallId, RunId};
+use crate::memory::MemoryError;
+use crate::spec::hex;
+
+/// Most bytes of a memory's text.
+pub const MAX_CONTENT: usize = 16 << 10;
+/// Most tags of a memory.
+pub const MAX_TAGS: usize = 16;
+/// Most characters of a tag.
+pub const MAX_TAG: usize = 64;
+/// Most bytes of a name in the file face.
+pub const MAX_PATH: usize = 512;
+/// Longest life that can be asked for: ten years.
+pub const MAX_TTL: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// Names one memory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct MemoryId(String);
+
+impl MemoryId {
+    /// An id as somebody wrote it.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// A fresh one: `mem-` and sixteen random hex digits.
+    pub fn generate() -> Result<Self, MemoryError> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|e| MemoryError::Store(e.to_string()))?;
+        Ok(Self(format!("mem-{}", hex(&random))))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// For whom a memory is: what its shelf's key names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// For the principal, wherever they work.
+    User,
+    /// For one agent, by its name.
+    Agent,
+    /// For one project, by its workspace's root.
+    Project,
+    /// For one run. Nothing is written here: the run's own record is what is searched.
+    Session,
+}
+
+impl Scope {
+    /// The word in arguments, in the database and in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Project => "project",
+            Self::Session => "session",
+        }
+    }
+
+    /// The scope of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [Self::User, Self::Agent, Self::Project, Self::Session];
+        all.into_iter().find(|scope| scope.as_str() == word)
+    }
+}
+
+/// Where memories lie within a principal's: a scope and whose of that kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Shelf {
+    /// The kind.
+    pub scope: Scope,
+    /// The agent's name, the workspace's root, the run; empty for the user's own.
+    pub key: String,
+}
+
+impl Shelf {
+    /// The principal's own.
+    pub fn user() -> Self {
+        Self {
+            scope: Scope::User,
+            key: String::new(),
+        }
+    }
+
+    /// An agent's.
+    pub fn agent(name: impl Into<String>) -> Self {
+        Self {
+            scope: Scope::Agent,
+            key: name.into(),
+        }
+    }
+
+    /// A project's.
+    pub fn project(root: impl Into<String>) -> Self {
+        Self {
+            scope: Scope::Project,
+            key: root.into(),
+        }
+    }
+}
+
+/// How far a memory is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It waits for a person; nobody recalls it.
+    Candidate,
+    /// It is recalled.
+    Accepted,
+    /// A person turned it down.
+    Rejected,
+}
+
+impl State {
+    /// The word in the database and in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// Where a memory comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// The run that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The call within the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The agent's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Who made the call: `model`, `mcp`, `chain`, `host`.
+    pub author: String,
+}
+
+/// The accepted record whose place a candidate would take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// Which.
+    pub id: MemoryId,
+    /// The revision that the candidate's writer saw.
+    pub revision: u64,
+}
+
+/// A memory to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// Its id.
+    pub id: MemoryId,
+    /// Where it belongs.
+    pub shelf: Shelf,
+    /// Its name in the file face; such records are unique by it.
+    pub path: Option<String>,
+    /// Its text.
+    pub content: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Candidate or accepted.
+    pub state: State,
+    /// How long it lives; for ever where not said.
+    pub ttl: Option<Duration>,
+    /// Which file it would replace or delete.
+    pub replaces: Option<Replaced>,
+    /// It asks for the file to be deleted, and holds no text.
+    pub deletes: bool,
+}
+
+impl Draft {
+    /// A candidate with nothing but a text.
+    pub fn new(
+        shelf: Shelf,
+        content: impl Into<String>,
+        provenance: Provenance,
+    ) -> Result<Self, MemoryError> {
+        Ok(Self {
+            id: MemoryId::generate()?,
+            shelf,
+            path: None,
+            content: content.into(),
+            tags: Vec::new(),
+            provenance,
+            state: State::Candidate,
+            ttl: None,
+            replaces: None,
+            deletes: false,
+        })
+    }
+
+    /// Checks every bound. A store does this before it keeps anything.
+    pub fn check(&self) -> Result<(), MemoryError> {
+        if self.shelf.scope == Scope::Session {
+            return Err(MemoryError::Invalid(
+                "the session's memory is its own record, and is not written".into(),
+            ));
+        }
+        if self.content.is_empty() && !self.deletes && self.path.is_none() {
+            return Err(MemoryError::Invalid("the memory has no content".into()));
+        }
+        check_content(&self.content)?;
+        check_tags(&self.tags)?;
+        if let Some(path) = &self.path {
+            check_path(path)?;
+        }
+        match self.ttl {
+            Some(ttl) if ttl.is_zero() || ttl > MAX_TTL => Err(MemoryError::Invalid(format!(
+                "a time to live is above 0 and at most {} seconds",
+                MAX_TTL.as_secs()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A memory as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Its id.
+    pub id: MemoryId,
+    /// Where it belongs.
+    #[serde(flatten, serialize_with = "flat_shelf")]
+    pub shelf: Shelf,
+    /// Its name in the file face.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its text.
+    pub content: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// How far it is in use.
+    pub state: State,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub provenance: Provenance,
+    /// Since when it is there, RFC 3339 UTC.
+    pub created: String,
+    /// Since when it is as it is, RFC 3339 UTC.
+    pub updated: String,
+    /// Until when it lives, RFC 3339 UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// How often it was written or decided about, from 1.
+    pub revision: u64,
+    /// Which file it would replace or delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Replaced>,
+    /// It asks for the file to be deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deletes: bool,
+    /// Who accepted or rejected it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+}
+
+fn flat_shelf<S: serde::Serializer>(shelf: &Shelf, to: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap as _;
+    let mut map = to.serialize_map(None)?;
+    map.serialize_entry("scope", &shelf.scope)?;
+    if !shelf.key.is_empty() {
+        map.serialize_entry("key", &shelf.key)?;
+    }
+    map.end()
+}
+
+/// The digest of a text, as the archive and the store compare it: SHA-256 in hex.
+pub fn digest(content: &str) -> String {
+    hex(&Sha256::digest(content.as_bytes()))
+}
+
+/// A text within its bound that shows all it holds.
+pub(crate) fn check_content(content: &str) -> Result<(), MemoryError> {
+    if content.len() > MAX_CONTENT {
+        return Err(MemoryError::Invalid(format!(
+            "the memory has {} bytes; one holds at most {MAX_CONTENT}",
+            content.len()
+        )));
+    }
+    check_visible("the memory", content, &['\n', '\t'])
+}
+
+/// Tags within their bounds.
+pub(crate) fn check_tags(tags: &[String]) -> Result<(), MemoryError> {
+    if tags.len() > MAX_TAGS {
+        return Err(MemoryError::Invalid(format!(
+            "{} tags; a memory has at most {MAX_TAGS}",
+            tags.len()
+        )));
+    }
+    for tag in tags {
+        if tag.trim().is_empty() || tag.chars().count() > MAX_TAG {
+            return Err(MemoryError::Invalid(format!(
+                "a tag has 1 to {MAX_TAG} characters"
+            )));
+        }
+        check_visible("a tag", tag, &[])?;
+    }
+    Ok(())
+}
+
+/// A name within its bound. What a name means is the file face's to check.
+pub(crate) fn check_path(path: &str) -> Result<(), MemoryError> {
+    if path.is_empty() || path.len() > MAX_PATH {
+        return Err(MemoryError::Invalid(format!(
+            "a path has 1 to {MAX_PATH} bytes"
+        )));
+    }
+    check_visible("a path", path, &[])
+}
+
+/// Refuses what a reviewer would not see: control characters, direction overrides, invisible tags.
+fn check_visible(what: &str, text: &str, but: &[char]) -> Result<(), MemoryError> {
+    let hidden = |c: char| {
+        let turns = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        c.is_control() || turns || matches!(c, '\u{E0000}'..='\u{E007F}' | '\u{FEFF}')
+    };
+    match text.chars().find(|c| hidden(*c) && !but.contains(c)) {
+        None => Ok(()),
+        Some(c) => Err(MemoryError::Invalid(format!(
+            "{what} holds the control character U+{:04X}",
+            u32::from(c)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut Draft), refused: Option<&str>) {
+        let provenance = Provenance {
+            run: None,
+            call: None,
+            agent: None,
+            author: "host".into(),
+        };
+        let mut draft = Draft::new(Shelf::user(), "text", provenance).unwrap();
+        change(&mut draft);
+        let checked = draft.check().map_err(|e| e.to_string());
+        match refused {
+            None => assert_eq!(checked, Ok(()), "{draft:?}"),
+            Some(words) => {
+                let error = checked.unwrap_err();
+                assert!(error.contains(words), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_bound_of_a_draft_is_checked() {
+        check(|_| {}, None);
+        check(|d| d.content = "tab\tand\nline".into(), None);
+        check(|d| d.content = "x".repeat(MAX_CONTENT), None);
+        check(
+            |d| d.content = "x".repeat(MAX_CONTENT + 1),
+            Some("16385 bytes"),
+        );
+        check(|d| d.content = "x".repeat(1 << 20), Some("1048576 bytes"));
+        check(|d| d.content = String::new(), Some("no content"));
+        check(|d| d.content = "bell\u{7}".into(), Some("U+0007"));
+        check(|d| d.content = "\u{1b}[2J".into(), Some("U+001B"));
+        check(|d| d.content = "a\r\nb".into(), Some("U+000D"));
+        check(|d| d.content = "a\0b".into(), Some("U+0000"));
+        check(|d| d.content = "c1\u{9b}".into(), Some("U+009B"));
+        check(|d| d.content = "\u{202e}gnp.exe".into(), Some("U+202E"));
+        check(|d| d.content = "hi\u{e0041}".into(), Some("U+E0041"));
+        check(|d| d.tags = vec!["t".into(); MAX_TAGS], None);
+        check(|d| d.tags = vec!["t".into(); 1_000], Some("1000 tags"));
+        check(|d| d.tags = vec!["é".repeat(MAX_TAG)], None);
+        check(|d| d.tags = vec!["é".repeat(MAX_TAG + 1)], Some("1 to 64"));
+        check(|d| d.tags = vec![" ".into()], Some("1 to 64"));
+        check(|d| d.tags = vec!["a\nb".into()], Some("U+000A"));
+        check(|d| d.path = Some("/memories/a".into()), None);
+        check(|d| d.path = Some("x".repeat(MAX_PATH + 1)), Some("512"));
+        check(|d| d.ttl = Some(Duration::ZERO), Some("above 0"));
+        check(|d| d.ttl = Some(MAX_TTL), None);
+        check(|d| d.ttl = Some(Duration::MAX), Some("above 0"));
+        check(|d| d.shelf.scope = Scope::Session, Some("own record"));
+    }
+}
