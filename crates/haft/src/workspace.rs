@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::permission::PathClaim;
 
+mod change;
 mod error;
 mod list;
 mod place;
@@ -25,6 +26,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use change::Change;
 pub use error::WorkspaceError;
 pub use list::Entry;
 pub use place::{Kind, Place};

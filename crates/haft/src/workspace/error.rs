@@ -57,6 +57,18 @@ pub enum WorkspaceError {
     /// Another process changed the path while it was used.
     #[error("{0:?} changed while it was used")]
     Changed(String),
+    /// Several changes failed half-way, and this one could not be undone.
+    #[error("{path:?} could not be put back after {cause}: {source}; {before}")]
+    NotPutBack {
+        /// What was changed.
+        path: String,
+        /// Why the changes were undone.
+        cause: Box<WorkspaceError>,
+        /// Why this one could not be.
+        source: io::Error,
+        /// Where its old text is, if there was one.
+        before: String,
+    },
     /// The disk, a quota or the largest file size.
     #[error("no space left to write {0:?}")]
     Full(String),
@@ -121,6 +133,7 @@ impl WorkspaceError {
             | Self::NotADirectory(_)
             | Self::NotEmpty(_)
             | Self::IntoItself(_)
+            | Self::NotPutBack { .. }
             | Self::Full(_)
             | Self::Io { .. } => ErrorKind::Failed,
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::ErrorKind::{Conflict, Denied, Failed, InvalidArguments, NotFound};
 use crate::error::{ErrorKind, ToolError};
 use crate::permission::PathClaim;
-use crate::workspace::{Workspace, WorkspaceError, WriteMode};
+use crate::workspace::{Change, Workspace, WorkspaceError, WriteMode};
 
 struct Scene {
     dir: tempfile::TempDir,
@@ -430,4 +430,81 @@ proptest::proptest! {
 
 thread_local! {
     static SCENE: std::rc::Rc<Scene> = std::rc::Rc::new(scene());
+}
+
+/// Several changes: all of them, or none when one fails.
+#[test]
+fn changes_are_made_together_or_not_at_all() {
+    let s = scene();
+    fs::write(s.at("b.txt"), "b").unwrap();
+    fs::write(s.at("c.txt"), "c").unwrap();
+    fs::set_permissions(s.at("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+    let place = |path: &str| s.ws.place(path).unwrap();
+    let (a, b, c) = (place("a.txt"), place("b.txt"), place("c.txt"));
+    let stamp = |place| s.ws.stamp(place).unwrap();
+    let (new, long) = (place("n/m/new"), place(&format!("n/{}", "x".repeat(300))));
+    let one = |place, content, expected, like| Change {
+        place,
+        content,
+        expected,
+        like,
+    };
+    let good = |a_stamp| {
+        [
+            one(&a, Some(&b"A"[..]), a_stamp, None),
+            one(&b, None, stamp(&b), None),
+            one(&new, Some(&b"N"[..]), None, Some(&a)),
+        ]
+    };
+    let before = listing(&s.at(""));
+    // Found out when the file is given its name.
+    let mut bad = good(stamp(&a)).to_vec();
+    bad.push(one(&long, Some(&b""[..]), None, None));
+    assert!(matches!(
+        s.ws.change(&bad),
+        Err(WorkspaceError::Malformed(..))
+    ));
+    assert_eq!(listing(&s.at("")), before);
+    // Found out before anything is touched.
+    let changed = good(stamp(&c));
+    assert!(matches!(
+        s.ws.change(&changed),
+        Err(WorkspaceError::Changed(_))
+    ));
+    assert_eq!(listing(&s.at("")), before);
+    let stamps = s.ws.change(&good(stamp(&a))).unwrap();
+    assert_eq!(stamps, [stamp(&a), None, stamp(&new)]);
+    assert_eq!(fs::read(s.at("a.txt")).unwrap(), b"A");
+    assert!(!s.at("b.txt").exists());
+    assert_eq!(fs::read(s.at("n/m/new")).unwrap(), b"N");
+    let mode = fs::metadata(s.at("n/m/new")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert_eq!(
+        listing(&s.at("")).len(),
+        before.len() + 2,
+        "drafts are left"
+    );
+}
+
+/// Every path below a folder, with the text of files.
+fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut todo = vec![root.to_path_buf()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = fs::symlink_metadata(&path).unwrap().file_type();
+            if kind.is_dir() {
+                todo.push(path.clone());
+            }
+            let text = if kind.is_file() {
+                fs::read(&path).unwrap()
+            } else {
+                Vec::new()
+            };
+            all.push((path, text));
+        }
+    }
+    all.sort();
+    all
 }

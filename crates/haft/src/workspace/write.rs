@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
@@ -34,10 +34,10 @@ pub struct Written {
 }
 
 /// A name for a file in the making; removed on drop unless it was renamed.
-struct Draft<'a> {
-    folder: BorrowedFd<'a>,
-    name: String,
-    done: bool,
+pub(super) struct Draft<'a> {
+    pub(super) folder: BorrowedFd<'a>,
+    pub(super) name: String,
+    pub(super) done: bool,
 }
 
 impl Drop for Draft<'_> {
@@ -97,20 +97,35 @@ impl Workspace {
 
     /// The folder that holds a place, its missing parents made.
     pub(super) fn folder_for(&self, place: &Place) -> Result<OwnedFd, WorkspaceError> {
+        self.folder_noting(place, &mut Vec::new())
+    }
+
+    /// The same; which folders were made is noted, the outermost first.
+    pub(super) fn folder_noting(
+        &self,
+        place: &Place,
+        made: &mut Vec<PathBuf>,
+    ) -> Result<OwnedFd, WorkspaceError> {
         let parent = place.real().parent().ok_or(WorkspaceError::Root)?;
         let absent = place.missing().saturating_sub(1);
         let present = parent.ancestors().nth(absent).unwrap_or(Path::new(""));
         let mut fd = self.beneath(present, OFlags::PATH | OFlags::DIRECTORY)?;
         let to_make = parent.strip_prefix(present).unwrap_or(Path::new(""));
+        let mut at = present.to_path_buf();
         for name in to_make {
-            fd = make_folder(&fd, name)
-                .map_err(|e| WorkspaceError::from_errno("make the folders of", place.real(), e))?;
+            let told = |e| WorkspaceError::from_errno("make the folders of", place.real(), e);
+            let new;
+            (fd, new) = make_folder(&fd, name).map_err(told)?;
+            at.push(name);
+            if new {
+                made.push(at.clone());
+            }
         }
         Ok(fd)
     }
 
     /// The file that is to be replaced, opened for reading, if the system would let this user write to it.
-    fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
+    pub(super) fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
         let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
         let base = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self.open_beneath(place.real(), base | OFlags::WRONLY) {
@@ -135,12 +150,17 @@ impl Workspace {
     }
 }
 
-fn new_draft(folder: BorrowedFd<'_>) -> rustix::io::Result<(Draft<'_>, OwnedFd)> {
+/// A name that nothing else has: of this process, and counted.
+pub(super) fn draft_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!(".haft-{}-{number}.tmp", std::process::id())
+}
+
+pub(super) fn new_draft(folder: BorrowedFd<'_>) -> rustix::io::Result<(Draft<'_>, OwnedFd)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".haft-{}-{number}.tmp", std::process::id());
+        let name = draft_name();
         match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(fd) => {
                 let draft = Draft {
@@ -156,7 +176,12 @@ fn new_draft(folder: BorrowedFd<'_>) -> rustix::io::Result<(Draft<'_>, OwnedFd)>
     }
 }
 
-fn fill(file: &mut File, old: Option<&File>, content: &[u8], mode: WriteMode) -> io::Result<()> {
+pub(super) fn fill(
+    file: &mut File,
+    old: Option<&File>,
+    content: &[u8],
+    mode: WriteMode,
+) -> io::Result<()> {
     if let (WriteMode::Append, Some(old)) = (mode, old) {
         io::copy(&mut &*old, file)?;
     }
@@ -165,7 +190,7 @@ fn fill(file: &mut File, old: Option<&File>, content: &[u8], mode: WriteMode) ->
     file.sync_data()
 }
 
-fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
+pub(super) fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
     let new = rustix::fs::fstat(file)?;
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let (user, group) = (
@@ -179,7 +204,11 @@ fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
 }
 
 /// Gives the draft its name. A file that appeared where there was none is not replaced.
-fn put_in_place(draft: &Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
+pub(super) fn put_in_place(
+    draft: &Draft<'_>,
+    name: &OsStr,
+    replaces: bool,
+) -> rustix::io::Result<()> {
     if replaces {
         return rustix::fs::renameat(draft.folder, &draft.name, draft.folder, name);
     }
@@ -200,11 +229,14 @@ fn put_in_place(draft: &Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::
     }
 }
 
-fn make_folder(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
-    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-        Ok(()) | Err(Errno::EXIST) => {}
+/// The folder, and whether it is new.
+fn make_folder(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<(OwnedFd, bool)> {
+    let new = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
         Err(e) => return Err(e),
-    }
+    };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::empty())
+    let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    Ok((fd, new))
 }
