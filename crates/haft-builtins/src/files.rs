@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 pub mod check;
 pub mod edit;
+pub mod patch;
 pub mod read;
 mod seen;
 pub mod splice;

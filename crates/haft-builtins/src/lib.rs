@@ -18,7 +18,7 @@ use haft_sandbox::Sandbox;
 
 use crate::artifacts::ReadArtifact;
 use crate::command::{AwaitCommand, COMMANDS, Commands, KillCommand, RunCommand};
-use crate::files::tools::{DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
+use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
@@ -93,6 +93,7 @@ impl Builtins {
             on(ReadFile(files.clone()).into_tool()?, FILES),
             on(WriteFile(files.clone()).into_tool()?, FILES),
             on(EditFile(files.clone()).into_tool()?, FILES),
+            on(ApplyPatch(files.clone()).into_tool()?, FILES),
             on(MoveFile(files.clone()).into_tool()?, FILES),
             off(DeleteFile(files.clone()).into_tool()?, FILES),
             on(ListFiles(files.clone()).into_tool()?, FILES),

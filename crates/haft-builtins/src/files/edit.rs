@@ -15,7 +15,7 @@ use crate::files::splice::{Edit, SpliceError, splice};
 use crate::files::{Caller, Cleared, Files, sha256};
 
 /// Largest file that is edited.
-const MAX_EDITED: u64 = 32 << 20;
+pub(crate) const MAX_EDITED: u64 = 32 << 20;
 /// How long the smallest diff is looked for before a larger one will do.
 const DIFF_TIME: Duration = Duration::from_millis(200);
 

@@ -9,10 +9,11 @@ use haft::tool::TypedTool;
 
 use crate::describe::{builtin, known_as, read_only, writes};
 use crate::files::edit::{EditFileData, EditFileInput};
+use crate::files::patch::{ApplyPatchData, ApplyPatchInput};
 use crate::files::read::{ReadFileData, ReadFileInput};
 use crate::files::transfer::{DeleteFileData, DeleteFileInput, MoveFileData, MoveFileInput};
 use crate::files::write::{WriteFileData, WriteFileInput};
-use crate::files::{Caller, Files, edit, read, transfer, write};
+use crate::files::{Caller, Files, edit, patch, read, transfer, write};
 use crate::work::blocking;
 
 /// The bundle's name, and the category of its tools.
@@ -98,7 +99,7 @@ impl TypedTool for EditFile {
 
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<EditFileData>(spec, FILES), Risk::High);
-        known_as(spec, &["replace", "str_replace", "patch"])
+        known_as(spec, &["replace", "str_replace"])
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
@@ -118,6 +119,48 @@ impl TypedTool for EditFile {
         let (mut data, place) = blocking(work).await?;
         self.0.checked(&place, &mut data.check).await;
         edit::result(&data)
+    }
+}
+
+/// `apply_patch`.
+#[derive(Debug)]
+pub struct ApplyPatch(pub Files);
+
+impl TypedTool for ApplyPatch {
+    const NAME: &'static str = "apply_patch";
+    const DESCRIPTION: &'static str = "Add, change, move and delete several text files by one patch: all of it is \
+        applied, or nothing. Either a unified diff as git writes it, or `*** Begin Patch`, sections, `*** End Patch`. \
+        A section is `*** Add File: PATH` with + lines; `*** Update File: PATH`, perhaps `*** Move to: PATH`, then \
+        hunks: `@@` or `@@ a line above the change`, then lines that begin with a blank (stays), - (goes) or + (comes); \
+        or `*** Delete File: PATH`. Show about three lines around each change, as they are in the file. A file that \
+        is changed, moved or deleted must have been read in this run. data.files tells what became of each.";
+    type Input = ApplyPatchInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = writes(builtin::<ApplyPatchData>(spec, FILES), Risk::High);
+        known_as(spec, &["patch", "diff", "multi_edit"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        patch::permissions(&self.0, input)
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let work = move |stop: &(dyn Fn() -> bool + Sync)| {
+            patch::apply_patch(&files, &input, &caller, stop)
+        };
+        let (mut data, places) = blocking(work).await?;
+        for (file, place) in data.files.iter_mut().zip(&places) {
+            if let Some(place) = place {
+                self.0.checked(place, &mut file.check).await;
+            }
+        }
+        patch::result(&data)
     }
 }
 

@@ -71,6 +71,24 @@ async fn on_a_small_disk() {
     scene
         .fails("edit_file", args, Failed, "nothing was changed")
         .await;
+    // Two files of a patch fit, the third does not: none is changed.
+    scene.put("a.txt", "old\n");
+    let add = |path: &str, bytes: usize| format!("*** Add File: {path}\n+{}\n", "x".repeat(bytes));
+    let files = [
+        add("disk/one", 20_000),
+        add("disk/sub/two", 20_000),
+        add("disk/three", 40_000),
+    ];
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: a.txt\n-old\n+new\n{}*** End Patch",
+        files.concat()
+    );
+    let args = json!({"patch": patch});
+    scene
+        .fails("apply_patch", args, Failed, "nothing was changed")
+        .await;
+    assert_eq!(scene.text("a.txt"), "old\n");
+    assert!(!scene.at("disk/sub").exists());
     assert_eq!(scene.text("disk/kept.txt"), "old text\n");
     let mut left = fs::read_dir(&disk).unwrap().map(|e| e.unwrap().file_name());
     assert!(left.all(|name| name == "kept.txt" || name == "new"));

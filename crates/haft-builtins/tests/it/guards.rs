@@ -40,6 +40,7 @@ fn guarded() -> Scene {
 async fn haft_s_own_files_are_out_of_reach_for_every_tool() {
     let scene = guarded();
     symlink("state", scene.at("link")).unwrap();
+    let patch = |body: &str| json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch")});
     let paths = [
         "state/token",
         "link/token",
@@ -55,6 +56,12 @@ async fn haft_s_own_files_are_out_of_reach_for_every_tool() {
             ("move_file", json!({"from": "plain.txt", "to": path})),
             ("grep_files", json!({"pattern": "n", "path": path})),
             ("delete_file", json!({"path": path})),
+            ("apply_patch", patch(&format!("*** Add File: {path}\n+x"))),
+            ("apply_patch", patch(&format!("*** Delete File: {path}"))),
+            (
+                "apply_patch",
+                patch(&format!("*** Update File: plain.txt\n*** Move to: {path}")),
+            ),
         ];
         for (tool, args) in rows {
             scene.fails(tool, args, Denied, "haft's own").await;

@@ -12,6 +12,7 @@ mod files;
 mod full_disk;
 mod guards;
 mod http;
+mod patches;
 mod scene;
 mod search;
 mod town;

@@ -49,8 +49,7 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring: naming them today is no mistake.
-const LATER: [&str; 13] = [
-    "apply_patch",
+const LATER: [&str; 12] = [
     "fetch_url",
     "web_search",
     "view_image",

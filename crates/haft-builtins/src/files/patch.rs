@@ -1,0 +1,222 @@
+//! `apply_patch`: a patch over several files, all of it or nothing.
+
+use std::fmt::Write;
+
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::workspace::{Change, Place, WorkspaceError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::files::check::{Check, syntax};
+use crate::files::edit::diff;
+use crate::files::patch::parse::{PatchError, parse};
+use crate::files::patch::plan::{Planned, plan, targets};
+use crate::files::{Caller, Cleared, Files, sha256};
+
+mod fit;
+mod lines;
+mod names;
+mod parse;
+mod plan;
+mod seek;
+mod unified;
+mod v4a;
+
+#[cfg(test)]
+mod tests;
+
+/// What `apply_patch` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyPatchInput {
+    /// The patch: `*** Begin Patch` … `*** End Patch`, or a unified diff as git writes it. At most 4 MiB.
+    pub patch: String,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What `apply_patch` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ApplyPatchData {
+    /// The files, in the patch's order.
+    pub files: Vec<PatchedFile>,
+}
+
+/// What became of one file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PatchedFile {
+    /// The file; after a move its new path.
+    pub path: String,
+    /// What was done.
+    pub action: Done,
+    /// Where a moved file was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Its SHA-256 now, hex; none for a deleted file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// What changed in a file that was there, as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Whether it is well-formed, for kinds of file that are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// Where a hunk fitted not quite, and what was not done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What was done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// Made.
+    Added,
+    /// Changed.
+    Updated,
+    /// Moved, perhaps changed.
+    Moved,
+    /// Deleted.
+    Deleted,
+}
+
+/// Every path the patch would write, and read to show what changes.
+pub(crate) fn permissions(
+    files: &Files,
+    input: &ApplyPatchInput,
+) -> Result<Vec<Permission>, ToolError> {
+    let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
+    let mut wanted = Vec::new();
+    for target in targets(&files.workspace, &sections)? {
+        if let Some(from) = &target.from {
+            wanted.push(Permission::write(from.claim()?));
+            wanted.push(Permission::read(from.claim()?));
+        }
+        if let Some(to) = &target.to {
+            wanted.push(Permission::write(to.claim()?));
+        }
+    }
+    Ok(input.cleared.note(wanted))
+}
+
+/// Applies a patch. Also where each file is now, for checkers.
+pub fn apply_patch(
+    files: &Files,
+    input: &ApplyPatchInput,
+    caller: &Caller,
+    stop: &dyn Fn() -> bool,
+) -> Result<(ApplyPatchData, Vec<Option<Place>>), ToolError> {
+    let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
+    let planned = plan(files, &sections, caller, stop)?;
+    let changes: Vec<Change<'_>> = planned.iter().flat_map(Planned::changes).collect();
+    let stamps = files.workspace.change(&changes).map_err(untouched)?;
+    for change in &changes {
+        files.seen.forget(&caller.run, change.place.real());
+    }
+    for (change, stamp) in changes.iter().zip(stamps) {
+        if let (Some(content), Some(stamp)) = (change.content, stamp) {
+            let (real, sha256) = (change.place.real(), sha256(content));
+            files.seen.note(&caller.run, real, stamp, &sha256);
+        }
+    }
+    let done = planned.into_iter().map(done).collect::<Vec<_>>();
+    let (files, places) = done.into_iter().unzip();
+    Ok((ApplyPatchData { files }, places))
+}
+
+fn done(planned: Planned<'_>) -> (PatchedFile, Option<Place>) {
+    let Planned {
+        section,
+        target,
+        old,
+        new,
+        added,
+        removed,
+        mut notes,
+        stamp: _,
+    } = planned;
+    let from = target.from.as_ref().map(Place::shown);
+    let to = target.to.as_ref().map(Place::shown);
+    let (action, from, path) = match (from, to) {
+        (Some(from), Some(to)) => (Done::Moved, Some(from), to),
+        (Some(path), None) if new.is_none() => (Done::Deleted, None, path),
+        (Some(path), None) => (Done::Updated, None, path),
+        (None, to) => (Done::Added, None, to.unwrap_or_default()),
+    };
+    notes.extend(section.notes.iter().cloned());
+    let shows = action == Done::Updated || (action == Done::Moved && added + removed > 0);
+    let file = PatchedFile {
+        action,
+        from,
+        sha256: new.as_deref().map(sha256),
+        added,
+        removed,
+        diff: new
+            .as_deref()
+            .filter(|_| shows)
+            .map(|new| diff(&path, &old, new)),
+        check: new.as_deref().and_then(|new| Some(syntax(&path, new)?.1)),
+        notes,
+        path,
+    };
+    let place = new.and(target.to.or(target.from));
+    (file, place)
+}
+
+fn malformed(error: &PatchError) -> ToolError {
+    ToolError::invalid_arguments(error.to_string()).with_advice(
+        "a patch is `*** Begin Patch`, then `*** Update File: PATH` with hunks of lines that begin with a blank, - or +, \
+         `*** Add File: PATH` with + lines, or `*** Delete File: PATH`, then `*** End Patch`; or a unified diff",
+    )
+}
+
+/// A failed change was undone, unless it says otherwise.
+fn untouched(error: WorkspaceError) -> ToolError {
+    let put_back = !matches!(error, WorkspaceError::NotPutBack { .. });
+    let told = ToolError::from(error);
+    if put_back && told.advice().is_none() {
+        return told.with_advice("no file was changed");
+    }
+    told
+}
+
+/// The result for the caller.
+pub(crate) fn result(data: &ApplyPatchData) -> Result<ToolResult, ToolError> {
+    let mut text = String::new();
+    for file in &data.files {
+        let counts = match (file.added, file.removed) {
+            (0, 0) => String::new(),
+            (added, removed) => format!(" (+{added} -{removed})"),
+        };
+        // Writing to a String cannot fail.
+        let _ = match (file.action, &file.from) {
+            (Done::Added, _) => writeln!(text, "added {}{counts}", file.path),
+            (Done::Updated, _) => writeln!(text, "updated {}{counts}", file.path),
+            (Done::Moved, from) => {
+                let from = from.as_deref().unwrap_or_default();
+                writeln!(text, "moved {from} to {}{counts}", file.path)
+            }
+            (Done::Deleted, _) => writeln!(text, "deleted {}", file.path),
+        };
+        for note in &file.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+        if let Some(check) = &file.check {
+            let _ = writeln!(text, "  {}", check.sentence("the file's syntax"));
+        }
+    }
+    let summary = match &data.files[..] {
+        [_] => text.lines().next().unwrap_or_default().to_owned(),
+        files => format!("applied a patch to {} files", files.len()),
+    };
+    ToolResult::text(text.trim_end())
+        .with_summary(summary)
+        .with_data(data)
+}

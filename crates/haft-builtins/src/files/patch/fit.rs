@@ -1,0 +1,255 @@
+//! Hunks applied to one text: each place found, then all lines put together anew.
+
+use crate::files::patch::lines::{Line, MAX_LINES, join, split, usual};
+use crate::files::patch::parse::{Hunk, Kind, Op};
+use crate::files::patch::seek::{Level, Text};
+
+/// Most notes about one file.
+const MAX_NOTES: usize = 20;
+/// Most lines named in a message.
+const MAX_NAMED: usize = 10;
+
+/// A text with its hunks applied.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Fitted {
+    pub(super) text: Vec<u8>,
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    /// Where a hunk was put that fitted not quite.
+    pub(super) notes: Vec<String>,
+}
+
+/// Why a hunk does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FitError {
+    /// Its lines are not there.
+    #[error("the hunk at line {line} of the patch does not fit: {why}")]
+    Absent { line: usize, why: String },
+    /// Its lines are there more than once.
+    #[error("the hunk at line {line} of the patch fits in {count} places, at lines {places}")]
+    Ambiguous {
+        line: usize,
+        count: usize,
+        places: String,
+    },
+    #[error("the file has more than {MAX_LINES} lines")]
+    TooLong,
+    #[error("the call was cancelled")]
+    Stopped,
+}
+
+/// Where a hunk goes.
+struct Spot<'h, 'a> {
+    start: usize,
+    level: Level,
+    /// Its lines, perhaps without blank ones at the end that are not there.
+    ops: &'h [Op<'a>],
+}
+
+/// Applies hunks, which are in the text's order; `stop` is asked before each.
+pub(super) fn fit(
+    old: &[u8],
+    hunks: &[Hunk<'_>],
+    stop: &dyn Fn() -> bool,
+) -> Result<Fitted, FitError> {
+    // A patch that shows a CR means it; of any other the new lines end as the file's do.
+    let shows_cr = |hunk: &Hunk<'_>| hunk.ops.iter().any(|op| op.text.ends_with('\r'));
+    let lines = split(old, hunks.iter().any(shows_cr)).ok_or(FitError::TooLong)?;
+    let usual = usual(&lines);
+    let text = Text::new(&lines);
+    let mut fitted = Fitted::default();
+    let mut new = Vec::with_capacity(lines.len());
+    let mut open = old.last().is_some_and(|last| *last != b'\n');
+    let (mut at, mut drift) = (0, 0);
+    for hunk in hunks {
+        if stop() {
+            return Err(FitError::Stopped);
+        }
+        let spot = place(&text, hunk, at, drift)?;
+        if let Some(stated) = hunk.stated {
+            drift = distance(stated, spot.start);
+        }
+        fitted.note(hunk, &spot, drift);
+        new.extend_from_slice(&lines[at..spot.start]);
+        at = spot.start;
+        for op in spot.ops {
+            match op.kind {
+                Kind::Keep => new.push(lines[at]),
+                Kind::Remove => fitted.removed += 1,
+                Kind::Add => {
+                    fitted.added += 1;
+                    let text = op.text.as_bytes();
+                    new.push(Line { text, end: usual });
+                }
+            }
+            at += usize::from(op.kind != Kind::Add);
+        }
+        if at == lines.len() && (hunk.old_open || hunk.new_open) {
+            open = hunk.new_open;
+        }
+    }
+    new.extend_from_slice(&lines[at..]);
+    fitted.text = join(&new, usual, open);
+    Ok(fitted)
+}
+
+impl Fitted {
+    fn note(&mut self, hunk: &Hunk<'_>, spot: &Spot<'_, '_>, drift: isize) {
+        let mut said = Vec::new();
+        if spot.level != Level::Exact {
+            said.push(format!("fits but for {}", spot.level.but_for()));
+        }
+        if drift != 0 && hunk.stated.is_some() {
+            said.push(format!("was put {drift:+} lines from where it says"));
+        }
+        if !said.is_empty() && self.notes.len() < MAX_NOTES {
+            let (line, start) = (hunk.line, spot.start + 1);
+            let said = said.join(" and ");
+            self.notes.push(format!(
+                "the hunk at line {line} of the patch {said}, at line {start}"
+            ));
+        }
+    }
+}
+
+/// How far the second is after the first.
+fn distance(from: usize, to: usize) -> isize {
+    let far = isize::try_from(to.abs_diff(from)).unwrap_or(isize::MAX);
+    if to < from { -far } else { far }
+}
+
+/// Finds where a hunk goes, at or after line `from`.
+fn place<'h, 'a>(
+    text: &Text<'_>,
+    hunk: &'h Hunk<'a>,
+    from: usize,
+    drift: isize,
+) -> Result<Spot<'h, 'a>, FitError> {
+    let (start, sure) = after_anchors(text, hunk, from)?;
+    let stated = hunk
+        .stated
+        .map(|stated| stated.saturating_add_signed(drift));
+    let old: Vec<&[u8]> = hunk.before().map(|op| op.text.as_bytes()).collect();
+    let spot = |start, level, ops| Spot { start, level, ops };
+    if old.is_empty() {
+        let start = insertion(text, hunk, (start, sure), stated)?;
+        return Ok(spot(start, Level::Exact, &hunk.ops[..]));
+    }
+    let ends = |at: usize| !hunk.at_end || at + old.len() == text.lines.len();
+    if let Some(at) = stated.filter(|at| *at >= start && ends(*at) && text.is_at(&old, *at)) {
+        return Ok(spot(at, Level::Exact, &hunk.ops[..]));
+    }
+    let (mut ops, mut pattern) = (&hunk.ops[..], &old[..]);
+    let (mut level, mut found) = text.find(pattern, start);
+    // A blank line before the next header may be meant as none of the file's.
+    while found.is_empty()
+        && hunk.stated.is_none()
+        && let [rest @ .., last] = ops
+        && last.kind == Kind::Keep
+        && last.text.is_empty()
+        && pattern.len() > 1
+    {
+        (ops, pattern) = (rest, &pattern[..pattern.len() - 1]);
+        (level, found) = text.find(pattern, start);
+    }
+    if hunk.at_end {
+        found.retain(|at| at + pattern.len() == text.lines.len());
+    }
+    match (&found[..], stated) {
+        ([], _) => Err(absent(text, hunk, &old, from)),
+        ([one], _) => Ok(spot(*one, level, ops)),
+        (many, Some(stated)) => {
+            let far = |at: &usize| at.abs_diff(stated);
+            let near = many.iter().map(far).min().unwrap_or(0);
+            match many.iter().filter(|at| far(at) == near).collect::<Vec<_>>()[..] {
+                [one] => Ok(spot(*one, level, ops)),
+                _ => Err(ambiguous(hunk, many)),
+            }
+        }
+        ([first, ..], None) if sure => Ok(spot(*first, level, ops)),
+        (many, None) => Err(ambiguous(hunk, many)),
+    }
+}
+
+/// From where a hunk's lines are looked for: the last of its anchors. And whether the anchors leave no doubt.
+fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize, bool), FitError> {
+    let (mut at, mut sure) = (from, false);
+    for (index, anchor) in hunk.anchors.iter().enumerate() {
+        let after = if index == 0 { at } else { at + 1 };
+        let found = text.anchor(anchor, after);
+        let Some(first) = found.first() else {
+            let anchor: String = anchor.chars().take(60).collect();
+            return Err(FitError::Absent {
+                line: hunk.line,
+                why: format!("no line {anchor:?} from line {} on", after + 1),
+            });
+        };
+        if index == 0 {
+            sure = found.len() == 1;
+        }
+        at = *first;
+    }
+    Ok((at, sure))
+}
+
+/// Where lines go that come with no others: where the hunk says, after its anchor, else at the end.
+fn insertion(
+    text: &Text<'_>,
+    hunk: &Hunk<'_>,
+    (start, sure): (usize, bool),
+    stated: Option<usize>,
+) -> Result<usize, FitError> {
+    let end = text.lines.len();
+    match (stated, hunk.anchors.first()) {
+        (Some(stated), _) if stated >= start && stated <= end => Ok(stated),
+        (Some(stated), _) => Err(FitError::Absent {
+            line: hunk.line,
+            why: format!(
+                "it goes after line {stated}, but the file has lines {start} to {end} left"
+            ),
+        }),
+        (None, Some(_)) if !hunk.at_end && sure => Ok(start + 1),
+        (None, Some(anchor)) if !hunk.at_end => Err(ambiguous(hunk, &text.anchor(anchor, 0))),
+        _ => Ok(end),
+    }
+}
+
+fn ambiguous(hunk: &Hunk<'_>, places: &[usize]) -> FitError {
+    let named = places.iter().take(MAX_NAMED).map(|at| (at + 1).to_string());
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if places.len() > MAX_NAMED {
+        named.push_str(", …");
+    }
+    FitError::Ambiguous {
+        line: hunk.line,
+        count: places.len(),
+        places: named,
+    }
+}
+
+fn absent(text: &Text<'_>, hunk: &Hunk<'_>, old: &[&[u8]], from: usize) -> FitError {
+    let why = if hunk.at_end {
+        "its lines are not the file's last".to_owned()
+    } else if let Some(earlier) = text.find(old, 0).1.first().filter(|_| from > 0) {
+        format!(
+            "its lines are at line {}, before where the hunk above it ends; hunks go in the file's order",
+            earlier + 1
+        )
+    } else {
+        match text.nearest(old) {
+            Some((at, alike)) if alike < old.len() => {
+                let wanted = hunk.before().nth(alike).map_or(hunk.line, |op| op.line);
+                format!(
+                    "nearest is line {}, but line {wanted} of the patch is not line {} of the file",
+                    at + 1,
+                    at + alike + 1
+                )
+            }
+            _ => "its first line is not in the file".to_owned(),
+        }
+    };
+    FitError::Absent {
+        line: hunk.line,
+        why,
+    }
+}

@@ -1,0 +1,221 @@
+//! A patch worked out in memory: every file found, read and changed there, before anything is written.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use haft::error::ToolError;
+use haft::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError};
+
+use crate::files::edit::MAX_EDITED;
+use crate::files::patch::fit::{FitError, Fitted, fit};
+use crate::files::patch::parse::{Action, Hunk, Section};
+use crate::files::read::{cancelled, whole};
+use crate::files::text::grouped;
+use crate::files::{Caller, Files};
+
+/// Most bytes of all files of one patch together.
+const MAX_TOTAL: u64 = 64 << 20;
+
+/// Where a section's files are.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The file that is there; none for a new one.
+    pub(super) from: Option<Place>,
+    /// The new file, or the moved one's new place.
+    pub(super) to: Option<Place>,
+}
+
+/// One section, worked out.
+#[derive(Debug)]
+pub(super) struct Planned<'p> {
+    pub(super) section: &'p Section<'p>,
+    pub(super) target: Target,
+    /// The text before.
+    pub(super) old: Vec<u8>,
+    /// The text after; none for a deleted file.
+    pub(super) new: Option<Vec<u8>>,
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    pub(super) notes: Vec<String>,
+    /// How the file was when it was read.
+    pub(super) stamp: Option<FileStamp>,
+}
+
+impl Planned<'_> {
+    /// What is to be done, the new file of a move first.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        let (from, to) = (self.target.from.as_ref(), self.target.to.as_ref());
+        let made = to.map(|place| Change {
+            place,
+            content: self.new.as_deref(),
+            expected: None,
+            like: from,
+        });
+        let changed = from.map(|place| Change {
+            place,
+            content: self.new.as_deref().filter(|_| to.is_none()),
+            expected: self.stamp,
+            like: None,
+        });
+        made.into_iter().chain(changed)
+    }
+}
+
+/// Finds every section's files. Each may be in one section only.
+pub(super) fn targets(
+    workspace: &Workspace,
+    sections: &[Section<'_>],
+) -> Result<Vec<Target>, ToolError> {
+    let mut known: HashMap<PathBuf, usize> = HashMap::new();
+    let mut found = Vec::with_capacity(sections.len());
+    for section in sections {
+        let (from, to) = match &section.action {
+            // A link that is there is a file that is there.
+            Action::Add { .. } => (None, Some(workspace.entry(&section.path)?)),
+            Action::Update { to: None, .. } => (Some(workspace.place(&section.path)?), None),
+            Action::Update { to: Some(to), .. } => (
+                Some(workspace.entry(&section.path)?),
+                Some(workspace.entry(to)?),
+            ),
+            Action::Delete { .. } => (Some(workspace.entry(&section.path)?), None),
+        };
+        for place in from.iter().chain(&to) {
+            if let Some(first) = known.insert(place.real().to_path_buf(), section.line) {
+                return Err(twice(section, place, first));
+            }
+        }
+        found.push(Target { from, to });
+    }
+    Ok(found)
+}
+
+fn twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
+    let (line, path) = (section.line, place.shown());
+    if first == line {
+        let message = format!("line {line} of the patch: {path:?} is moved onto itself");
+        return ToolError::invalid_arguments(message)
+            .with_advice("leave the move out to change the file in place");
+    }
+    let message =
+        format!("line {line} of the patch: {path:?} is in the section at line {first}, too");
+    ToolError::invalid_arguments(message)
+        .with_advice("name each file once: put all its hunks into one section, and replace a file by updating it")
+}
+
+/// Works out every section; `stop` is asked now and then.
+pub(super) fn plan<'p>(
+    files: &Files,
+    sections: &'p [Section<'p>],
+    caller: &Caller,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Planned<'p>>, ToolError> {
+    let mut claim = 0;
+    let mut total = 0;
+    let mut planned = Vec::with_capacity(sections.len());
+    for (section, mut target) in sections.iter().zip(targets(&files.workspace, sections)?) {
+        // In the order of the permissions: writing and reading the file, writing its new place.
+        if let Some(from) = target.from.take() {
+            target.from = Some(caller.cleared(from, claim)?);
+            claim += 2;
+        }
+        if let Some(to) = target.to.take() {
+            target.to = Some(caller.cleared(to, claim)?);
+            claim += 1;
+        }
+        let one = work_out(files, section, target, caller, stop)?;
+        total += one.old.len() as u64 + one.new.as_ref().map_or(0, |new| new.len() as u64);
+        if total > MAX_TOTAL {
+            let most = grouped(MAX_TOTAL);
+            let message = format!("the patch's files have more than {most} bytes together");
+            return Err(ToolError::failed(message).with_advice("apply it in parts"));
+        }
+        planned.push(one);
+    }
+    Ok(planned)
+}
+
+fn work_out<'p>(
+    files: &Files,
+    section: &'p Section<'p>,
+    target: Target,
+    caller: &Caller,
+    stop: &dyn Fn() -> bool,
+) -> Result<Planned<'p>, ToolError> {
+    if let Some(to) = target.to.as_ref().filter(|to| to.kind().is_some()) {
+        let advice =
+            "a patch makes new files only: update the one that is there, or choose another name";
+        return Err(ToolError::from(WorkspaceError::Exists(to.shown())).with_advice(advice));
+    }
+    let (mut old, mut stamp) = (Vec::new(), None);
+    if let Some(from) = &target.from {
+        let now;
+        (old, now) = before(files, from, caller)?;
+        stamp = Some(now);
+    }
+    let path = section.path.as_str();
+    let fitted = |hunks: &[Hunk<'_>]| fit(&old, hunks, stop).map_err(|e| told(path, &e));
+    let (after, keeps) = match &section.action {
+        Action::Add { lines, ends } => (added(lines, *ends), true),
+        Action::Update { hunks, .. } => (fitted(hunks)?, true),
+        Action::Delete { hunks } if hunks.is_empty() => (Fitted::default(), false),
+        Action::Delete { hunks } => (fitted(hunks)?, false),
+    };
+    if !keeps && !after.text.is_empty() {
+        let message = format!("{path:?} holds more than the lines that the patch deletes it with");
+        return Err(ToolError::failed(message)
+            .with_advice("read it again; to keep the rest, update the file"));
+    }
+    Ok(Planned {
+        section,
+        target,
+        old,
+        new: keeps.then_some(after.text),
+        added: after.added,
+        removed: after.removed,
+        notes: after.notes,
+        stamp,
+    })
+}
+
+/// The file as it is, if this caller may change it.
+fn before(
+    files: &Files,
+    place: &Place,
+    caller: &Caller,
+) -> Result<(Vec<u8>, FileStamp), ToolError> {
+    if place.kind() == Some(Kind::Link) {
+        let message = format!("{:?} is a link", place.shown());
+        return Err(ToolError::failed(message)
+            .with_advice("a patch moves and deletes regular files; name the file it leads to"));
+    }
+    if place.kind() == Some(Kind::File) && files.must_have_read(caller) {
+        files.seen.require(&caller.run, &files.workspace, place)?;
+    }
+    whole(files, place, MAX_EDITED)
+}
+
+pub(super) fn added(lines: &[&str], ends: bool) -> Fitted {
+    let mut text = lines.join("\n");
+    if ends && !lines.is_empty() {
+        text.push('\n');
+    }
+    Fitted {
+        text: text.into_bytes(),
+        added: lines.len(),
+        ..Fitted::default()
+    }
+}
+
+fn told(path: &str, error: &FitError) -> ToolError {
+    let told = ToolError::failed(format!("{path:?}: {error}"));
+    match error {
+        FitError::Absent { .. } => told.with_advice(
+            "no file was changed; read the file again and write the hunk's lines as they are there",
+        ),
+        FitError::Ambiguous { .. } => told.with_advice(
+            "no file was changed; add lines around the change, or `@@ LINE` with a line that is above it once",
+        ),
+        FitError::TooLong => told,
+        FitError::Stopped => cancelled(),
+    }
+}

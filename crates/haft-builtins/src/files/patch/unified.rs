@@ -1,0 +1,355 @@
+//! Unified diffs, as `diff -u` and git write them.
+
+use crate::files::patch::names::{self, Names};
+use crate::files::patch::parse::{Action, Hunk, Kind, Op, PatchError, Reader, Section};
+use crate::files::patch::v4a::clipped;
+
+const NULL: &str = "/dev/null";
+
+/// One side of a hunk's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Side {
+    start: usize,
+    count: usize,
+}
+
+impl Side {
+    /// How many lines come before it. Of an empty side the number is that of the line before.
+    pub(super) fn before(self) -> usize {
+        if self.count == 0 {
+            self.start
+        } else {
+            self.start.saturating_sub(1)
+        }
+    }
+}
+
+/// The numbers of ` -1,2 +3,4 @@ …`, the text after `@@`.
+pub(super) fn range(text: &str) -> Option<(Side, Side)> {
+    let (old, rest) = text.strip_prefix(" -")?.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let side = |text: &str| {
+        let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits(start) || !digits(count) {
+            return None;
+        }
+        // A number beyond all files is as good as any other beyond this one.
+        let number = |text: &str| text.parse().unwrap_or(usize::MAX);
+        Some(Side {
+            start: number(start),
+            count: number(count),
+        })
+    };
+    Some((side(old)?, side(new)?))
+}
+
+/// What the lines before a file's hunks say.
+#[derive(Debug, Default)]
+struct Head {
+    line: usize,
+    names: Names,
+    /// From and to, of a rename.
+    renamed: (Option<String>, Option<String>),
+    created: bool,
+    deleted: bool,
+    notes: Vec<String>,
+}
+
+/// Reads all sections; other text between them is passed over.
+pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
+    let begin = reader.number();
+    let mut sections = Vec::new();
+    while let Some(line) = reader.peek() {
+        let head = if line.starts_with("diff --git ") {
+            git_head(reader)?
+        } else if begins_file(reader) {
+            let mut head = Head {
+                line: reader.number(),
+                ..Head::default()
+            };
+            both_names(reader, &mut head)?;
+            head
+        } else if line.starts_with("@@ -") {
+            return Err(reader.error("expected `--- ` and `+++ ` with a path before a hunk"));
+        } else {
+            reader.skip();
+            continue;
+        };
+        sections.push(section(reader, head)?);
+    }
+    if sections.is_empty() {
+        let what = "expected `*** Begin Patch`, `diff --git`, or `--- ` and `+++ ` with a path";
+        return Err(PatchError::new(begin, what));
+    }
+    Ok(sections)
+}
+
+fn begins_file(reader: &Reader<'_, '_>) -> bool {
+    let starts = |line: Option<&str>, word| line.is_some_and(|line| line.starts_with(word));
+    starts(reader.peek(), "--- ") && starts(reader.second(), "+++ ")
+}
+
+fn both_names(reader: &mut Reader<'_, '_>, head: &mut Head) -> Result<(), PatchError> {
+    for word in ["--- ", "+++ "] {
+        let number = reader.number();
+        let Some(text) = reader.after(word) else {
+            return Err(reader.error(format!("expected `{word}` with a path")));
+        };
+        let name = names::name(text).map_err(|what| PatchError::new(number, what))?;
+        let null = name == NULL;
+        if word == "--- " {
+            head.created |= null;
+            head.names.old = (!null).then_some(name);
+        } else {
+            head.deleted |= null;
+            head.names.new = (!null).then_some(name);
+        }
+    }
+    Ok(())
+}
+
+/// The lines from `diff --git` to the first hunk.
+fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
+    let mut head = Head {
+        line: reader.number(),
+        ..Head::default()
+    };
+    if let Some(text) = reader.after("diff --git ") {
+        head.names.git = names::pair(text);
+    }
+    while let Some(line) = reader.peek() {
+        if begins_file(reader) {
+            both_names(reader, &mut head)?;
+            break;
+        }
+        let (word, rest) = git_word(line);
+        let name = |text: &str| names::name(text).map_err(|what| reader.error(what));
+        match word {
+            "rename from " => head.renamed.0 = Some(name(rest)?),
+            "rename to " => head.renamed.1 = Some(name(rest)?),
+            "new file mode " => head.created = true,
+            "deleted file mode " => head.deleted = true,
+            "old mode " | "new mode " | "index " | "similarity index " | "dissimilarity index " => {
+            }
+            "copy from " | "copy to " => {
+                return Err(reader.error("copies are not applied: expected an added file"));
+            }
+            "GIT binary patch" | "Binary files " => {
+                return Err(reader.error("binary patches are not applied"));
+            }
+            _ => break,
+        }
+        mode(&mut head, word, rest).map_err(|what| reader.error(what))?;
+        reader.skip();
+    }
+    Ok(head)
+}
+
+/// The word that a line of git's header begins with, and the rest; no word for any other line.
+fn git_word(line: &str) -> (&'static str, &str) {
+    const WORDS: [&str; 12] = [
+        "rename from ",
+        "rename to ",
+        "new file mode ",
+        "deleted file mode ",
+        "old mode ",
+        "new mode ",
+        "index ",
+        "similarity index ",
+        "dissimilarity index ",
+        "copy from ",
+        "copy to ",
+        "GIT binary patch",
+    ];
+    let binary = "Binary files ";
+    let mut words = WORDS.into_iter().chain([binary]);
+    let found = words.find_map(|word| Some((word, line.strip_prefix(word)?)));
+    found.unwrap_or(("", line))
+}
+
+/// Only regular files are patched, and their modes stay.
+fn mode(head: &mut Head, word: &str, rest: &str) -> Result<(), &'static str> {
+    if !word.ends_with("mode ") {
+        return Ok(());
+    }
+    match rest.trim() {
+        mode if mode.starts_with("120") => Err("links are not patched"),
+        mode if mode.starts_with("160") => Err("submodules are not patched"),
+        "100644" => Ok(()),
+        mode if word == "new file mode " || word == "new mode " => {
+            let mode: String = mode.chars().take(12).collect();
+            head.notes.push(format!("its mode is not set to {mode}"));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, PatchError> {
+    let mut hunks = Vec::new();
+    loop {
+        match reader.peek() {
+            Some(line) if line.starts_with("@@ -") => hunks.push(hunk(reader)?),
+            Some(line) if line.starts_with("Binary files ") || line == "GIT binary patch" => {
+                return Err(reader.error("binary patches are not applied"));
+            }
+            _ => break,
+        }
+    }
+    let line = head.line;
+    let fault = |what: String| PatchError::new(line, what);
+    let (path, action) = match &head.renamed {
+        (Some(from), Some(to)) => {
+            let to = Some(to.clone());
+            (from.clone(), Action::Update { hunks, to })
+        }
+        (None, None) => {
+            let path = head.names.one().map_err(fault)?;
+            let action = if head.created && head.deleted {
+                return Err(fault("it makes and deletes a file at once".to_owned()));
+            } else if head.created {
+                added(hunks)?
+            } else if head.deleted {
+                Action::Delete { hunks }
+            } else if hunks.iter().any(Hunk::changes) {
+                Action::Update { hunks, to: None }
+            } else {
+                return Err(fault(
+                    "the section changes no lines; modes are not changed".to_owned(),
+                ));
+            };
+            (path, action)
+        }
+        _ => {
+            return Err(fault(
+                "expected both `rename from` and `rename to`".to_owned(),
+            ));
+        }
+    };
+    Ok(Section {
+        line,
+        path,
+        action,
+        notes: head.notes,
+    })
+}
+
+fn added(hunks: Vec<Hunk<'_>>) -> Result<Action<'_>, PatchError> {
+    let mut ends = true;
+    let mut lines = Vec::new();
+    for hunk in hunks {
+        if let Some(op) = hunk.before().next() {
+            return Err(PatchError::new(op.line, "a new file has added lines only"));
+        }
+        ends = !hunk.new_open;
+        lines.extend(hunk.after().map(|op| op.text));
+    }
+    Ok(Action::Add { lines, ends })
+}
+
+fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
+    let line = reader.number();
+    let head = reader.after("@@").unwrap_or_default();
+    let Some((old, new)) = range(head) else {
+        return Err(PatchError::new(
+            line,
+            "expected a hunk's numbers as in `@@ -1,2 +1,3 @@`",
+        ));
+    };
+    let mut hunk = Hunk {
+        line,
+        stated: Some(old.before()),
+        ..Hunk::default()
+    };
+    let body = *reader;
+    let (mut old_left, mut new_left) = (old.count, new.count);
+    while old_left > 0 || new_left > 0 {
+        let kind = match reader.peek().map(|text| text.as_bytes().first()) {
+            // A context line whose one blank was lost.
+            Some(None | Some(b' ')) => Kind::Keep,
+            Some(Some(b'-')) => Kind::Remove,
+            Some(Some(b'+')) => Kind::Add,
+            Some(Some(b'\\')) => {
+                open_end(&mut hunk);
+                reader.skip();
+                continue;
+            }
+            _ => return Err(miscounted(body, line, (old.count, new.count))),
+        };
+        let left = match kind {
+            Kind::Keep => (old_left.checked_sub(1), new_left.checked_sub(1)),
+            Kind::Remove => (old_left.checked_sub(1), Some(new_left)),
+            Kind::Add => (Some(old_left), new_left.checked_sub(1)),
+        };
+        let (Some(o), Some(n)) = left else {
+            return Err(miscounted(body, line, (old.count, new.count)));
+        };
+        (old_left, new_left) = (o, n);
+        hunk.ops.push(Op {
+            kind,
+            text: reader
+                .peek()
+                .and_then(|text| text.get(1..))
+                .unwrap_or_default(),
+            line: reader.number(),
+        });
+        reader.skip();
+    }
+    if reader.after("\\").is_some() {
+        open_end(&mut hunk);
+    }
+    hunk.at_end = hunk.old_open;
+    // `-- ` is how a mail's signature begins.
+    let signature = |text: &str| text.trim_end() == "--";
+    let more = |text: &str| text.starts_with([' ', '+', '-', '\\']) && !signature(text);
+    if reader.peek().is_some_and(more) && !begins_file(reader) {
+        return Err(miscounted(body, line, (old.count, new.count)));
+    }
+    Ok(hunk)
+}
+
+/// The line before has no end: on the side or sides that it belongs to.
+fn open_end(hunk: &mut Hunk<'_>) {
+    match hunk.ops.last().map(|op| op.kind) {
+        Some(Kind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
+        Some(Kind::Remove) => hunk.old_open = true,
+        Some(Kind::Add) => hunk.new_open = true,
+        None => {}
+    }
+}
+
+/// Counts what is there, to say what the header should be.
+fn miscounted(mut body: Reader<'_, '_>, line: usize, said: (usize, usize)) -> PatchError {
+    let (mut old, mut new) = (0_usize, 0_usize);
+    while let Some(text) = body.peek() {
+        if begins_file(&body) {
+            break;
+        }
+        match text.as_bytes().first() {
+            Some(b' ') => (old, new) = (old + 1, new + 1),
+            Some(b'-') => old += 1,
+            Some(b'+') => new += 1,
+            Some(b'\\') => {}
+            None if body
+                .second()
+                .is_some_and(|next| next.starts_with([' ', '+', '-'])) =>
+            {
+                (old, new) = (old + 1, new + 1);
+            }
+            _ => break,
+        }
+        body.skip();
+    }
+    let next = match body.peek() {
+        Some(text) => clipped(text),
+        None => "the end".to_owned(),
+    };
+    let (old_said, new_said) = said;
+    PatchError::new(
+        line,
+        format!(
+            "the hunk's header says {old_said} old and {new_said} new lines, but {old} and {new} follow it before {next}"
+        ),
+    )
+}

@@ -1,0 +1,175 @@
+//! The format between `*** Begin Patch` and `*** End Patch`: places are found by context, not by numbers.
+
+use crate::files::patch::parse::{Action, Hunk, Kind, Op, PatchError, Reader, Section};
+use crate::files::patch::unified;
+
+/// The first line.
+pub(super) const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ADD: &str = "*** Add File:";
+const UPDATE: &str = "*** Update File:";
+const DELETE: &str = "*** Delete File:";
+const MOVE: &str = "*** Move to:";
+const END_OF_FILE: &str = "*** End of File";
+
+/// Reads all from the first line to the last.
+pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
+    reader.skip();
+    let mut sections = Vec::new();
+    loop {
+        reader.skip_blank();
+        let line = reader.number();
+        let Some(head) = reader.peek() else {
+            return Err(reader.error(format!("expected `{END}`: the patch is cut off")));
+        };
+        if head.trim() == END {
+            reader.skip();
+            break;
+        }
+        let (path, action) = if let Some(path) = reader.after(ADD) {
+            (named(path, line)?, add(reader)?)
+        } else if let Some(path) = reader.after(UPDATE) {
+            (named(path, line)?, update(reader, line)?)
+        } else if let Some(path) = reader.after(DELETE) {
+            (named(path, line)?, Action::Delete { hunks: Vec::new() })
+        } else {
+            let what = format!(
+                "expected `{ADD}`, `{UPDATE}`, `{DELETE}` with a path, or `{END}`, found {}",
+                clipped(head)
+            );
+            return Err(reader.error(what));
+        };
+        sections.push(Section {
+            line,
+            path,
+            action,
+            notes: Vec::new(),
+        });
+    }
+    reader.skip_blank();
+    if let Some(more) = reader.peek() {
+        let what = format!("expected nothing after `{END}`, found {}", clipped(more));
+        return Err(reader.error(what));
+    }
+    if sections.is_empty() {
+        return Err(PatchError::new(1, "the patch names no file"));
+    }
+    Ok(sections)
+}
+
+fn named(path: &str, line: usize) -> Result<String, PatchError> {
+    let path = path.trim();
+    if path.is_empty() {
+        return Err(PatchError::new(line, "expected a path"));
+    }
+    Ok(path.to_owned())
+}
+
+fn is_header(line: &str) -> bool {
+    let line = line.trim_end();
+    line == END
+        || [ADD, UPDATE, DELETE, MOVE]
+            .iter()
+            .any(|word| line.starts_with(word))
+}
+
+fn add<'a>(reader: &mut Reader<'a, '_>) -> Result<Action<'a>, PatchError> {
+    let mut lines = Vec::new();
+    loop {
+        if let Some(text) = reader.after("+") {
+            lines.push(text);
+            continue;
+        }
+        let here = *reader;
+        reader.skip_blank();
+        match reader.peek() {
+            Some(line) if !is_header(line) => {
+                let found = clipped(here.peek().unwrap_or_default());
+                let what =
+                    format!("expected a line of the new file, beginning with +, found {found}");
+                return Err(here.error(what));
+            }
+            // The end is missed by who called.
+            _ => return Ok(Action::Add { lines, ends: true }),
+        }
+    }
+}
+
+fn update<'a>(reader: &mut Reader<'a, '_>, line: usize) -> Result<Action<'a>, PatchError> {
+    let number = reader.number();
+    let to = reader
+        .after(MOVE)
+        .map(|path| named(path, number))
+        .transpose()?;
+    let mut hunks = Vec::new();
+    loop {
+        reader.skip_blank();
+        match reader.peek() {
+            None => break,
+            Some(next) if is_header(next) => break,
+            Some(_) => hunks.push(hunk(reader)?),
+        }
+    }
+    if to.is_none() && !hunks.iter().any(Hunk::changes) {
+        let what = "the section changes nothing: expected lines beginning with + or -";
+        return Err(PatchError::new(line, what));
+    }
+    Ok(Action::Update { hunks, to })
+}
+
+fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
+    let mut hunk = Hunk {
+        line: reader.number(),
+        ..Hunk::default()
+    };
+    while let Some(anchor) = reader.after("@@") {
+        match unified::range(anchor) {
+            Some((old, _)) => hunk.stated = Some(old.before()),
+            None if anchor.trim().is_empty() => {}
+            None => hunk
+                .anchors
+                .push(anchor.strip_prefix(' ').unwrap_or(anchor)),
+        }
+    }
+    while let Some(line) = reader.peek() {
+        let kind = match line.as_bytes().first() {
+            // A context line whose one blank was lost.
+            None | Some(b' ') => Kind::Keep,
+            Some(b'-') => Kind::Remove,
+            Some(b'+') => Kind::Add,
+            Some(b'@') if line.starts_with("@@") => break,
+            _ if line.trim_end() == END_OF_FILE => {
+                hunk.at_end = true;
+                reader.skip();
+                break;
+            }
+            _ if is_header(line) => break,
+            Some(_) => {
+                let found = clipped(line);
+                let what = format!(
+                    "expected a line beginning with a blank, + or -, `@@`, or a `***` header, found {found}"
+                );
+                return Err(reader.error(what));
+            }
+        };
+        hunk.ops.push(Op {
+            kind,
+            text: line.get(1..).unwrap_or_default(),
+            line: reader.number(),
+        });
+        reader.skip();
+    }
+    if hunk.ops.is_empty() {
+        return Err(reader.error("expected a hunk's lines, beginning with a blank, + or -"));
+    }
+    Ok(hunk)
+}
+
+/// The beginning of a line, quoted, for a message.
+pub(super) fn clipped(line: &str) -> String {
+    let mut start: String = line.chars().take(60).collect();
+    if start.len() < line.len() {
+        start.push('…');
+    }
+    format!("{start:?}")
+}
