@@ -192,7 +192,8 @@ fn told_notes(notes: &[Note], problems: &mut Vec<Problem>) {
 }
 
 fn text_of(node: &Node, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
-    let value = node.get(key).filter(|value| !value.is_null())?;
+    let value = node.get(key)?;
+    // `null` is a word here, as it is for the strict check.
     if let Node::Text(text, _) = value {
         let text = text.trim();
         return (!text.is_empty()).then(|| text.to_owned());

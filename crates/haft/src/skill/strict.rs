@@ -61,6 +61,7 @@ fn forbidden(note: &Note) -> String {
         }
         Note::Anchor(line) => format!("line {line}: anchors (`&name`) are not part of the format"),
         Note::Tag(line) => format!("line {line}: tags (`!name`) are not part of the format"),
+        Note::Tab(line) => format!("line {line}: a tab outside quotes is not part of the format"),
         Note::Duplicate(key, line, _) => format!("line {line}: `{key}` is there already"),
         Note::Indentation(line) => format!("line {line}: indented unlike the mapping before"),
     }

@@ -1,5 +1,7 @@
 //! The YAML of a front matter: a small tree read from events, with what a strict reader refuses noted beside it.
 
+use std::ops::Range;
+
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Value};
 
@@ -29,6 +31,8 @@ pub(super) enum Note {
     Anchor(usize),
     /// `!name` on this line.
     Tag(usize),
+    /// A tab outside quotes, blocks and comments on this line.
+    Tab(usize),
     /// This key, again, on this line, so deep.
     Duplicate(String, usize, usize),
     /// A mapping indented unlike its neighbours on this line.
@@ -51,17 +55,73 @@ pub(super) fn read(text: &str, above: usize) -> Result<Read, String> {
     if text.contains('\0') {
         return Err("holds a NUL character".to_owned());
     }
+    read_text(text, above).or_else(|told| match indent_quoted(text) {
+        Some(indented) => read_text(&indented, above),
+        None => Err(told),
+    })
+}
+
+fn read_text(text: &str, above: usize) -> Result<Read, String> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
         flow: FlowStarts::of(text),
         above,
         notes: Vec::new(),
+        texts: Vec::new(),
     };
     let node = reader.document()?;
+    reader.mind_tabs(text)?;
     Ok(Read {
         node,
         notes: reader.notes,
     })
+}
+
+/// Quoted texts that go on at the column of their key or before, which YAML 1.1 takes and 1.2 does not, moved in by
+/// spaces: that changes nothing in them. `None` where there are none.
+fn indent_quoted(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len() + 16);
+    // The quote that is open, and how far its key stands in.
+    let mut open = None;
+    let mut moved = false;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let rest = if let Some((_, own)) = open {
+            if indent <= own && !line.trim().is_empty() {
+                out.push_str(&" ".repeat(own + 1 - indent));
+                moved = true;
+            }
+            line
+        } else {
+            let value = line
+                .split_once(": ")
+                .map_or("", |(_, value)| value.trim_start());
+            let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'));
+            open = quote.map(|quote| (quote, indent));
+            value
+                .get(1..)
+                .filter(|_| open.is_some())
+                .unwrap_or_default()
+        };
+        if open.is_some_and(|(quote, _)| closes(rest, quote)) {
+            open = None;
+        }
+        out.push_str(line);
+    }
+    moved.then_some(out)
+}
+
+/// Whether a quoted text ends in this line.
+fn closes(line: &str, quote: char) -> bool {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\\' && quote == '"' {
+            chars.next();
+        } else if c == quote && (quote == '"' || chars.next_if_eq(&'\'').is_none()) {
+            return true;
+        }
+    }
+    false
 }
 
 impl Node {
@@ -97,6 +157,8 @@ struct Reader<'a> {
     flow: FlowStarts,
     above: usize,
     notes: Vec<Note>,
+    /// Where quoted texts and blocks stand, in characters.
+    texts: Vec<Range<usize>>,
 }
 
 impl<'a> Reader<'a> {
@@ -149,7 +211,11 @@ impl<'a> Reader<'a> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.mind(anchor, tag.is_some(), line)?;
-                Ok(Node::Text(text.into_owned(), style == ScalarStyle::Plain))
+                let plain = style == ScalarStyle::Plain;
+                if !plain {
+                    self.texts.push(span.start.index()..span.end.index());
+                }
+                Ok(Node::Text(text.into_owned(), plain))
             }
             Event::SequenceStart(anchor, tag) => {
                 self.mind(anchor, tag.is_some(), line)?;
@@ -223,6 +289,26 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn mind_tabs(&mut self, text: &str) -> Result<(), String> {
+        if !text.contains('\t') {
+            return Ok(());
+        }
+        let mut texts = std::mem::take(&mut self.texts).into_iter().peekable();
+        let (mut line, mut before, mut comment) = (1, '\n', false);
+        for (at, c) in text.chars().enumerate() {
+            while texts.next_if(|text| text.end <= at).is_some() {}
+            let inside = texts.peek().is_some_and(|text| text.start <= at);
+            match c {
+                '\n' => (line, comment) = (line + 1, false),
+                '#' if !inside && before.is_whitespace() => comment = true,
+                '\t' if !inside && !comment => return self.note(Note::Tab(self.above + line)),
+                _ => {}
+            }
+            before = c;
+        }
+        Ok(())
+    }
+
     fn note(&mut self, note: Note) -> Result<(), String> {
         self.notes.push(note);
         if self.notes.len() > MAX_NOTES {
@@ -270,6 +356,11 @@ mod tests {
         check("a: ''", r#"{"a":""} []"#);
         check("a: |\n  x\n  y\n", r#"{"a":"x\ny\n"} []"#);
         check("- a\n- b", r#"["a","b"] []"#);
+        check(
+            "a: 'b\nc'\nd: \"e \\\"\nf\"",
+            r#"{"a":"b c","d":"e \" f"} []"#,
+        );
+        check("a:\n  b: 'c\nit''s'\n", r#"{"a":{"b":"c it's"}} []"#);
         check("# only a comment\n", "null []");
     }
 
@@ -279,6 +370,14 @@ mod tests {
         check("x: 1\na: {b: c}", r#"{"a":{"b":"c"},"x":"1"} [Flow(2)]"#);
         check("a: ä[b]", r#"{"a":"ä[b]"} []"#);
         check("a: &x b", r#"{"a":"b"} [Anchor(1)]"#);
+        check(
+            "a: b\t\nc: 'd\te' # f\tg\n",
+            r#"{"a":"b","c":"d\te"} [Tab(1)]"#,
+        );
+        check(
+            "a: 'd\te' # f\tg\nb: |\n  x\ty\n",
+            r#"{"a":"d\te","b":"x\ty\n"} []"#,
+        );
         check("a: !!int 3", r#"{"a":"3"} [Tag(1)]"#);
         check("a: 1\na: 2", r#"{"a":"1"} [Duplicate("a", 2, 0)]"#);
         check(
