@@ -154,6 +154,18 @@ const GOALS: &[Goal] = &[
         "rmcp/http/rate at 32",
         Rule::Least(10_000.0),
     ),
+    (
+        "1,000 skills discovered",
+        "haft/skills/discovered",
+        "",
+        Rule::Most(100.0),
+    ),
+    (
+        "1,000 skills, unchanged",
+        "haft/skills/unchanged",
+        "",
+        Rule::Most(2.0),
+    ),
     ("haft --version", "haft/--version", "", Rule::Most(5.0)),
     ("haft serve ready", "haft/serve/ready", "", Rule::Most(50.0)),
     (

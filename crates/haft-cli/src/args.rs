@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Runs(Runs),
     /// List and read large results kept aside
     Artifacts(Artifacts),
+    /// List skills, show one whole, check one
+    Skills(Skills),
     /// Show settings and where each comes from
     Config(Config),
     /// Let a folder's own settings count
@@ -237,6 +239,33 @@ pub(crate) enum ArtifactsAction {
         /// Only the bytes A to B, counted from 0 (A- from there on, -N the last N)
         #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
         range: Option<String>,
+    },
+}
+
+/// `haft skills`.
+#[derive(Debug, Args)]
+pub(crate) struct Skills {
+    #[command(subcommand)]
+    pub(crate) action: Option<SkillsAction>,
+}
+
+/// What to do with skills.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsAction {
+    /// List the skills found (the default)
+    List,
+    /// Show one whole: what it says, asks for and brings
+    Show {
+        /// The skill's name
+        name: String,
+    },
+    /// Check the skill in a folder
+    Check {
+        /// The folder that holds SKILL.md
+        dir: PathBuf,
+        /// By the letter of the Agent Skills format
+        #[arg(long)]
+        strict: bool,
     },
 }
 

@@ -16,6 +16,7 @@ use haft::executor::Executor;
 use haft::progress;
 use haft::result::{Outcome, Status};
 use haft::session::{Absent, Limits, Session};
+use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft_sandbox::Sandbox;
@@ -29,6 +30,7 @@ mod approvals;
 mod parts;
 mod policy;
 mod selection;
+mod skills;
 
 pub(crate) use policy::written;
 
@@ -53,6 +55,7 @@ struct Parts {
     archive: Arc<Archive>,
     index: Arc<dyn RunIndex>,
     artifacts: Arc<dyn ArtifactStore>,
+    skills: Arc<SkillSet>,
     sandbox: Sandbox,
     progress: bool,
     pace: progress::Pace,
@@ -116,6 +119,7 @@ impl House {
             archive,
             index: parts::index(at, settings)?,
             artifacts,
+            skills: Arc::new(skills::set(at, settings)),
             sandbox,
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
@@ -141,6 +145,11 @@ impl House {
     /// Where large results are.
     pub(crate) fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
         &self.0.artifacts
+    }
+
+    /// The skills of workspace, settings and user; looked for when they are wanted.
+    pub(crate) fn skills(&self) -> &Arc<SkillSet> {
+        &self.0.skills
     }
 
     /// The run index.

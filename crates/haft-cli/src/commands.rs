@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{self, Cli, Command, McpAction, PolicyAction, later};
+use crate::args::{self, Cli, Command, McpAction, PolicyAction, SkillsAction, later};
 use crate::assemble::House;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -21,6 +21,7 @@ mod man;
 pub(crate) mod policy;
 pub(crate) mod runs;
 pub(crate) mod signals;
+mod skills;
 mod snippet;
 pub(crate) mod tools;
 mod trust;
@@ -52,6 +53,9 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Config(config) => config::run(at, config.action.as_ref()),
         Command::Trust(trust) => trust::run(at, &trust),
         Command::Mcp(mcp) => snippet::run(at, &mcp.action),
+        Command::Skills(args::Skills {
+            action: Some(SkillsAction::Check { dir, strict }),
+        }) => skills::check(at, &dir, strict),
         Command::Policy(args::Policy {
             action: Some(PolicyAction::Check),
         }) => policy::check(at, &at.settings()?),
@@ -80,6 +84,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Tools(args) => tools::run(at, &house, &args),
             Command::Policy(args) => policy::run(at, &house, args.action.as_ref()),
             Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
+            Command::Skills(args) => skills::run(at, &house, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),
             _ => doctor::run(at, &house).await,
         };

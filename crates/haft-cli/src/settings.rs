@@ -72,6 +72,8 @@ pub(crate) struct Settings {
     entries: BTreeMap<Vec<String>, Entry>,
     /// What expansion learnt.
     pub(crate) secrets: Secrets,
+    /// Whether the workspace's own files count in full.
+    pub(crate) trusted: bool,
     /// The files that were read.
     pub(crate) files: Vec<PathBuf>,
     /// What people should hear; at most one line a matter.
@@ -82,6 +84,7 @@ impl Settings {
     /// Reads every layer.
     pub(crate) fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
+        settings.trusted = inputs.trusted;
         for sheet in sheets(inputs)? {
             settings.apply(&sheet, inputs)?;
         }

@@ -10,6 +10,7 @@ use haft::json::schema::Schema;
 use haft::policy::{
     Policy, Profile, RuleSet, RuleText, command_risk, join_words, line_risk, plain_words,
 };
+use haft::skill::check::{Rigour, check_text};
 use haft::testing::fuzz::fuzz;
 use serde_json::{Value, json};
 
@@ -205,5 +206,50 @@ fn fuzz_a_command_line_is_plain_words_or_high() {
             }
             None => assert_eq!(line_risk(&line), haft::spec::Risk::High),
         }
+    });
+}
+
+const SKILL_WORDS: &[&str] = &[
+    "---\n",
+    "name: demo\n",
+    "description: D\n",
+    "allowed-tools: Bash(git:*) Read\n",
+    "allowed_tools:\n  - Read\n",
+    "metadata:\n  a: b\n",
+    "\u{feff}",
+    "\r\n",
+    "\0",
+    ": ",
+    "- ",
+    "? ",
+    "&a ",
+    "*a",
+    "!!str ",
+    "|\n  ",
+    ">-\n  ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "'",
+    "\"",
+    "\t",
+    "#",
+    "%YAML 1.2\n",
+    "...\n",
+    "\u{2028}",
+];
+
+/// Any bytes are judged, as a SKILL.md and as its overlay; what is valid by the letter loads.
+#[test]
+fn fuzz_a_valid_skill_loads() {
+    fuzz(&corpus("skill"), SKILL_WORDS, |input| {
+        let strict = check_text(input, None, "demo", Rigour::Strict);
+        let lenient = check_text(input, None, "demo", Rigour::Lenient);
+        assert!(!strict.ok || lenient.ok, "{strict:?} {lenient:?}");
+        assert!(!lenient.name.is_empty() && !lenient.name.contains(['/', '\n']));
+        let plain = b"---\nname: demo\ndescription: D\n---\n";
+        let overlaid = check_text(plain, Some(input), "demo", Rigour::Lenient);
+        assert_eq!(overlaid.name, "demo");
     });
 }

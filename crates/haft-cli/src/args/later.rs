@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use crate::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 12] = [
-    ("skills", "0.2 (skills, memory, search)"),
+const LATER: [(&str, &str); 11] = [
     ("memory", "0.2 (skills, memory, search)"),
     ("tools --search", "0.2 (skills, memory, search)"),
     ("chain", "0.3 (code mode)"),
@@ -33,13 +32,14 @@ const LATER: [(&str, &str); 12] = [
 const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
 
 /// The commands of this release.
-const NOW: [&str; 12] = [
+const NOW: [&str; 13] = [
     "serve",
     "tools",
     "call",
     "policy",
     "runs",
     "artifacts",
+    "skills",
     "config",
     "trust",
     "doctor",

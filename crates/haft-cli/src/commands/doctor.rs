@@ -52,6 +52,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
         home(at),
         index(house).await,
         artifacts(house),
+        skills(house),
     ];
     let (jail, sandbox) = confinement(house.sandbox()).await;
     checks.extend(jail);
@@ -70,7 +71,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
     let broken = report
         .checks
         .iter()
-        .any(|check| !check.ok && check.name != "python3" && check.name != "git");
+        .any(|check| !check.ok && !["python3", "git", "skills"].contains(&check.name));
     Ok(if broken { Exit::Failed } else { Exit::Done })
 }
 
@@ -144,6 +145,20 @@ fn artifacts(house: &House) -> Check {
             "make the artifacts folder in the state folder writable",
         ),
     }
+}
+
+fn skills(house: &House) -> Check {
+    let found = house.skills().current();
+    let (usable, broken) = (found.skills().len(), found.broken().len());
+    let mut detail = format!("{usable} found");
+    if broken > 0 {
+        let _ = write!(detail, ", {broken} do not load");
+    }
+    if !found.withheld().is_empty() {
+        detail.push_str(", those of the workspace withheld: it is not trusted");
+    }
+    let advice = "`haft skills list` says what is wrong with them";
+    check("skills", broken == 0, detail, advice)
 }
 
 /// The jail, tried by doing; what is missing from the full strength as lines of its own.

@@ -9,4 +9,5 @@ mod seed_faults;
 mod serve;
 mod settings;
 mod shapes;
+mod skills;
 mod usage;

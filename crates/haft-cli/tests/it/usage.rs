@@ -9,7 +9,7 @@ fn wrong_usage_ends_with_two_and_says_what_to_do() {
         (&["chain", "x.py"], "release 0.3"),
         (&["run", "hello", "--model", "x:y"], "release 0.5"),
         (&["approvals", "list", "--json"], "release 0.4"),
-        (&["skills"], "release 0.2"),
+        (&["skills", "show", "x"], "haft skills list"),
         (&["memory", "list"], "release 0.2"),
         (&["mcp", "list"], "release 0.6"),
         (&["mcp", "add", "x"], "release 0.6"),

@@ -117,12 +117,11 @@ impl Walk<'_> {
                 self.leave_out(relative, "the skill's folder holds too many entries");
                 break;
             }
-            match name.to_str() {
-                Ok(name) => entries.push((name.to_owned(), entry.file_type())),
-                Err(_) => {
-                    let name = name.to_string_lossy().into_owned();
-                    self.leave_out(&relative.join(name), "its name is no UTF-8");
-                }
+            if let Ok(name) = name.to_str() {
+                entries.push((name.to_owned(), entry.file_type()));
+            } else {
+                let name = name.to_string_lossy().into_owned();
+                self.leave_out(&relative.join(name), "its name is no UTF-8");
             }
         }
         Ok(entries)

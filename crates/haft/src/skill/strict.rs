@@ -97,7 +97,7 @@ fn fields(node: &Node, folder: &str) -> Vec<String> {
             faults.push("`description` must not be empty".to_owned());
         }
         Some(Node::Text(text, _)) => {
-            too_long("the description", text, MAX_DESCRIPTION, &mut faults)
+            too_long("the description", text, MAX_DESCRIPTION, &mut faults);
         }
         Some(_) => faults.push("`description` must be a text".to_owned()),
     }

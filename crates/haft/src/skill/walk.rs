@@ -122,7 +122,7 @@ pub(super) fn walk(source: &Source, root: &Path, edge: Option<&Path>, old: &[Fou
             );
             break;
         }
-        walk.look_into(dir, depth, in_skill);
+        walk.look_into(&dir, depth, in_skill);
     }
     walk.below
 }
@@ -138,17 +138,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn look_into(&mut self, dir: PathBuf, depth: usize, in_skill: bool) {
+    fn look_into(&mut self, dir: &Path, depth: usize, in_skill: bool) {
         // Looked at before it is read: what comes in between is seen the next time.
-        let watch = Watch::on(dir.clone());
+        let watch = Watch::on(dir.to_path_buf());
         let Some(stamp) = watch.stamp else { return };
         self.below.watches.push(watch);
         if !self.seen.insert((stamp.device, stamp.inode)) {
             return;
         }
-        let entries = match fs::read_dir(&dir) {
+        let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
-            Err(e) => return self.tell(&dir, &format!("cannot be listed: {e}")),
+            Err(e) => return self.tell(dir, &format!("cannot be listed: {e}")),
         };
         let mut folders = Vec::new();
         let mut file = None;
@@ -164,10 +164,10 @@ impl Walk<'_> {
             }
         }
         if let Some(at) = file {
-            self.skill(&dir, FILES[at]);
+            self.skill(dir, FILES[at]);
         }
         if depth < MAX_DEPTH {
-            self.descend(&dir, folders, (depth + 1, in_skill || file.is_some()));
+            self.descend(dir, folders, (depth + 1, in_skill || file.is_some()));
         }
     }
 
