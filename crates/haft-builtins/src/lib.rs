@@ -4,6 +4,7 @@ pub mod artifacts;
 pub mod command;
 mod describe;
 pub mod files;
+pub mod image;
 pub mod search;
 pub mod todo;
 pub mod web;
@@ -11,6 +12,7 @@ mod work;
 
 use std::sync::Arc;
 
+use haft::session::Limits as SessionLimits;
 use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool};
 use haft::workspace::Workspace;
@@ -20,8 +22,10 @@ use crate::artifacts::ReadArtifact;
 use crate::command::{AwaitCommand, COMMANDS, Commands, KillCommand, RunCommand};
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
+use crate::image::ViewImage;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
+use crate::web::http::Http;
 
 /// What the standard tools work on.
 #[derive(Debug, Clone)]
@@ -34,6 +38,8 @@ pub struct Builtins {
     pub sandbox: Option<Sandbox>,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     pub memory_mb: Option<u64>,
+    /// Bytes of a picture that a call returns inline.
+    pub inline_media_bytes: usize,
 }
 
 /// A standard tool, and whether it is there without being asked for.
@@ -65,6 +71,7 @@ impl Builtins {
             files: FileOptions::default(),
             sandbox: None,
             memory_mb: None,
+            inline_media_bytes: SessionLimits::default().inline_media_bytes,
         }
     }
 
@@ -79,6 +86,7 @@ impl Builtins {
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();
+        let pictures = ViewImage::new(files.clone(), Http::guarded(), self.inline_media_bytes);
         let on = |tool, bundle| Builtin {
             tool,
             bundle,
@@ -99,6 +107,7 @@ impl Builtins {
             on(ListFiles(files.clone()).into_tool()?, FILES),
             on(GlobFiles(files.clone()).into_tool()?, FILES),
             on(GrepFiles(files).into_tool()?, FILES),
+            on(pictures.into_tool()?, FILES),
             on(ReadArtifact.into_tool()?, ""),
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),

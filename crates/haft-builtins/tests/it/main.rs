@@ -13,6 +13,7 @@ mod full_disk;
 mod guards;
 mod http;
 mod patches;
+mod pictures;
 mod scene;
 mod search;
 mod town;

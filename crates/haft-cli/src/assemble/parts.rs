@@ -134,6 +134,7 @@ pub(crate) fn standard(
     let mut builtins = Builtins::new(workspace);
     builtins.sandbox = Some(sandbox.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
+    builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,

@@ -49,10 +49,9 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring: naming them today is no mistake.
-const LATER: [&str; 12] = [
+const LATER: [&str; 11] = [
     "fetch_url",
     "web_search",
-    "view_image",
     "ask_user",
     "recall_memory",
     "write_memory",

@@ -1,0 +1,282 @@
+//! `view_image`: a picture from the workspace or the web, made to fit and attached for the model's next turn.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::{Effect, Permission};
+use haft::result::{Content, ToolResult};
+use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::tool::TypedTool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+use crate::describe::{builtin, known_as, read_only};
+use crate::files::read::whole;
+use crate::files::text::{grouped, media_type};
+use crate::files::tools::FILES;
+use crate::files::{Caller, Cleared, Files, sha256};
+use crate::image::fit::{Bounds, Picture, fitted};
+use crate::web::http::{Cut, Http, HttpError, Limits};
+use crate::web::target::Target;
+use crate::work::blocking;
+
+mod fit;
+mod format;
+
+/// Largest picture file.
+const MAX_FILE: u64 = 20 << 20;
+/// Most pictures decoded at once: each may take a quarter of a gigabyte.
+const AT_ONCE: usize = 2;
+
+/// What `view_image` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewImageInput {
+    /// The picture's file, relative to the workspace root or absolute below it.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub path: Option<String>,
+    /// Instead of path: an http or https URL of the public network.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub url: Option<String>,
+    /// What to look for; it comes back beside the picture.
+    #[serde(default)]
+    #[schemars(with = "String", length(max = 4000))]
+    pub question: Option<String>,
+    /// What the policy saw.
+    #[serde(skip)]
+    pub cleared: Cleared,
+}
+
+/// What `view_image` gives besides the picture.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ViewImageData {
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The URL it came from, after redirects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The original's width in pixels, upright.
+    pub width: u32,
+    /// The original's height in pixels, upright.
+    pub height: u32,
+    /// The original's media type, by its content.
+    pub media_type: String,
+    /// The original's size.
+    pub bytes: u64,
+    /// The width of what is attached, where it is not the original.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_width: Option<u32>,
+    /// Its height.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_height: Option<u32>,
+    /// Its media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_media_type: Option<String>,
+}
+
+/// `view_image`.
+#[derive(Debug)]
+pub struct ViewImage {
+    files: Files,
+    http: Http,
+    bounds: Bounds,
+    turns: Arc<Semaphore>,
+}
+
+impl ViewImage {
+    /// Pictures of these files and through this client; what is attached has at most `inline_bytes` where that can be.
+    pub fn new(files: Files, http: Http, inline_bytes: usize) -> Self {
+        let limits = Limits {
+            max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
+            ..http.limits().clone()
+        };
+        Self {
+            files,
+            http: http.with_limits(limits),
+            bounds: Bounds::inline(inline_bytes),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
+    async fn fetched(&self, url: &str) -> Result<(Vec<u8>, String), ToolError> {
+        let accept = "image/png, image/jpeg, image/webp, image/gif";
+        let reply = self.http.get(url, &[("accept", accept)]).await?;
+        if !reply.is_success() {
+            let message = format!("{} answered {}", reply.url, reply.status);
+            return Err(ToolError::failed(message));
+        }
+        match reply.cut {
+            None => Ok((reply.body.to_vec(), reply.url)),
+            Some(cut) => Err(not_whole(&reply.url, cut)),
+        }
+    }
+}
+
+fn not_whole(url: &str, cut: Cut) -> ToolError {
+    let why = match cut {
+        Cut::TooLarge => "pictures of at most 20 MiB are viewed",
+        other => other.as_str(),
+    };
+    ToolError::failed(format!("the picture at {url} did not come whole: {why}"))
+}
+
+/// Where the picture is: exactly one of both.
+enum Source<'a> {
+    Path(&'a str),
+    Url(&'a str),
+}
+
+fn source(input: &ViewImageInput) -> Result<Source<'_>, ToolError> {
+    match (&input.path, &input.url) {
+        (Some(path), None) => Ok(Source::Path(path)),
+        (None, Some(url)) => Ok(Source::Url(url)),
+        _ => Err(ToolError::invalid_arguments("give either path or url")),
+    }
+}
+
+impl TypedTool for ViewImage {
+    const NAME: &'static str = "view_image";
+    const DESCRIPTION: &'static str = "Look at a picture: PNG, JPEG, GIF (its first frame) or WebP, of at most 20 MiB \
+        and 50 megapixels, from a file (path) or the web (url). It is attached to the result, upright, scaled down to \
+        1568 pixels where it is larger. question says what to look for. data tells the original's width, height \
+        and media_type.";
+    type Input = ViewImageInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<ViewImageData>(spec, FILES));
+        let spec = ToolSpec {
+            annotations: Annotations {
+                open_world_hint: Some(true),
+                ..spec.annotations
+            },
+            ..spec
+        };
+        known_as(spec, &["analyze_image", "see", "picture", "screenshot"])
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        match source(input)? {
+            Source::Path(path) => {
+                let claim = self.files.workspace.claim(path)?;
+                Ok(input.cleared.note(vec![Permission::read(claim)]))
+            }
+            Source::Url(url) => {
+                let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+                let effect = Effect::Connect {
+                    url: url.to_owned(),
+                    host: target.host().to_owned(),
+                };
+                let risk = Risk::High;
+                Ok(vec![Permission { effect, risk }])
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let caller = Caller::of(context, &input.cleared);
+        let (bytes, path, url) = match source(&input)? {
+            Source::Path(path) => {
+                let (files, path) = (self.files.clone(), path.to_owned());
+                let work = move |_: &(dyn Fn() -> bool + Sync)| read(&files, &path, &caller);
+                let (bytes, path) = blocking(work).await?;
+                (bytes, Some(path), None)
+            }
+            Source::Url(url) => {
+                let (bytes, url) = self.fetched(url).await?;
+                (bytes, None, Some(url))
+            }
+        };
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|_| ToolError::unavailable("the host is shutting down"))?;
+        let name = path.clone().or_else(|| url.clone()).unwrap_or_default();
+        let bounds = self.bounds;
+        let size = bytes.len() as u64;
+        let picture = blocking(move |_| {
+            // Held until the memory is free again, also when nobody waits for the picture any more.
+            let _turn = turn;
+            let media_type = media_type(&bytes);
+            fitted(bytes, bounds).map_err(|e| e.told(&name, media_type))
+        });
+        let picture = picture.await?;
+        let data = ViewImageData {
+            path,
+            url,
+            width: picture.width,
+            height: picture.height,
+            media_type: picture.media_type.to_owned(),
+            bytes: size,
+            shown_width: picture.changed().then_some(picture.shown.width),
+            shown_height: picture.changed().then_some(picture.shown.height),
+            shown_media_type: picture
+                .changed()
+                .then(|| picture.shown.media_type.to_owned()),
+        };
+        result(&data, &picture, input.question.as_deref())
+    }
+}
+
+/// The whole file.
+fn read(files: &Files, path: &str, caller: &Caller) -> Result<(Vec<u8>, String), ToolError> {
+    let place = caller.cleared(files.workspace.existing(path)?, 0)?;
+    let size = place.bytes().unwrap_or(0);
+    if size > MAX_FILE {
+        let (path, size) = (place.shown(), grouped(size));
+        let message = format!("{path:?} has {size} bytes; pictures of at most 20 MiB are viewed");
+        return Err(ToolError::failed(message));
+    }
+    let (bytes, stamp) = whole(files, &place, MAX_FILE)?;
+    files
+        .seen
+        .note(&caller.run, place.real(), stamp, &sha256(&bytes));
+    Ok((bytes, place.shown()))
+}
+
+/// The result for the caller: a text that says what it is, and the picture.
+fn result(
+    data: &ViewImageData,
+    picture: &Picture,
+    question: Option<&str>,
+) -> Result<ToolResult, ToolError> {
+    let name = data.path.as_deref().or(data.url.as_deref());
+    let mut text = format!(
+        "{}: {} of {} x {} pixels",
+        name.unwrap_or_default(),
+        data.media_type,
+        data.width,
+        data.height
+    );
+    let summary = text.clone();
+    let shown = &picture.shown;
+    if picture.changed() {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            ", attached as {} of {} x {}",
+            shown.media_type, shown.width, shown.height
+        );
+    }
+    if let Some(question) = question.map(str::trim).filter(|q| !q.is_empty()) {
+        let _ = write!(text, "\n{question}");
+    }
+    let image = Content::Image {
+        data: STANDARD.encode(&shown.bytes),
+        mime_type: shown.media_type.to_owned(),
+    };
+    let result = ToolResult {
+        content: vec![Content::text(text), image],
+        ..ToolResult::default()
+    };
+    result.with_summary(summary).with_data(data)
+}

@@ -1,0 +1,285 @@
+//! A picture decoded within limits, turned upright, scaled down and encoded anew where that is needed.
+
+use std::io::Cursor;
+
+use haft::error::ToolError;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
+
+use crate::files::text::grouped;
+use crate::image::format::{self, is_animated_webp, is_whole};
+
+/// Most pixels that are decoded.
+const MAX_PIXELS: u64 = 50_000_000;
+/// Most bytes that a decoder takes: 50 megapixels of four bytes, with room.
+const MAX_DECODED: u64 = 256 << 20;
+/// Longest side of what is attached: what models look at without scaling it down themselves.
+const MAX_SIDE: u32 = 1568;
+/// Shortest long side that a picture is made smaller to in order to fit.
+const MIN_SIDE: u32 = 64;
+/// Largest PNG that is attached in place of a JPEG where nothing is transparent.
+const MAX_PNG: usize = 1 << 20;
+/// The quality of a JPEG, of 100.
+const QUALITY: u8 = 85;
+
+/// What a picture must fit in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Bytes, counted as base64 stands for them.
+    inline: usize,
+}
+
+impl Bounds {
+    pub(super) fn inline(bytes: usize) -> Self {
+        Self { inline: bytes }
+    }
+
+    fn holds(self, bytes: &[u8]) -> bool {
+        bytes.len().div_ceil(3) * 3 <= self.inline
+    }
+}
+
+/// A picture ready to be attached.
+#[derive(Debug)]
+pub(super) struct Picture {
+    /// The original's size, upright.
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) media_type: &'static str,
+    /// What is attached.
+    pub(super) shown: Shown,
+    original: bool,
+}
+
+impl Picture {
+    /// Whether what is attached is not the original.
+    pub(super) fn changed(&self) -> bool {
+        !self.original
+    }
+}
+
+/// An encoded picture.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) media_type: &'static str,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Why a file cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PictureError {
+    #[error("it is empty")]
+    Empty,
+    #[error("it is no picture that can be viewed")]
+    Unknown,
+    #[error(
+        "the picture has {width} x {height} pixels, more than {} in all",
+        grouped(MAX_PIXELS)
+    )]
+    TooManyPixels { width: u32, height: u32 },
+    #[error("the picture takes more than {} MiB to decode", MAX_DECODED >> 20)]
+    TooLarge,
+    #[error("the picture has no pixels")]
+    NoPixels,
+    #[error("the picture is cut off")]
+    Cut,
+    #[error("the picture cannot be decoded: {0}")]
+    Broken(ImageError),
+    #[error("the picture cannot be encoded: {0}")]
+    Encoding(ImageError),
+}
+
+impl PictureError {
+    /// What the caller hears of a file that looks like this media type.
+    pub(super) fn told(self, name: &str, media_type: &str) -> ToolError {
+        let told = ToolError::failed(format!("{name:?}: {self}"));
+        match &self {
+            Self::Unknown => told.with_advice(format!(
+                "its content is {media_type}, whatever its name says; PNG, JPEG, GIF and WebP can be viewed"
+            )),
+            Self::TooManyPixels { .. } | Self::TooLarge => {
+                told.with_advice("make a smaller copy of it, or cut the part out that matters")
+            }
+            Self::Empty | Self::Cut | Self::Broken(_) | Self::NoPixels => {
+                told.with_advice("the file is damaged: get it again")
+            }
+            Self::Encoding(_) => told,
+        }
+    }
+}
+
+/// Decodes a picture and makes it fit. One that fits already is attached as it is.
+pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureError> {
+    if bytes.is_empty() {
+        return Err(PictureError::Empty);
+    }
+    let (format, media_type) = format::of(&bytes).ok_or(PictureError::Unknown)?;
+    if !is_whole(format, &bytes) {
+        return Err(PictureError::Cut);
+    }
+    let (mut image, orientation) = decoded(format, &bytes)?;
+    let upright = |(width, height)| {
+        if turned(orientation) {
+            (height, width)
+        } else {
+            (width, height)
+        }
+    };
+    let (width, height) = upright((image.width(), image.height()));
+    let animated = format == ImageFormat::Gif || is_animated_webp(&bytes);
+    let original = !animated
+        && orientation == Orientation::NoTransforms
+        && width.max(height) <= MAX_SIDE
+        && bounds.holds(&bytes);
+    let shown = if original {
+        Shown {
+            width,
+            height,
+            media_type,
+            bytes,
+        }
+    } else {
+        // The original is not needed any more, and the small one is turned faster.
+        drop(bytes);
+        image = scaled(image, MAX_SIDE);
+        image.apply_orientation(orientation);
+        encoded(image, format, bounds)?
+    };
+    Ok(Picture {
+        width,
+        height,
+        media_type,
+        shown,
+        original,
+    })
+}
+
+/// The whole picture, or its first frame. The header is read first: nothing is allocated for a picture over the limits.
+fn decoded(format: ImageFormat, bytes: &[u8]) -> Result<(DynamicImage, Orientation), PictureError> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let (width, height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(PictureError::NoPixels);
+    }
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(PictureError::TooManyPixels { width, height });
+    }
+    if decoder.total_bytes() > MAX_DECODED {
+        return Err(PictureError::TooLarge);
+    }
+    // A picture whose note on this is damaged is shown as it lies.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    Ok((image, orientation))
+}
+
+fn broken(error: ImageError) -> PictureError {
+    match error {
+        ImageError::Limits(_) => PictureError::TooLarge,
+        ImageError::IoError(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+            PictureError::Cut
+        }
+        other => PictureError::Broken(other),
+    }
+}
+
+/// Whether width and height change places.
+fn turned(orientation: Orientation) -> bool {
+    matches!(
+        orientation,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    )
+}
+
+/// Scaled down so that the long side is `side`; first roughly, for the fine filter takes sixteen bytes a pixel.
+fn scaled(image: DynamicImage, side: u32) -> DynamicImage {
+    let long = image.width().max(image.height());
+    if long <= side {
+        return image;
+    }
+    let to = |length: u32, side: u32| {
+        let length = u64::from(length) * u64::from(side);
+        u32::try_from(length.div_ceil(u64::from(long)))
+            .unwrap_or(side)
+            .max(1)
+    };
+    let (width, height) = (image.width(), image.height());
+    let rough = side.saturating_mul(2);
+    let image = if long > rough {
+        image.thumbnail_exact(to(width, rough), to(height, rough))
+    } else {
+        image
+    };
+    image.resize_exact(to(width, side), to(height, side), FilterType::CatmullRom)
+}
+
+/// Encodes a picture, smaller and smaller until it fits: JPEG for photographs, PNG for what is transparent or drawn.
+fn encoded(
+    mut image: DynamicImage,
+    format: ImageFormat,
+    bounds: Bounds,
+) -> Result<Shown, PictureError> {
+    let transparent = image.color().has_alpha() && !opaque(&image);
+    let drawn = matches!(format, ImageFormat::Png | ImageFormat::Gif);
+    loop {
+        let mut shown = if transparent || drawn {
+            png(&image)?
+        } else {
+            jpeg(&image)?
+        };
+        let large = shown.bytes.len() > MAX_PNG || !bounds.holds(&shown.bytes);
+        if !transparent && drawn && large {
+            shown = jpeg(&image)?;
+        }
+        let side = shown.width.max(shown.height);
+        if bounds.holds(&shown.bytes) || side <= MIN_SIDE {
+            return Ok(shown);
+        }
+        image = scaled(image, (side / 4 * 3).max(MIN_SIDE));
+    }
+}
+
+fn opaque(image: &DynamicImage) -> bool {
+    image.to_rgba8().pixels().all(|pixel| pixel.0[3] == u8::MAX)
+}
+
+fn png(image: &DynamicImage) -> Result<Shown, PictureError> {
+    let image = if image.color().has_alpha() {
+        DynamicImage::ImageRgba8(image.to_rgba8())
+    } else {
+        DynamicImage::ImageRgb8(image.to_rgb8())
+    };
+    let mut bytes = Cursor::new(Vec::new());
+    let done = image.write_to(&mut bytes, ImageFormat::Png);
+    done.map_err(PictureError::Encoding)?;
+    Ok(Shown {
+        width: image.width(),
+        height: image.height(),
+        media_type: "image/png",
+        bytes: bytes.into_inner(),
+    })
+}
+
+fn jpeg(image: &DynamicImage) -> Result<Shown, PictureError> {
+    let image = image.to_rgb8();
+    let mut bytes = Vec::new();
+    let done = JpegEncoder::new_with_quality(&mut bytes, QUALITY).encode_image(&image);
+    done.map_err(PictureError::Encoding)?;
+    Ok(Shown {
+        width: image.width(),
+        height: image.height(),
+        media_type: "image/jpeg",
+        bytes,
+    })
+}
