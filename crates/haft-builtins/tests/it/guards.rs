@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ErrorKind::Denied;
 use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
 use haft::audit::BoxFuture;
 use haft::call::ToolCall;
-use haft::policy::Policy;
+use haft::policy::{Policy, Profile, RuleSet, RuleText};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{ErrorKind, Executor, Session};
@@ -115,28 +115,93 @@ impl Approver for SlowPerson {
 /// Seed fault 27: checked, then used by name.
 #[tokio::test]
 async fn a_link_moved_between_the_clearing_and_the_writing_is_a_conflict() {
-    let dir = tempfile::tempdir().unwrap();
-    for folder in ["a", "b"] {
-        fs::create_dir(dir.path().join(folder)).unwrap();
+    let patch = "*** Begin Patch\n*** Add File: x\n+x\n*** Add File: link/f\n+x\n*** End Patch";
+    for (tool, args) in [
+        ("write_file", json!({"path": "link/f", "content": "x"})),
+        ("apply_patch", json!({"patch": patch})),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["a", "b"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        symlink("a", dir.path().join("link")).unwrap();
+        let slow = SlowPerson(dir.path().to_path_buf());
+        let executor = Executor::new(Policy::workspace()).with_approver(slow);
+        let session = session(dir.path());
+        let call = ToolCall::new(tool, args.to_string());
+        let outcome = executor.execute(&session, call).await;
+        assert_eq!(outcome.error.unwrap().kind, ErrorKind::Conflict, "{tool}");
+        for path in ["a/f", "b/f", "x"] {
+            assert!(!dir.path().join(path).exists(), "{tool} {path}");
+        }
     }
-    symlink("a", dir.path().join("link")).unwrap();
-    let builtins = Builtins::new(Workspace::open(dir.path()).unwrap());
+}
+
+/// The standard tools on a folder.
+fn session(root: &Path) -> Session {
+    let builtins = Builtins::new(Workspace::open(root).unwrap());
     let registry = ToolRegistry::new();
-    registry
-        .replace_all(
-            "builtin",
-            builtins.tools().unwrap().into_iter().map(|t| t.tool),
-        )
-        .unwrap();
-    let executor =
-        Executor::new(Policy::workspace()).with_approver(SlowPerson(dir.path().to_path_buf()));
-    let session = Session::builder(Arc::new(registry)).build().unwrap();
-    let args = json!({"path": "link/f", "content": "x"}).to_string();
-    let outcome = executor
-        .execute(&session, ToolCall::new("write_file", args))
-        .await;
-    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Conflict);
-    assert!(!dir.path().join("b/f").exists() && !dir.path().join("a/f").exists());
+    let tools = builtins.tools().unwrap().into_iter().map(|t| t.tool);
+    registry.replace_all("builtin", tools).unwrap();
+    Session::builder(Arc::new(registry)).build().unwrap()
+}
+
+/// section → the words of the denial; the other section alone is allowed
+const JUDGED: &[(&str, &str)] = &[
+    ("*** Add File: lib/n\n+x", "Edit(/lib/**)"),
+    ("*** Update File: lib/l\n@@\n-l\n+x", "Edit(/lib/**)"),
+    (
+        "*** Update File: lib/l\n*** Move to: src/l",
+        "Edit(/lib/**)",
+    ),
+    (
+        "*** Update File: src/s\n*** Move to: lib/s",
+        "Edit(/lib/**)",
+    ),
+    ("*** Delete File: lib/l", "Edit(/lib/**)"),
+    ("*** Update File: secret\n@@\n-s\n+x", "Read(secret)"),
+    ("*** Delete File: secret", "Read(secret)"),
+    (
+        "*** Update File: secret\n*** Move to: src/open",
+        "Read(secret)",
+    ),
+    ("*** Add File: .claude/settings.json\n+{}", "protected"),
+    ("*** Update File: src/s\n*** Move to: .envrc", "protected"),
+    ("*** Add File: ../n\n+x", "leaves the workspace"),
+];
+
+#[tokio::test]
+async fn every_file_of_a_patch_is_judged_and_one_denial_stops_it_all() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in [("lib/l", "l\n"), ("src/s", "s\n"), ("secret", "s\n")] {
+        fs::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
+        fs::write(dir.path().join(path), text).unwrap();
+    }
+    let rules = RuleSet {
+        deny: ["Edit(/lib/**)", "Read(secret)"].map(RuleText::new).into(),
+        allow: vec![RuleText::new("Edit(/**)")],
+        ..RuleSet::default()
+    };
+    let policy = Policy::builder(Profile::Workspace).rules(rules).build();
+    let executor = Executor::new(policy.unwrap());
+    let session = session(dir.path());
+    let apply = async |sections: &str| {
+        let patch = format!("*** Begin Patch\n*** Add File: src/good\n+x\n{sections}*** End Patch");
+        let args = json!({"patch": patch}).to_string();
+        executor
+            .execute(&session, ToolCall::new("apply_patch", args))
+            .await
+    };
+    for (section, says) in JUDGED {
+        let outcome = apply(&format!("{section}\n")).await;
+        let error = outcome.error.unwrap();
+        let words = format!("{} {}", error.message, error.advice.unwrap_or_default());
+        assert_eq!(error.kind, Denied, "{section}: {words}");
+        assert!(words.contains(says), "{section}: {words}");
+        assert!(!dir.path().join("src/good").exists(), "{section}");
+    }
+    let outcome = apply("").await;
+    assert!(outcome.is_ok(), "{:?}", outcome.error);
 }
 
 /// Seed fault 20: a large result is kept whole and read back in slices.
