@@ -90,7 +90,29 @@ async fn on_a_small_disk() {
     assert_eq!(scene.text("a.txt"), "old\n");
     assert!(!scene.at("disk/sub").exists());
     assert_eq!(scene.text("disk/kept.txt"), "old text\n");
+    a_file_that_cannot_be_replaced(&scene).await;
     let mut left = fs::read_dir(&disk).unwrap().map(|e| e.unwrap().file_name());
     assert!(left.all(|name| name == "kept.txt" || name == "new"));
     assert!(!scene.at("disk/new/f").exists());
+}
+
+/// A file that is a mount of its own is read and staged like any other, and refuses to be replaced at the very end.
+async fn a_file_that_cannot_be_replaced(scene: &Scene) {
+    for name in ["dir/mounted", "dir/b", "below"] {
+        scene.put(name, "old\n");
+    }
+    rustix::mount::mount_bind(scene.at("below"), scene.at("dir/mounted")).unwrap();
+    let change = |path: &str| format!("*** Update File: {path}\n-old\n+new\n");
+    let patch = format!(
+        "*** Begin Patch\n{}*** Delete File: dir/b\n*** Add File: dir/c/d\n+x\n{}*** End Patch",
+        change("a.txt"),
+        change("dir/mounted")
+    );
+    let args = json!({"patch": patch});
+    scene.fails("apply_patch", args, Failed, "busy").await;
+    for name in ["a.txt", "dir/mounted", "dir/b", "below"] {
+        assert_eq!(scene.text(name), "old\n", "{name}");
+    }
+    let left = fs::read_dir(scene.at("dir")).unwrap();
+    assert_eq!(left.count(), 2);
 }

@@ -457,14 +457,14 @@ fn changes_are_made_together_or_not_at_all() {
         ]
     };
     let before = listing(&s.at(""));
-    // Found out when the file is given its name.
-    let mut bad = good(stamp(&a)).to_vec();
-    bad.push(one(&long, Some(&b""[..]), None, None));
-    assert!(matches!(
-        s.ws.change(&bad),
-        Err(WorkspaceError::Malformed(..))
-    ));
-    assert_eq!(listing(&s.at("")), before);
+    // Found out when all others are made: a second file of the same name; and before, a name that is too long.
+    for (last, kind) in [(&new, "changed"), (&long, "255 bytes")] {
+        let mut bad = good(stamp(&a)).to_vec();
+        bad.push(one(last, Some(&b""[..]), None, None));
+        let error = s.ws.change(&bad).unwrap_err().to_string();
+        assert!(error.contains(kind), "{error}");
+        assert_eq!(listing(&s.at("")), before);
+    }
     // Found out before anything is touched.
     let changed = good(stamp(&c));
     assert!(matches!(
