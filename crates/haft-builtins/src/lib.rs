@@ -25,7 +25,10 @@ use crate::files::{FileOptions, Files};
 use crate::image::ViewImage;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
+use crate::web::fetch::FetchUrl;
 use crate::web::http::Http;
+use crate::web::search::WebSearch;
+use crate::web::{WEB, Web};
 
 /// What the standard tools work on.
 #[derive(Debug, Clone)]
@@ -40,6 +43,8 @@ pub struct Builtins {
     pub memory_mb: Option<u64>,
     /// Bytes of a picture that a call returns inline.
     pub inline_media_bytes: usize,
+    /// How the web is reached; without it there are no web tools.
+    pub web: Option<Web>,
 }
 
 /// A standard tool, and whether it is there without being asked for.
@@ -47,7 +52,7 @@ pub struct Builtins {
 pub struct Builtin {
     /// The tool.
     pub tool: Arc<dyn Tool>,
-    /// The bundle that enables it: `files`, `commands`; empty for tools of no bundle.
+    /// The bundle that enables it: `files`, `commands`, `web`; empty for tools of no bundle.
     pub bundle: &'static str,
     /// Part of the default set. The others exist only where settings enable them.
     pub default: bool,
@@ -72,6 +77,7 @@ impl Builtins {
             sandbox: None,
             memory_mb: None,
             inline_media_bytes: SessionLimits::default().inline_media_bytes,
+            web: Some(Web::default()),
         }
     }
 
@@ -86,7 +92,11 @@ impl Builtins {
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();
-        let pictures = ViewImage::new(files.clone(), Http::guarded(), self.inline_media_bytes);
+        let http = self
+            .web
+            .as_ref()
+            .map_or_else(Http::guarded, |web| web.http.clone());
+        let pictures = ViewImage::new(files.clone(), http, self.inline_media_bytes);
         let on = |tool, bundle| Builtin {
             tool,
             bundle,
@@ -112,6 +122,12 @@ impl Builtins {
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),
         ];
+        if let Some(web) = &self.web {
+            tools.push(on(FetchUrl::new(web.clone()).into_tool()?, WEB));
+            if let Some(service) = web.search.clone() {
+                tools.push(on(WebSearch(service).into_tool()?, WEB));
+            }
+        }
         if let Some(commands) = commands {
             tools.extend([
                 off(RunCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),

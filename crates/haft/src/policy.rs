@@ -27,8 +27,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
-use crate::permission::Permission;
-use crate::spec::ToolSpec;
+use crate::permission::{Effect, Permission, Verdict};
+use crate::spec::{Risk, ToolSpec};
 
 pub use command::{Places, command_risk, direct_argv, line_risk};
 pub use explain::{
@@ -168,6 +168,25 @@ impl Policy {
     /// The profile.
     pub fn profile(&self) -> Profile {
         self.profile
+    }
+
+    /// The verdict on a connection that a running call of this tool would open beside those it was cleared for: where
+    /// a redirect leads.
+    pub fn connects(&self, spec: &ToolSpec, url: &str, host: &str) -> Verdict {
+        let permissions = [Permission {
+            effect: Effect::Connect {
+                url: url.to_owned(),
+                host: host.to_owned(),
+            },
+            risk: Risk::High,
+        }];
+        let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());
+        let call = JudgedCall {
+            spec,
+            arguments: &arguments,
+            permissions: &permissions,
+        };
+        self.judge(&call).verdict
     }
 
     /// May a tool that walks folders show what lies at this path (in the form of a `PathClaim`)? False for haft's own files and for

@@ -170,6 +170,11 @@ impl Http {
         &self.limits
     }
 
+    /// How it calls itself.
+    pub(crate) fn user_agent(&self) -> &str {
+        self.agent.to_str().unwrap_or_default()
+    }
+
     /// Reads a URL; any status is an answer. Headers beside `Accept` go to the first host alone.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
         self.follow(url, headers, &Open).await

@@ -40,6 +40,16 @@ pub enum HttpError {
         /// The rule as it stands there.
         rule: String,
     },
+    /// A redirect leads to a host that no rule allows.
+    #[error(
+        "{url} redirects to {location}, which the policy does not allow by itself; no connection to it was made"
+    )]
+    NotFollowed {
+        /// The URL that was asked for.
+        url: String,
+        /// Where it leads.
+        location: String,
+    },
     /// No such name, or no resolver.
     #[error("look up {host}: {why}")]
     NoSuchName {
@@ -143,6 +153,7 @@ impl HttpError {
             Self::Refused { .. } | Self::ResolvesTo { .. } => {
                 "name an http or https URL of the public network, without user name or password; no rule lifts this"
             }
+            Self::NotFollowed { .. } => "fetch that URL by a call of its own",
             Self::Robots { .. } => {
                 "take another source; `web.robots = false` in settings ignores robots.txt"
             }

@@ -1,0 +1,242 @@
+//! One page: fetched, and turned into what a model can read.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use haft::error::ToolError;
+use hyper::header::CONTENT_TYPE;
+use image::ImageFormat;
+
+use crate::web::fetch::gate::Hops;
+use crate::web::fetch::html::Converted;
+use crate::web::fetch::{Format, Shared, charset};
+use crate::web::http::{HttpError, Reply};
+use crate::web::target::Target;
+
+/// What is asked for first.
+const ACCEPT: &str =
+    "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5";
+/// Most bytes of a picture that is shown; in base64 that is the usual limit of a call's pictures, 5 MiB.
+const MAX_PICTURE: usize = 3_900_000;
+
+/// A page as it was got.
+#[derive(Debug)]
+pub(super) struct Got {
+    pub(super) url: String,
+    pub(super) final_url: String,
+    pub(super) status: u16,
+    pub(super) media_type: String,
+    pub(super) title: Option<String>,
+    pub(super) body: Body,
+    pub(super) raw: Bytes,
+    pub(super) notes: Vec<String>,
+}
+
+/// What a page holds.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Text; its media type, and whether it is what the server sent, byte for byte.
+    Text {
+        text: String,
+        media_type: Cow<'static, str>,
+        as_sent: bool,
+    },
+    /// A picture to show.
+    Picture,
+    /// Bytes that are kept and not shown.
+    Kept,
+}
+
+impl Got {
+    /// The page in a few words.
+    pub(super) fn summary(&self) -> String {
+        let named = self.title.as_deref().unwrap_or(&self.media_type);
+        format!("{} {} ({named})", self.status, self.final_url)
+    }
+
+    /// The failure that the server's status tells.
+    pub(super) fn failure(&self) -> Option<ToolError> {
+        if self.status < 400 {
+            return None;
+        }
+        let message = format!("{} answered with status {}", self.final_url, self.status);
+        let advice = match self.status {
+            401 | 403 => "the page needs a login, or does not want to be read: take another source",
+            404 | 410 => "there is no such page: check the URL",
+            429 | 500.. => "try again later, or another source",
+            _ => "check the URL",
+        };
+        Some(ToolError::failed(message).with_advice(advice))
+    }
+}
+
+/// Fetches a page and converts it.
+pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Got, ToolError> {
+    let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    let gate = Hops { shared, cleared };
+    let http = &shared.web.http;
+    let reply = http.follow(url, &[("Accept", ACCEPT)], &gate).await?;
+    let mut got = Got {
+        url: url.to_owned(),
+        final_url: reply.url.clone(),
+        status: reply.status,
+        media_type: kind(&reply),
+        title: None,
+        body: Body::Kept,
+        raw: reply.body.clone(),
+        notes: Vec::new(),
+    };
+    if let Some(cut) = reply.cut {
+        got.notes.push(format!("the page is cut: {}", cut.as_str()));
+    }
+    read(shared, &mut got, &reply, format).await;
+    Ok(got)
+}
+
+async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
+    let header = reply.headers.get(CONTENT_TYPE);
+    let header = header.map(|v| String::from_utf8_lossy(v.as_bytes()));
+    let header = header.unwrap_or_default();
+    let markup = is_markup(&got.media_type);
+    if markup && format != Format::Raw {
+        let source = charset::decode(&reply.body, &header, true);
+        let converted = shared
+            .converter
+            .convert(source, got.final_url.clone(), format);
+        match converted.await {
+            Ok(converted) => got.take(converted, format),
+            Err(why) => got.notes.push(format!("only the raw page is kept: {why}")),
+        }
+    } else if markup || is_text(&got.media_type) {
+        let text = charset::decode(&reply.body, &header, markup);
+        got.body = Body::Text {
+            as_sent: text.as_bytes() == &*reply.body,
+            text,
+            media_type: "text/plain".into(),
+        };
+    } else if got.media_type == "application/pdf" {
+        pdf(shared, got).await;
+    } else if got.media_type.starts_with("image/") {
+        picture(got);
+    } else {
+        got.notes
+            .push("it is no text: its bytes are kept, not shown".to_owned());
+    }
+}
+
+impl Got {
+    fn take(&mut self, converted: Converted, format: Format) {
+        let media_type = match format {
+            Format::Markdown => "text/markdown",
+            Format::Text => "text/plain",
+            Format::Html | Format::Raw => "text/html",
+        };
+        self.title = converted.title;
+        let cut = converted
+            .cut
+            .map(|why| format!("only its beginning is converted: {why}"));
+        self.notes.extend(cut);
+        self.body = Body::Text {
+            text: converted.text,
+            media_type: media_type.into(),
+            as_sent: false,
+        };
+    }
+}
+
+async fn pdf(shared: &Shared, got: &mut Got) {
+    let Some(reader) = &shared.web.pdf else {
+        got.notes
+            .push("this host reads no PDF: its bytes are kept, not shown".to_owned());
+        return;
+    };
+    match reader.extract(got.raw.clone()).await {
+        Ok(text) => {
+            if text.trim().is_empty() {
+                got.notes
+                    .push("it holds no text; it may be a scan".to_owned());
+            }
+            got.body = Body::Text {
+                text,
+                media_type: "text/plain".into(),
+                as_sent: false,
+            };
+        }
+        Err(error) => got
+            .notes
+            .push(format!("its text could not be extracted: {error}")),
+    }
+}
+
+fn picture(got: &mut Got) {
+    let shown = matches!(
+        image::guess_format(&got.raw),
+        Ok(ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)
+    );
+    if shown && got.raw.len() <= MAX_PICTURE {
+        got.body = Body::Picture;
+        return;
+    }
+    let why = if shown {
+        "it is too large to be shown"
+    } else {
+        "it is no PNG, JPEG, GIF or WebP"
+    };
+    got.notes
+        .push(format!("the picture is kept, not shown: {why}"));
+}
+
+/// The media type: of a picture what its bytes say, else what the server says, else what it looks like.
+fn kind(reply: &Reply) -> String {
+    let body = &reply.body[..];
+    let said = reply.media_type();
+    let vague = matches!(
+        said.as_str(),
+        "" | "application/octet-stream" | "binary/octet-stream"
+    );
+    if (vague || said.starts_with("image/"))
+        && let Ok(format) = image::guess_format(body)
+    {
+        return format.to_mime_type().to_owned();
+    }
+    if !vague {
+        return said;
+    }
+    let head = String::from_utf8_lossy(&body[..body.len().min(512)]);
+    let head = head
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .to_ascii_lowercase();
+    if body.starts_with(b"%PDF-") {
+        "application/pdf".to_owned()
+    } else if head.starts_with("<!doctype html") || head.starts_with("<html") {
+        "text/html".to_owned()
+    } else if !body.contains(&0) && std::str::from_utf8(body).is_ok() {
+        "text/plain".to_owned()
+    } else {
+        "application/octet-stream".to_owned()
+    }
+}
+
+fn is_markup(media_type: &str) -> bool {
+    matches!(media_type, "text/html" | "application/xhtml+xml")
+}
+
+fn is_text(media_type: &str) -> bool {
+    const TEXTS: [&str; 10] = [
+        "application/json",
+        "application/ld+json",
+        "application/x-ndjson",
+        "application/xml",
+        "application/javascript",
+        "application/x-javascript",
+        "application/yaml",
+        "application/toml",
+        "application/x-sh",
+        "image/svg+xml",
+    ];
+    media_type.starts_with("text/")
+        || media_type.ends_with("+json")
+        || media_type.ends_with("+xml")
+        || TEXTS.contains(&media_type)
+}

@@ -1,0 +1,101 @@
+//! What a call shows of a page, and what it keeps for later.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use haft::context::CallContext;
+use haft::result::Content;
+
+use crate::files::text::grouped;
+use crate::web::fetch::PageData;
+use crate::web::fetch::page::{Body, Got};
+
+/// A line between the pages of one call.
+pub(super) fn heading(data: &PageData) -> String {
+    let url = data.final_url.as_deref().unwrap_or(&data.url);
+    let status = data.status.map_or(String::new(), |s| format!(" ({s})"));
+    format!("--- {url}{status}")
+}
+
+/// Keeps the page, and gives as much of it as may be shown.
+pub(super) fn shown(got: Got, context: &CallContext, max: usize) -> (PageData, Vec<Content>) {
+    let mut data = PageData {
+        url: got.url,
+        final_url: Some(got.final_url),
+        status: Some(got.status),
+        media_type: Some(got.media_type.clone()),
+        title: got.title,
+        notes: got.notes,
+        ..PageData::default()
+    };
+    let mut keep = |media_type: &str, bytes: Bytes| {
+        if bytes.is_empty() {
+            return None;
+        }
+        let kept = context.artifacts().map_err(|e| e.to_string());
+        let kept = kept.and_then(|a| a.put(media_type, bytes).map_err(|e| e.to_string()));
+        match kept {
+            Ok(reference) => Some(reference.as_str().to_owned()),
+            Err(why) => {
+                data.notes.push(format!("it is not kept: {why}"));
+                None
+            }
+        }
+    };
+    let mut content = Vec::new();
+    match got.body {
+        Body::Text {
+            text,
+            media_type,
+            as_sent,
+        } => {
+            if as_sent {
+                data.artifact = keep(&got.media_type, got.raw);
+            } else {
+                let raw = keep(&got.media_type, got.raw);
+                data.artifact = keep(&media_type, Bytes::from(text.clone()));
+                data.raw = raw;
+            }
+            content.extend(excerpt(&mut data, &text, max));
+        }
+        Body::Picture => {
+            content.push(Content::Image {
+                data: STANDARD.encode(&got.raw),
+                mime_type: got.media_type.clone(),
+            });
+            data.artifact = keep(&got.media_type, got.raw);
+        }
+        Body::Kept => {
+            let bytes = got.raw.len();
+            data.artifact = keep(&got.media_type, got.raw);
+            let size = grouped(bytes as u64);
+            content.push(Content::text(format!("[{}, {size} bytes]", got.media_type)));
+        }
+    }
+    if !data.notes.is_empty() {
+        content.push(Content::text(format!("[{}]", data.notes.join("; "))));
+    }
+    (data, content)
+}
+
+/// The text's beginning, and how to go on.
+fn excerpt(data: &mut PageData, text: &str, max: usize) -> Vec<Content> {
+    let chars = text.chars().count();
+    data.chars = Some(chars);
+    data.truncated = Some(chars > max);
+    let Some((end, _)) = text.char_indices().nth(max) else {
+        return vec![Content::text(text)];
+    };
+    let counted = format!(
+        "[{} of {} characters",
+        grouped(max as u64),
+        grouped(chars as u64)
+    );
+    let on = match &data.artifact {
+        Some(reference) => {
+            format!("{counted}; read_artifact ref={reference} offset={end} goes on]")
+        }
+        None => format!("{counted}]"),
+    };
+    vec![Content::text(&text[..end]), Content::text(on)]
+}

@@ -1,0 +1,276 @@
+//! `SearchService`: the formats of search services, and what is taken from their answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dom_query::Document;
+use haft::error::ToolError;
+use serde_json::Value;
+use thiserror::Error;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+
+use crate::web::http::{Http, Limits};
+use crate::web::search::Hit;
+use crate::web::target::Target;
+
+/// Where Brave's service is.
+const BRAVE: &str = "https://api.search.brave.com/res/v1/web/search";
+/// Most bytes of an answer.
+const MAX_ANSWER: usize = 4 * 1024 * 1024;
+/// Most characters of a title.
+const MAX_TITLE: usize = 300;
+/// Most characters of a snippet.
+const MAX_SNIPPET: usize = 1_000;
+/// Longest URL of a result that is passed on, in bytes.
+const MAX_URL: usize = 2_048;
+
+/// A kind of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// Brave Search.
+    Brave,
+    /// An instance of SearXNG with its JSON format switched on.
+    Searxng,
+    /// Any service that answers a GET with JSON.
+    Json,
+}
+
+impl FromStr for Provider {
+    type Err = SearchError;
+
+    fn from_str(word: &str) -> Result<Self, SearchError> {
+        match word {
+            "brave" => Ok(Self::Brave),
+            "searxng" => Ok(Self::Searxng),
+            "json" => Ok(Self::Json),
+            other => Err(SearchError::Provider(other.to_owned())),
+        }
+    }
+}
+
+/// What a service is described by; what is absent is the provider's own.
+#[derive(Clone, Default)]
+pub struct SearchSettings {
+    /// Brave: the endpoint. SearXNG: the instance. JSON: a URL with `{query}` and, where it takes one, `{limit}`.
+    pub url: Option<String>,
+    /// Sent as `X-Subscription-Token` to Brave, as `Authorization: Bearer` to the others.
+    pub api_key: Option<String>,
+    /// Further headers.
+    pub headers: Vec<(String, String)>,
+    /// A JSON pointer to the list of results.
+    pub results: Option<String>,
+    /// The member with a result's title.
+    pub title: Option<String>,
+    /// The member with its URL.
+    pub link: Option<String>,
+    /// The member with its snippet.
+    pub snippet: Option<String>,
+}
+
+impl fmt::Debug for SearchSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Headers and the key are secrets.
+        f.debug_struct("SearchSettings").finish_non_exhaustive()
+    }
+}
+
+/// Why a service cannot be asked as it is described.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// No such kind.
+    #[error("no search provider is called {0:?}: there are brave, searxng and json")]
+    Provider(String),
+    /// Something that this provider needs is missing.
+    #[error("the search provider needs {0}")]
+    Missing(&'static str),
+    /// The URL cannot be asked.
+    #[error("the search service's URL is refused: {0}")]
+    Url(String),
+}
+
+/// A service, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct SearchService {
+    http: Http,
+    provider: Provider,
+    settings: SearchSettings,
+    url: String,
+}
+
+impl SearchService {
+    /// A service as settings describe it.
+    pub fn new(provider: Provider, settings: SearchSettings) -> Result<Self, SearchError> {
+        let url = match (provider, &settings.url) {
+            (_, Some(url)) => url.clone(),
+            (Provider::Brave, None) => BRAVE.to_owned(),
+            (_, None) => return Err(SearchError::Missing("web.search.url")),
+        };
+        match provider {
+            Provider::Brave if settings.api_key.is_none() => {
+                return Err(SearchError::Missing("web.search.api_key"));
+            }
+            Provider::Json if !url.contains("{query}") => {
+                return Err(SearchError::Missing("{query} in web.search.url"));
+            }
+            _ => {}
+        }
+        let http = Http::trusted().with_limits(Limits {
+            max_bytes: MAX_ANSWER,
+            ..Limits::default()
+        });
+        let service = Self {
+            http,
+            provider,
+            settings,
+            url,
+        };
+        let asked = service.asked("x", 1)?;
+        Target::parse(&asked).map_err(|why| SearchError::Url(why.to_string()))?;
+        Ok(service)
+    }
+
+    /// The host that is asked.
+    pub fn host(&self) -> String {
+        let asked = self.asked("x", 1).ok();
+        let target = asked.and_then(|url| Target::parse(&url).ok());
+        target.map_or_else(String::new, |target| target.host().to_owned())
+    }
+
+    fn asked(&self, query: &str, limit: usize) -> Result<String, SearchError> {
+        let told = |e: url::ParseError| SearchError::Url(e.to_string());
+        let limit = limit.to_string();
+        match self.provider {
+            Provider::Json => {
+                let query: String = byte_serialize(query.as_bytes()).collect();
+                let filled = self.url.replace("{limit}", &limit);
+                Ok(filled.replace("{query}", &query))
+            }
+            Provider::Brave => {
+                let mut url = Url::parse(&self.url).map_err(told)?;
+                url.query_pairs_mut()
+                    .append_pair("q", query)
+                    .append_pair("count", &limit);
+                Ok(url.into())
+            }
+            Provider::Searxng => {
+                let mut url = Url::parse(&self.url).map_err(told)?;
+                if !url.path().ends_with("/search") {
+                    let path = format!("{}/search", url.path().trim_end_matches('/'));
+                    url.set_path(&path);
+                }
+                url.query_pairs_mut()
+                    .append_pair("q", query)
+                    .append_pair("format", "json");
+                Ok(url.into())
+            }
+        }
+    }
+
+    /// Asks, and takes the results from the answer.
+    pub(super) async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ToolError> {
+        let failed =
+            |why: &dyn fmt::Display| ToolError::failed(format!("ask {}: {why}", self.host()));
+        let url = self.asked(query, limit).map_err(|e| failed(&e))?;
+        let bearer;
+        let mut headers = vec![("Accept", "application/json")];
+        match (&self.settings.api_key, self.provider) {
+            (Some(key), Provider::Brave) => headers.push(("X-Subscription-Token", key)),
+            (Some(key), _) => {
+                bearer = format!("Bearer {key}");
+                headers.push(("Authorization", &bearer));
+            }
+            (None, _) => {}
+        }
+        let own = self.settings.headers.iter();
+        headers.extend(own.map(|(name, value)| (name.as_str(), value.as_str())));
+        let reply = self
+            .http
+            .get(&url, &headers)
+            .await
+            .map_err(|e| failed(&e))?;
+        if !reply.is_success() {
+            let advice = "the search service is set by web.search in settings; its key may be wrong or used up";
+            let why = format!("it answered with status {}", reply.status);
+            return Err(failed(&why).with_advice(advice));
+        }
+        if let Some(cut) = reply.cut {
+            return Err(failed(&format!("its answer is cut: {}", cut.as_str())));
+        }
+        let answer: Value = serde_json::from_slice(&reply.body).map_err(|_| {
+            let advice = "SearXNG answers JSON where `search.formats` in its settings names it";
+            failed(&"its answer is no JSON").with_advice(advice)
+        })?;
+        self.hits(&answer, limit).map_err(|why| failed(&why))
+    }
+
+    fn hits(&self, answer: &Value, limit: usize) -> Result<Vec<Hit>, String> {
+        let (results, title, link, snippet) = match self.provider {
+            Provider::Brave => ("/web/results", "title", "url", "description"),
+            Provider::Searxng => ("/results", "title", "url", "content"),
+            Provider::Json => ("/results", "title", "url", "snippet"),
+        };
+        let own = &self.settings;
+        let pointer = own.results.as_deref().unwrap_or(results);
+        let Some(list) = answer.pointer(pointer) else {
+            // Brave leaves the whole branch out when nothing is found.
+            if self.provider == Provider::Brave {
+                return Ok(Vec::new());
+            }
+            return Err(format!(
+                "its answer has nothing at {pointer:?} (web.search.results)"
+            ));
+        };
+        let list = list
+            .as_array()
+            .ok_or_else(|| format!("{pointer:?} of its answer is no list (web.search.results)"))?;
+        let member = |hit: &Value, name: &str, most: usize| {
+            let found = if name.starts_with('/') {
+                hit.pointer(name)
+            } else {
+                hit.get(name)
+            };
+            plain(found.and_then(Value::as_str).unwrap_or_default(), most)
+        };
+        let [title, link, snippet] = [
+            own.title.as_deref().unwrap_or(title),
+            own.link.as_deref().unwrap_or(link),
+            own.snippet.as_deref().unwrap_or(snippet),
+        ];
+        let url = |hit: &Value| {
+            let url = if link.starts_with('/') {
+                hit.pointer(link)
+            } else {
+                hit.get(link)
+            };
+            let url = url.and_then(Value::as_str).unwrap_or_default();
+            (!url.is_empty() && url.len() <= MAX_URL && !url.contains(char::is_control))
+                .then(|| url.to_owned())
+        };
+        let hits = list.iter().filter_map(|hit| {
+            Some(Hit {
+                url: url(hit)?,
+                title: member(hit, title, MAX_TITLE),
+                snippet: member(hit, snippet, MAX_SNIPPET),
+            })
+        });
+        Ok(hits.take(limit).collect())
+    }
+}
+
+/// One line without markup: services mark the words that were found.
+fn plain(text: &str, most: usize) -> String {
+    let text = &text[..text.floor_char_boundary(most * 8)];
+    let read = if text.contains(['<', '&']) {
+        Document::fragment(text).text().to_string()
+    } else {
+        text.to_owned()
+    };
+    let words: Vec<&str> = read.split_whitespace().collect();
+    let line = words.join(" ");
+    line.chars()
+        .filter(|c| !c.is_control())
+        .take(most)
+        .collect()
+}
