@@ -31,6 +31,7 @@ mod parts;
 mod policy;
 mod selection;
 mod skills;
+mod web;
 
 pub(crate) use policy::written;
 
@@ -79,7 +80,9 @@ struct SwitchedOff(Arc<ToolRegistry>);
 
 impl Absent for SwitchedOff {
     fn advice(&self, name: &str) -> Option<String> {
-        self.0.snapshot().entry(name)?;
+        if self.0.snapshot().entry(name).is_none() {
+            return selection::unconfigured(name).map(str::to_owned);
+        }
         Some(selection::how_to_enable(name))
     }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use haft_builtins::web::pdf;
 
 mod args;
 mod assemble;
@@ -22,5 +23,11 @@ mod trust;
 fn main() -> ExitCode {
     // The jail's supervisor is this binary, executed again: nothing may come before.
     haft_sandbox::enter();
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == pdf::WORKER)
+    {
+        return pdf::worker();
+    }
     commands::run(args::Cli::parse()).into()
 }

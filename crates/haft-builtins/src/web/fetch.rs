@@ -219,13 +219,8 @@ impl TypedTool for FetchUrl {
         let mut got = self.all(&urls, input.format).await;
         let max = input.max_chars;
         if input.url.is_some() {
-            let Some(Ok(got)) = got.pop() else {
-                return Err(match got.pop() {
-                    Some(Err(error)) => error,
-                    _ => ToolError::failed("the page could not be fetched"),
-                });
-            };
-            return one(got, context, max);
+            let none = || Err(ToolError::failed("the page could not be fetched"));
+            return one(got.pop().unwrap_or_else(none)?, context, max);
         }
         several(&urls, got, context, max)
     }

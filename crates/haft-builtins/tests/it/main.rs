@@ -18,3 +18,4 @@ mod scene;
 mod search;
 mod town;
 mod url_cases;
+mod web;

@@ -105,6 +105,11 @@ impl Town {
         })
     }
 
+    /// Where its plain server really is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.plain
+    }
+
     /// The answers for a name, one list a look-up; the last one stays.
     pub(crate) fn answers(&self, name: &str, answers: &[&[&str]]) {
         let parsed = |list: &&[&str]| list.iter().map(|a| a.parse().unwrap()).collect();

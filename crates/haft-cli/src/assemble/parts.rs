@@ -21,8 +21,8 @@ use haft_builtins::files::FileOptions;
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use serde_json::{Map, Value};
 
-use crate::assemble::policy;
 use crate::assemble::selection::{self, Offer};
+use crate::assemble::{policy, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -134,6 +134,7 @@ pub(crate) fn standard(
     let mut builtins = Builtins::new(workspace);
     builtins.sandbox = Some(sandbox.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
+    builtins.web = Some(web::web(settings, policy, sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),

@@ -49,9 +49,7 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring: naming them today is no mistake.
-const LATER: [&str; 11] = [
-    "fetch_url",
-    "web_search",
+const LATER: [&str; 9] = [
     "ask_user",
     "recall_memory",
     "write_memory",
@@ -62,6 +60,12 @@ const LATER: [&str; 11] = [
     "tool_chain",
     "compress_history",
 ];
+
+/// Tools that are there once settings name what they work with: naming them before is no mistake.
+const CONFIGURED: [(&str, &str); 1] = [(
+    "web_search",
+    "no search service is configured; `web.search.provider` in settings names one",
+)];
 
 /// The names of the tools that are on.
 pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
@@ -113,7 +117,7 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
             ))
             .advise(match nearest(all, word) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`haft tools` lists the tools; bundles are files, commands".to_owned(),
+                None => "`haft tools` lists the tools; bundles are files, commands, web".to_owned(),
             });
             return Err(match &source.place {
                 Some(place) => problem.at(place.clone()),
@@ -147,6 +151,7 @@ fn known(word: &str) -> bool {
     word == "*"
         || BUNDLES.contains(&word)
         || LATER.contains(&word)
+        || unconfigured(word).is_some()
         || CLASSES.iter().any(|(class, _)| *class == word)
 }
 
@@ -157,6 +162,12 @@ fn nearest(all: &[Offer], word: &str) -> Option<String> {
         .chain(CLASSES.map(|(class, _)| class))
         .collect();
     crate::args::later::nearest(word, &words).map(str::to_owned)
+}
+
+/// What a tool lacks that is not there because nothing for it to work with is configured.
+pub(crate) fn unconfigured(name: &str) -> Option<&'static str> {
+    let (_, lacks) = CONFIGURED.iter().find(|(tool, _)| *tool == name)?;
+    Some(lacks)
 }
 
 /// What switches a tool on.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use haft_builtins::web::http::Http;
 use haft_sandbox::Sandbox;
 use serde::Serialize;
 
@@ -54,6 +55,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
         artifacts(house),
         skills(house),
     ];
+    checks.push(web(house).await);
     let (jail, sandbox) = confinement(house.sandbox()).await;
     checks.extend(jail);
     checks.push(program(
@@ -71,7 +73,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
     let broken = report
         .checks
         .iter()
-        .any(|check| !check.ok && !["python3", "git", "skills"].contains(&check.name));
+        .any(|check| !check.ok && !["python3", "git", "skills", "web"].contains(&check.name));
     Ok(if broken { Exit::Failed } else { Exit::Done })
 }
 
@@ -120,6 +122,28 @@ fn home(at: &Invocation) -> Check {
             check("home", false, detail, &format!("chmod 700 {shown}"))
         }
         (Ok(()), None) => check("home", true, shown, ""),
+    }
+}
+
+/// Whether servers can be checked, and whether a search service is configured.
+async fn web(house: &House) -> Check {
+    let search = match house.all().snapshot().entry("web_search") {
+        Some(_) => "web_search is configured",
+        None => "no search service is configured (web.search.provider)",
+    };
+    match Http::guarded().roots().await {
+        Ok(roots) => check(
+            "web",
+            true,
+            format!("{roots} root certificates; {search}"),
+            "",
+        ),
+        Err(e) => check(
+            "web",
+            false,
+            format!("{e}; {search}"),
+            "https needs them: install ca-certificates, or set SSL_CERT_FILE",
+        ),
     }
 }
 

@@ -11,3 +11,4 @@ mod settings;
 mod shapes;
 mod skills;
 mod usage;
+mod web;

@@ -171,7 +171,7 @@ mod tests {
             "ul><li",
             "table><tr><td",
             "b",
-            "a href=x",
+            "font",
             "span",
             "svg",
             "template",

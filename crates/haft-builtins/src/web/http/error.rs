@@ -144,7 +144,10 @@ impl HttpError {
 
     /// Whether this client refused, rather than failed.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::ResolvesTo { .. })
+        matches!(
+            self,
+            Self::Refused { .. } | Self::ResolvesTo { .. } | Self::NotFollowed { .. }
+        )
     }
 
     /// What to do next, where there is something.

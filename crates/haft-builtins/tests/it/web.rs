@@ -1,0 +1,395 @@
+//! `fetch_url` and `web_search` through an executor, against real servers.
+
+use std::sync::Arc;
+
+use haft::ErrorKind;
+use haft::permission::Verdict;
+use haft::result::{Content, Outcome, Status};
+use haft::spec::ToolSpec;
+use haft_builtins::web::search::{Provider, SearchService, SearchSettings};
+use haft_builtins::web::{RedirectRule, Web};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, data};
+use crate::town::{Does, Town, answer, moved, page};
+
+fn scene(town: &Arc<Town>, robots: bool) -> Scene {
+    let web = Web {
+        http: town.http(),
+        robots,
+        ..Web::default()
+    };
+    Scene::with(|mut builtins| {
+        builtins.web = Some(web);
+        builtins
+    })
+}
+
+const ARTICLE: &str = "<html><head><title>On rivers</title><meta charset=utf-8></head><body><nav><a href=/>Home</a></nav>\
+    <article><h1>On rivers</h1><p>A river carries water from the hills to the sea, and with it stones, sand and silt, \
+    which it leaves where it slows down. Deltas grow that way, a hand's breadth a year or a mile a century.</p>\
+    <p>See the <a href=\"/map\">map</a> for where they do, and mind that maps are <em>old</em>. Rivers move, maps do \
+    not, and the people who drew them had boats, patience and little paper, so they drew what they had seen.</p>\
+    </article><script>alert(1)</script></body></html>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_comes_as_its_article_and_is_kept_whole() {
+    let town = Town::new(|_| page("text/html", ARTICLE)).await;
+    let scene = scene(&town, false);
+    let got = scene
+        .call("fetch_url", json!({"url": "http://example.com/a"}))
+        .await;
+    assert!(got.is_ok(), "{:?}", got.error);
+    let text = got.text();
+    assert!(text.contains("A river carries water"), "{text}");
+    assert!(text.contains("[map](http://example.com/map)"), "{text}");
+    assert!(!text.contains("alert") && !text.contains("<p>"), "{text}");
+    let first = data(&got);
+    assert_eq!(first["title"], "On rivers");
+    assert_eq!(
+        (&first["status"], &first["media_type"]),
+        (&json!(200), &json!("text/html"))
+    );
+    assert_eq!(first["truncated"], false);
+    let raw = scene
+        .data("read_artifact", json!({"ref": first["raw"]}))
+        .await;
+    assert_eq!(raw["bytes"], ARTICLE.len());
+
+    let cut = scene
+        .call(
+            "fetch_url",
+            json!({"url": "http://example.com/a", "max_chars": 20}),
+        )
+        .await;
+    let (shown, about) = (cut.text(), data(&cut));
+    assert_eq!(about["truncated"], true);
+    let (_, offset) = shown.split_once("offset=").unwrap();
+    let offset: u64 = offset.split(' ').next().unwrap().parse().unwrap();
+    let rest = scene
+        .call(
+            "read_artifact",
+            json!({"ref": about["artifact"], "offset": offset}),
+        )
+        .await;
+    let whole = format!("{}{}", shown.lines().next().unwrap(), rest.text());
+    assert!(text.starts_with(whole.lines().next().unwrap()), "{whole}");
+
+    for (format, has, lacks) in [
+        ("text", "carries water", "]("),
+        ("html", "<p>", "alert"),
+        ("raw", "alert(1)", "]("),
+    ] {
+        let got = scene
+            .call(
+                "fetch_url",
+                json!({"url": "http://example.com/a", "format": format}),
+            )
+            .await;
+        let text = got.text();
+        assert!(
+            text.contains(has) && !text.contains(lacks),
+            "{format}: {text}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_page_comes_as_what_it_is() {
+    let png = {
+        let mut png = std::io::Cursor::new(Vec::new());
+        image::DynamicImage::new_rgb8(3, 2)
+            .write_to(&mut png, image::ImageFormat::Png)
+            .unwrap();
+        png.into_inner()
+    };
+    let town = Town::new(move |asked| match asked.path.as_str() {
+        "/json" => page("application/json", r#"{"a":[1,2]}"#),
+        "/latin" => page("text/plain; charset=iso-8859-1", b"gr\xfcn"),
+        "/wrong" => page("text/html; charset=utf-8", b"<p>gr\xfcn"),
+        "/png" => page("application/octet-stream", &png),
+        "/lie" => page("image/png", "<script>"),
+        "/pdf" => page("application/pdf", "%PDF-1.4"),
+        "/empty" => answer("204 No Content", "", ""),
+        "/short" => page("text/html", "<p>one line, no article"),
+        _ => page("application/zip", b"PK\x03\x04\0\0"),
+    })
+    .await;
+    let scene = scene(&town, false);
+    let get = async |path: &str| {
+        let got = scene
+            .call(
+                "fetch_url",
+                json!({"url": format!("http://example.com/{path}")}),
+            )
+            .await;
+        assert!(got.is_ok(), "{path}: {:?}", got.error);
+        got
+    };
+    assert_eq!(get("json").await.text(), r#"{"a":[1,2]}"#);
+    assert_eq!(get("latin").await.text(), "grün");
+    assert_eq!(get("wrong").await.text().trim(), "gr\u{fffd}n");
+    assert_eq!(get("short").await.text().trim(), "one line, no article");
+    assert!(get("empty").await.text().is_empty());
+    let png = get("png").await;
+    assert!(
+        matches!(&png.content[0], Content::Image { mime_type, .. } if mime_type == "image/png")
+    );
+    for (path, says) in [("lie", "no PNG"), ("pdf", "no PDF"), ("zip", "no text")] {
+        let got = get(path).await;
+        let about = data(&got);
+        assert!(
+            about["notes"][0].as_str().unwrap().contains(says),
+            "{about}"
+        );
+        assert!(about["artifact"].is_string(), "{about}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_of_failure_is_a_failure_with_its_text() {
+    let town = Town::new(|_| {
+        answer(
+            "404 Not Found",
+            "Content-Type: text/plain\r\n",
+            "gone fishing",
+        )
+    })
+    .await;
+    let scene = scene(&town, false);
+    let got = scene
+        .call("fetch_url", json!({"url": "http://example.com/"}))
+        .await;
+    assert_eq!(got.status, Status::Error);
+    assert!(got.error.as_ref().unwrap().message.contains("status 404"));
+    assert_eq!(got.text(), "gone fishing");
+    assert_eq!(data(&got)["status"], 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_page_that_fails_does_not_hide_the_others() {
+    let town = Town::new(|asked| match asked.path.as_str() {
+        "/fine" => page("text/plain", "fine"),
+        "/private" => moved("http://10.0.0.1/"),
+        _ => answer("500 Broken", "Content-Type: text/plain\r\n", "broken"),
+    })
+    .await;
+    let scene = scene(&town, false);
+    let several = async |paths: &[&str]| {
+        let urls: Vec<String> = paths
+            .iter()
+            .map(|p| format!("http://example.com/{p}"))
+            .collect();
+        scene.call("fetch_url", json!({ "urls": urls })).await
+    };
+    let got = several(&["broken", "fine", "private"]).await;
+    assert!(got.is_ok(), "{:?}", got.error);
+    let pages = data(&got)["pages"].clone();
+    assert_eq!(pages[0]["status"], 500);
+    assert_eq!(
+        (&pages[1]["status"], &pages[1]["error"]),
+        (&json!(200), &Value::Null)
+    );
+    assert_eq!(pages[2]["error"]["kind"], "denied");
+    assert!(
+        got.text().contains("fine") && got.text().contains("10.0.0.1"),
+        "{}",
+        got.text()
+    );
+    assert_eq!(several(&["broken", "private"]).await.status, Status::Error);
+    let denied: Outcome = several(&["private", "private"]).await;
+    assert_eq!(denied.status, Status::Denied);
+    for wrong in [
+        json!({}),
+        json!({"url": "http://a.example/", "urls": []}),
+        json!({"urls": vec!["http://a.example/"; 11]}),
+    ] {
+        let got = scene.call("fetch_url", wrong).await;
+        assert_eq!(got.error.unwrap().kind, ErrorKind::InvalidArguments);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn robots_txt_is_asked_once_a_host_and_kept_to() {
+    let town = Town::new(|asked| match asked.path.as_str() {
+        "/robots.txt" if asked.text.contains("failing.example.com") => answer("503 Busy", "", ""),
+        "/robots.txt" if asked.text.contains("none.example.com") => answer("404 None", "", "x"),
+        "/robots.txt" => page("text/plain", "User-agent: haft\nDisallow: /private\n"),
+        "/moved" => moved("/private/x"),
+        _ => page("text/plain", "here"),
+    })
+    .await;
+    let scene = scene(&town, true);
+    for (url, says) in [
+        ("http://example.com/private/x", "Disallow: /private"),
+        ("http://example.com/moved", "Disallow: /private"),
+        ("http://failing.example.com/", "503"),
+    ] {
+        scene
+            .fails("fetch_url", json!({ "url": url }), ErrorKind::Failed, says)
+            .await;
+    }
+    let asked = town.connected().len();
+    for url in [
+        "http://example.com/",
+        "http://none.example.com/private/x",
+        "http://example.com/robots.txt",
+    ] {
+        let got = scene.call("fetch_url", json!({ "url": url })).await;
+        assert!(got.is_ok(), "{url}: {:?}", got.error);
+    }
+    // Three pages and one more robots.txt.
+    assert_eq!(town.connected().len() - asked, 4);
+}
+
+/// Allows one host, asks about the rest.
+#[derive(Debug)]
+struct Only(&'static str);
+
+impl RedirectRule for Only {
+    fn verdict(&self, tool: &ToolSpec, _: &str, host: &str) -> Verdict {
+        assert_eq!(tool.name.as_str(), "fetch_url");
+        if host == self.0 {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
+    let town = Town::new(|asked| match asked.path.as_str() {
+        "/www" => moved("https://www.example.com/end"),
+        "/allowed" => moved("http://allowed.example.org/end"),
+        "/other" => moved("http://other.example.org/end"),
+        _ => page("text/plain", "end"),
+    })
+    .await;
+    let web = Web {
+        http: town.http(),
+        robots: false,
+        redirects: Some(Arc::new(Only("allowed.example.org"))),
+        ..Web::default()
+    };
+    let scene = Scene::with(|mut builtins| {
+        builtins.web = Some(web);
+        builtins
+    });
+    for path in ["www", "allowed"] {
+        let got = scene
+            .call(
+                "fetch_url",
+                json!({"url": format!("http://example.com/{path}")}),
+            )
+            .await;
+        assert!(got.is_ok(), "{path}: {:?}", got.error);
+    }
+    let url = json!({"url": "http://example.com/other"});
+    scene
+        .fails(
+            "fetch_url",
+            url,
+            ErrorKind::Denied,
+            "http://other.example.org/end",
+        )
+        .await;
+    assert_eq!(town.connected().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_of_search_service_gives_the_same_shape() {
+    let town = Town::new(|asked| {
+        let text = asked.text.to_lowercase();
+        let path = asked.path.as_str();
+        if path == "/res?q=two+words&count=2" && text.contains("x-subscription-token: key") {
+            page("application/json", r#"{"web":{"results":[{"title":"<b>A</b> &amp; b","url":"https://a.example/","description":"one\n two"},
+                {"title":"no url","description":"x"},{"title":"C","url":"https://c.example/","description":"c"},{"url":"https://d.example/"}]}}"#)
+        } else if path == "/searx/search?q=two+words&format=json" {
+            page("application/json", r#"{"results":[{"title":"A & b","url":"https://a.example/","content":"one two"},{"title":"C","url":"https://c.example/","content":"c"},{"title":"more","url":"https://e.example/"}]}"#)
+        } else if path == "/v1?q=two+words&n=2" && text.contains("authorization: bearer key") && text.contains("x-own: 1") {
+            page("application/json", r#"{"data":{"items":[{"name":"A & b","at":{"href":"https://a.example/"},"text":"one two"},{"name":"C","at":{"href":"https://c.example/"},"text":"c"}]}}"#)
+        } else if path.starts_with("/page") {
+            page("text/html", "<p>a page")
+        } else {
+            answer("401 Unauthorized", "", "")
+        }
+    })
+    .await;
+    let base = format!("http://{}", town.address());
+    let own = |text: &str| Some(text.to_owned());
+    let settings = |url: &str| SearchSettings {
+        url: Some(format!("{base}{url}")),
+        api_key: own("key"),
+        ..SearchSettings::default()
+    };
+    let generic = SearchSettings {
+        headers: vec![("X-Own".to_owned(), "1".to_owned())],
+        results: own("/data/items"),
+        title: own("name"),
+        link: own("/at/href"),
+        snippet: own("text"),
+        ..settings("/v1?q={query}&n={limit}")
+    };
+    let with = |provider, settings| {
+        let web = Web {
+            search: Some(SearchService::new(provider, settings).unwrap()),
+            ..Web::default()
+        };
+        Scene::with(|mut builtins| {
+            builtins.web = Some(web);
+            builtins
+        })
+    };
+    let expect = json!([{"title": "A & b", "url": "https://a.example/", "snippet": "one two"},
+        {"title": "C", "url": "https://c.example/", "snippet": "c"}]);
+    for (provider, settings) in [
+        (Provider::Brave, settings("/res")),
+        (Provider::Searxng, settings("/searx/")),
+        (Provider::Json, generic.clone()),
+    ] {
+        let found = with(provider, settings)
+            .data("web_search", json!({"query": "two words", "limit": 2}))
+            .await;
+        assert_eq!(found["results"], expect, "{provider:?}");
+    }
+    let page = settings("/page?{query}");
+    let nowhere = SearchSettings {
+        results: own("/elsewhere"),
+        ..generic
+    };
+    for (settings, says) in [
+        (page, "no JSON"),
+        (nowhere, "web.search.results"),
+        (settings("/none?{query}"), "401"),
+    ] {
+        let scene = with(Provider::Json, settings);
+        scene
+            .fails(
+                "web_search",
+                json!({"query": "two words", "limit": 2}),
+                ErrorKind::Failed,
+                says,
+            )
+            .await;
+    }
+    assert!(SearchService::new(Provider::Json, settings("/none")).is_err());
+    assert!(SearchService::new(Provider::Brave, SearchSettings::default()).is_err());
+    let unset = Scene::new().call("web_search", json!({"query": "x"})).await;
+    assert_eq!(unset.error.unwrap().kind, ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_page_says_so() {
+    let town = Town::new(|_| {
+        let head =
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf";
+        Does::Sends(head.to_vec())
+    })
+    .await;
+    let got = scene(&town, false)
+        .call("fetch_url", json!({"url": "http://example.com/"}))
+        .await;
+    assert!(got.is_ok());
+    assert!(got.text().contains("broke off"), "{}", got.text());
+}
