@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use haft::toolset::Toolset;
 use haft_builtins::web::http::Http;
 use haft_sandbox::Sandbox;
 use serde::Serialize;
