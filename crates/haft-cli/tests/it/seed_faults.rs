@@ -254,14 +254,16 @@ fn no_20_a_large_result_stays_whole_json_and_can_be_read_back() {
 }
 
 #[test]
-fn no_22_nothing_reaches_the_network_that_this_release_does_not_guard() {
+fn no_22_addresses_of_metadata_and_private_networks_are_not_fetched() {
     let lab = Lab::new();
     let outcome = call(
         &lab,
         "fetch_url",
         &json!({"url": "http://169.254.169.254/"}),
     );
-    assert_eq!(outcome["error"]["kind"], "not_found", "{outcome}");
+    assert_eq!(outcome["status"], "denied", "{outcome}");
+    let message = outcome["error"]["message"].as_str().unwrap();
+    assert!(message.contains("169.254.169.254"), "{message}");
 }
 
 #[test]
