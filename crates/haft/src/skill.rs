@@ -17,6 +17,7 @@ mod folder;
 mod front;
 mod lenient;
 mod overlay;
+mod project;
 mod resources;
 mod rules;
 pub mod set;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use error::SkillError;
 pub use front::FrontMatter;
+pub use project::{ProjectError, Projected};
 pub use resources::{Resource, Resources, Slice};
 
 use crate::skill::folder::Folder;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::session::{Activated, Activation};
+use haft::skill::set::{Filter, Root, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{Executor, Outcome, Policy, Session, Status, ToolCall, ToolRegistry, ToolResult};
 use serde_json::json;
@@ -206,4 +207,45 @@ async fn whoever_waits_for_changes_hears_of_a_narrowing_and_versions_only_rise()
         "{versions:?}"
     );
     assert_eq!(scene.listed(), "a b c load nest");
+}
+
+#[test]
+fn a_copied_skill_is_refreshed_but_for_what_a_person_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let head = "---\nname: pdf\ndescription: x\n---\n";
+    put("skills/pdf/SKILL.md", &format!("{head}one"));
+    put("skills/pdf/scripts/a.py", "a1");
+    put("skills/pdf/scripts/b.py", "b1");
+    put("ws/.haft/skills/pdf/scripts/b.py", "mine, from before");
+    let workspace = haft::workspace::Workspace::open(&root.join("ws")).unwrap();
+    let project = || {
+        let set = SkillSet::new(vec![Root::user(root.join("skills"))], Filter::default());
+        let skill = set.current().skills()[0].clone();
+        skill.project_into(&workspace).unwrap()
+    };
+    let first = project();
+    assert_eq!(first.folder, ".haft/skills/pdf");
+    assert_eq!(first.written, ["SKILL.md", "scripts/a.py"]);
+    assert_eq!(first.kept, ["scripts/b.py"]);
+
+    put("ws/.haft/skills/pdf/SKILL.md", "edited by a person");
+    put("skills/pdf/SKILL.md", &format!("{head}two, longer"));
+    put("skills/pdf/scripts/a.py", "a2");
+    let second = project();
+    assert_eq!(second.written, ["scripts/a.py"]);
+    assert_eq!(second.kept, ["SKILL.md", "scripts/b.py"]);
+    assert_eq!(read("ws/.haft/skills/pdf/SKILL.md"), "edited by a person");
+    assert_eq!(read("ws/.haft/skills/pdf/scripts/a.py"), "a2");
+    assert_eq!(
+        read("ws/.haft/skills/pdf/scripts/b.py"),
+        "mine, from before"
+    );
+    assert_eq!(project().written.len(), 0);
 }
