@@ -203,7 +203,8 @@ impl TypedTool for RunCommand {
             self.0.tasks.check_room(context.run())?;
         }
         let wait = Duration::from_secs(input.timeout_s);
-        let mut spec = self.0.spec(&input)?;
+        let spec = self.0.spec(&input)?;
+        let mut spec = self.0.with_skills(spec, &context.active_skills());
         spec.timeout = ends.then_some(wait);
         let running = self.0.start(spec).await?;
         let mut shown = Cursor::default();

@@ -6,6 +6,7 @@ mod describe;
 pub mod files;
 pub mod image;
 pub mod search;
+pub mod skills;
 pub mod todo;
 pub mod web;
 mod work;

@@ -1,11 +1,13 @@
 //! How a command is started: its words, its folder, what the jail shows and hides.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::permission::Permission;
 use haft::policy::{PROTECTED, command_risk, join_words};
+use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
@@ -15,6 +17,8 @@ use haft_sandbox::{
 use crate::command::tasks::Tasks;
 use crate::command::{RunCommandInput, run_permission};
 
+/// The variable that names the newest active skill's folder.
+const SKILL_DIR: &str = "HAFT_SKILL_DIR";
 /// Most bytes of each stream that a checker's verdict keeps.
 const SAID: usize = 2_000;
 /// The protected names that are folders; the others are files.
@@ -135,6 +139,30 @@ impl Commands {
         let mut spec = spec.with_mounts(mounts);
         if self.memory_mb.is_some() {
             spec.limits.memory_mb = self.memory_mb;
+        }
+        spec
+    }
+
+    /// The same with the folders of the active skills to be read, never changed; the newest one's is in `HAFT_SKILL_DIR`.
+    pub(crate) fn with_skills(
+        &self,
+        mut spec: CommandSpec,
+        skills: &[Arc<ActiveSkill>],
+    ) -> CommandSpec {
+        let root = self.workspace.root();
+        for folder in skills
+            .iter()
+            .filter_map(|skill| skill.folder())
+            .filter(|folder| folder.is_dir())
+        {
+            // One that holds the workspace is seen with it already, and must not close it.
+            if !root.starts_with(folder) {
+                match folder.strip_prefix(root) {
+                    Ok(inside) => spec.mounts.guards.push(Guard::protect_dir(inside)),
+                    Err(_) => spec.mounts.read_only.push(folder.to_path_buf()),
+                }
+            }
+            spec = spec.with_env(SKILL_DIR, folder);
         }
         spec
     }

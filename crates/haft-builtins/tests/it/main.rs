@@ -16,6 +16,7 @@ mod patches;
 mod pictures;
 mod scene;
 mod search;
+mod skills;
 mod town;
 mod url_cases;
 mod web;

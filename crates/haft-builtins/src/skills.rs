@@ -1,0 +1,179 @@
+//! Skills as tools: `list_skills`, `load_skill`, `invoke_skill`, and each skill as a tool of its own where the host wants that.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::skill::Skill;
+use haft::skill::set::SkillSet;
+use haft::spec::NameError;
+use haft::tool::Tool;
+use haft::toolset::registry::{BUILTIN, RegistryError, ToolRegistry};
+
+mod body;
+mod content;
+mod list;
+mod load;
+mod names;
+
+pub use list::{ListSkillsData, SkillLine};
+pub use load::{LoadSkillData, LoadSkillInput};
+
+use crate::skills::list::ListSkills;
+use crate::skills::load::LoadSkill;
+
+/// The bundle's name, and the category of its tools: no active skill takes a tool of it away.
+pub const SKILLS: &str = "skills";
+/// Tools of this bundle that are there while there is a skill.
+pub const SKILL_TOOLS: [&str; 3] = ["list_skills", "load_skill", "invoke_skill"];
+/// What stands before a skill's name where it is a tool of its own.
+pub const AS_TOOL: &str = "skill.";
+
+/// How skills are offered.
+#[derive(Debug, Clone)]
+pub struct SkillOptions {
+    /// The workspace's root: `${CLAUDE_PROJECT_DIR}` in a skill's text.
+    pub workspace: PathBuf,
+    /// haft's own files and folders: a skill whose folder holds one, or lies in one, is not offered.
+    pub own: Vec<PathBuf>,
+    /// Each skill is a tool of its own, too.
+    pub as_tools: bool,
+    /// Which of [`SKILL_TOOLS`] there are.
+    pub on: Vec<String>,
+}
+
+impl SkillOptions {
+    /// All of the tools, in this workspace.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            own: Vec::new(),
+            as_tools: false,
+            on: SKILL_TOOLS.map(str::to_owned).into(),
+        }
+    }
+}
+
+/// The tools over a set of skills, live: a changed skill changes them, and with no skill there is none.
+#[derive(Debug)]
+pub struct SkillTools {
+    shelf: Arc<Shelf>,
+    registry: Arc<ToolRegistry>,
+    /// The catalogue that the tools were made of.
+    made: Mutex<u64>,
+}
+
+impl SkillTools {
+    /// The tools over this set, as its folders are now.
+    pub fn new(set: Arc<SkillSet>, options: SkillOptions) -> Result<Arc<Self>, RegistryError> {
+        let tools = Arc::new_cyclic(|tools: &Weak<Self>| Self {
+            shelf: Arc::new(Shelf {
+                set,
+                options,
+                tools: Weak::clone(tools),
+            }),
+            registry: Arc::new(ToolRegistry::new()),
+            made: Mutex::new(0),
+        });
+        tools.refresh()?;
+        Ok(tools)
+    }
+
+    /// Where the tools are found.
+    pub fn registry(&self) -> &Arc<ToolRegistry> {
+        &self.registry
+    }
+
+    /// The skills that are offered now. It reads files and blocks for that.
+    pub fn skills(&self) -> Vec<Skill> {
+        self.shelf.offered(self.shelf.set.current().skills())
+    }
+
+    /// Looks whether a skill changed, and makes the tools anew where one did. It reads files and blocks for that.
+    pub fn refresh(&self) -> Result<(), RegistryError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalogue = self.shelf.set.current();
+        if *made != catalogue.version() {
+            let tools = self.tools(&self.shelf.offered(catalogue.skills()))?;
+            self.registry.replace_all(BUILTIN, tools)?;
+            *made = catalogue.version();
+        }
+        Ok(())
+    }
+
+    fn tools(&self, skills: &[Skill]) -> Result<Vec<Arc<dyn Tool>>, NameError> {
+        let on = |name: &str| self.shelf.options.on.iter().any(|on| on == name);
+        let for_models: Vec<&Skill> = skills
+            .iter()
+            .filter(|s| s.front().model_invocable)
+            .collect();
+        let for_people: Vec<&Skill> = skills.iter().filter(|s| s.front().user_invocable).collect();
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if !for_models.is_empty() {
+            if on("list_skills") {
+                tools.push(ListSkills::new(&self.shelf)?);
+            }
+            if on("load_skill") {
+                tools.push(LoadSkill::any(&self.shelf, &for_models)?);
+            }
+        }
+        if on("invoke_skill") && !for_people.is_empty() {
+            tools.push(LoadSkill::by_person(&self.shelf, &for_people)?);
+        }
+        if self.shelf.options.as_tools {
+            for (name, skill) in names::of_tools(&for_models) {
+                tools.push(LoadSkill::single(&self.shelf, &name, skill)?);
+            }
+        }
+        Ok(tools)
+    }
+}
+
+/// The skills, and what is kept from being offered.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    set: Arc<SkillSet>,
+    options: SkillOptions,
+    tools: Weak<SkillTools>,
+}
+
+impl Shelf {
+    /// The skills that are offered now. It reads files and blocks for that.
+    fn skills(&self) -> Result<Vec<Skill>, ToolError> {
+        if let Some(tools) = self.tools.upgrade() {
+            let made = tools.refresh();
+            made.map_err(|e| ToolError::unavailable(format!("offer the skills: {e}")))?;
+        }
+        Ok(self.offered(self.set.current().skills()))
+    }
+
+    /// Those of the skills whose folders have nothing to do with haft's own files.
+    fn offered(&self, skills: &[Skill]) -> Vec<Skill> {
+        let free = |skill: &&Skill| !self.touches_own(skill.dir());
+        skills.iter().filter(free).cloned().collect()
+    }
+
+    fn touches_own(&self, folder: &Path) -> bool {
+        let own = &self.options.own;
+        own.iter()
+            .any(|own| own.starts_with(folder) || folder.starts_with(own))
+    }
+
+    /// The skill of a name, where this session sees it.
+    fn find(&self, seen: &dyn Fn(&str) -> bool, name: &str) -> Result<Skill, ToolError> {
+        let skills = self.skills()?;
+        let found = skills.iter().find(|skill| skill.name() == name);
+        found.filter(|_| seen(name)).cloned().ok_or_else(|| {
+            let shown: String = name.chars().take(64).collect();
+            ToolError::not_found(format!("no skill {shown:?}"))
+                .with_advice("list_skills names the skills there are")
+        })
+    }
+}
+
+/// Whether the session of this call sees a skill, as something that can go to another thread.
+fn seen_by(context: &CallContext) -> impl Fn(&str) -> bool + Send + 'static {
+    let context = context.clone();
+    move |name| context.sees_skill(name)
+}

@@ -1,0 +1,438 @@
+//! `load_skill`, `invoke_skill` and a skill as a tool: one way to load, told apart by who may and what is given.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::arguments::Arguments;
+use haft::audit::BoxFuture;
+use haft::call::Origin;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::session::{Activated, Activation};
+use haft::skill::{Resources, Skill};
+use haft::spec::{Annotations, Exposure, NameError, ToolName, ToolSpec};
+use haft::tool::Tool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::describe::{builtin, known_as};
+use crate::skills::body::{Values, filled, holds_commands};
+use crate::skills::content::{named, wrapped};
+use crate::skills::{SKILLS, Shelf, seen_by};
+use crate::work::blocking;
+
+/// Most names in the schema's list; a larger set is named by `list_skills` alone.
+const NAMES: usize = 100;
+/// Most bytes of the catalogue in the description.
+const CATALOGUE: usize = 16 * 1024;
+/// Most characters of a description in it.
+const LINE: usize = 250;
+/// Most bytes of a skill's file that are given at once.
+const FILE: u64 = 1024 * 1024;
+
+/// What the tools take together; each one's schema has what it uses.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoadSkillInput {
+    /// The skill's name.
+    pub skill: String,
+    /// A file of the skill's to read instead of loading it, as its resources name it.
+    pub resource: Option<String>,
+    /// What the person wrote behind the skill's name.
+    pub arguments: Option<String>,
+}
+
+/// What they give besides the text.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct LoadSkillData {
+    /// The skill.
+    pub name: String,
+    /// Its folder.
+    pub directory: String,
+    /// The files beside its text, to be read with `resource`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    /// Rules it asks for; they grant nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<String>,
+    /// The only rules a call may fall under while it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restricts_to: Option<Vec<String>>,
+    /// Rules no call may fall under while it is active.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excludes: Vec<String>,
+    /// Tokens of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
+    /// It was active already; its text was given before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub already_active: bool,
+    /// Skills that had to go, with their limits, to keep the budget of tokens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evicted: Vec<String>,
+}
+
+/// Who may call, and for which skill.
+#[derive(Debug)]
+enum Way {
+    /// `load_skill`: any that models may load.
+    Any,
+    /// `invoke_skill`: any that people may choose; not for a model.
+    Person,
+    /// A tool of its own: this one.
+    Single(String),
+}
+
+/// One of the tools that load.
+#[derive(Debug)]
+pub(super) struct LoadSkill {
+    spec: Arc<ToolSpec>,
+    shelf: Arc<Shelf>,
+    way: Way,
+}
+
+impl LoadSkill {
+    /// `load_skill`.
+    pub(super) fn any(shelf: &Arc<Shelf>, skills: &[&Skill]) -> Result<Arc<dyn Tool>, NameError> {
+        let description = format!(
+            "Load a skill: instructions for a kind of work, and the files that go with it. Do it before work that a skill's \
+             description names. With `resource` it reads one of the skill's files instead. While a skill is active, what it \
+             limits itself to holds for every call.{}",
+            catalogue(skills)
+        );
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "skill": named_in(skills),
+                "resource": {"type": "string", "description": "A file of the skill's to read instead of loading it, as its resources name it: references/forms.md."}
+            },
+            "required": ["skill"],
+            "additionalProperties": false
+        });
+        let spec = spec("load_skill", &description, schema)?;
+        let spec = known_as(spec, &["skill", "activate_skill", "use_skill"]);
+        Ok(Self::made(spec, shelf, Way::Any))
+    }
+
+    /// `invoke_skill`: callable, never shown.
+    pub(super) fn by_person(
+        shelf: &Arc<Shelf>,
+        skills: &[&Skill],
+    ) -> Result<Arc<dyn Tool>, NameError> {
+        let description = "Load a skill that a person chose, with what they wrote behind its name. Not for models.";
+        let schema = json!({
+            "type": "object",
+            "properties": {"skill": named_in(skills), "arguments": {"type": "string"}},
+            "required": ["skill"],
+            "additionalProperties": false
+        });
+        let spec = ToolSpec {
+            exposure: Exposure::Unlisted,
+            ..spec("invoke_skill", description, schema)?
+        };
+        Ok(Self::made(spec, shelf, Way::Person))
+    }
+
+    /// A skill as a tool of its own.
+    pub(super) fn single(
+        shelf: &Arc<Shelf>,
+        name: &str,
+        skill: &Skill,
+    ) -> Result<Arc<dyn Tool>, NameError> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "arguments": {"type": "string", "description": skill.front().argument_hint.as_deref().unwrap_or("What the skill is to be used on.")}
+            },
+            "additionalProperties": false
+        });
+        let spec = ToolSpec {
+            title: Some(skill.name().to_owned()),
+            tags: skill.front().tags.clone(),
+            aliases: skill.front().aliases.clone(),
+            ..spec(name, skill.description(), schema)?
+        };
+        Ok(Self::made(
+            spec,
+            shelf,
+            Way::Single(skill.name().to_owned()),
+        ))
+    }
+
+    fn made(spec: ToolSpec, shelf: &Arc<Shelf>, way: Way) -> Arc<dyn Tool> {
+        Arc::new(Self {
+            spec: Arc::new(spec),
+            shelf: Arc::clone(shelf),
+            way,
+        })
+    }
+
+    async fn run(
+        &self,
+        input: LoadSkillInput,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let by_model = matches!(context.origin(), Origin::Model | Origin::Chain);
+        if matches!(self.way, Way::Person) && by_model {
+            return Err(
+                ToolError::denied("a person chooses a skill this way, no model")
+                    .with_advice("load_skill loads the skills that models may load"),
+            );
+        }
+        let name = match &self.way {
+            Way::Single(name) => name.clone(),
+            Way::Any | Way::Person => input.skill.clone(),
+        };
+        let (shelf, seen) = (Arc::clone(&self.shelf), seen_by(context));
+        let for_person = matches!(self.way, Way::Person);
+        let resource = input.resource.clone();
+        let read = blocking(move |_| {
+            let skill = shelf.find(&seen, &name)?;
+            check_open(&skill, for_person)?;
+            match resource {
+                Some(path) => Ok(Read::File(file(&skill, &path)?)),
+                None => Ok(Read::Whole {
+                    text: skill.instructions()?,
+                    files: skill.resources()?,
+                    skill,
+                }),
+            }
+        })
+        .await?;
+        match read {
+            Read::File(result) => Ok(result),
+            Read::Whole { skill, text, files } => self.load(&skill, &text, &files, &input, context),
+        }
+    }
+
+    /// Puts the skill in force and gives its text.
+    fn load(
+        &self,
+        skill: &Skill,
+        text: &str,
+        files: &Resources,
+        input: &LoadSkillInput,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let active = context.activate(&Activation {
+            name: skill.name(),
+            body: text,
+            folder: Some(skill.dir()),
+            restricts_to: skill.restricts_to(),
+            excludes: skill.excludes(),
+        });
+        // What a person writes behind the name is of this time: the text is given again.
+        let arguments = match &self.way {
+            Way::Person => Some(input.arguments.as_deref().unwrap_or_default()),
+            Way::Any | Way::Single(_) => input.arguments.as_deref(),
+        };
+        let data = LoadSkillData {
+            name: skill.name().to_owned(),
+            directory: skill.dir().to_string_lossy().into_owned(),
+            resources: named(files),
+            requests: skill.requests().to_vec(),
+            restricts_to: skill.restricts_to().map(<[String]>::to_vec),
+            excludes: skill.excludes().to_vec(),
+            tokens: Some(active.tokens),
+            already_active: active.already,
+            evicted: active.evicted.clone(),
+        };
+        if active.already && arguments.is_none() {
+            let told = format!(
+                "The skill {} is active already; its text was given before and has not changed.",
+                skill.name()
+            );
+            return ToolResult::text(told).with_data(&data);
+        }
+        let body = filled(
+            text,
+            &Values {
+                folder: &skill.dir().to_string_lossy(),
+                workspace: &self.shelf.options.workspace.to_string_lossy(),
+                run: context.run().as_str(),
+                arguments,
+                names: &skill.front().arguments,
+            },
+        );
+        let notes = notes(skill, text, &active, files);
+        let summary = format!("skill {} ({} tokens)", skill.name(), active.tokens);
+        let whole = ToolResult::text(wrapped(skill, &body, files, &notes));
+        Ok(whole.with_data(&data)?.with_summary(summary))
+    }
+}
+
+/// What was read away from the async threads.
+enum Read {
+    File(ToolResult),
+    Whole {
+        skill: Skill,
+        text: String,
+        files: Resources,
+    },
+}
+
+impl Tool for LoadSkill {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move { self.run(arguments.parse()?, context).await })
+    }
+}
+
+fn spec(name: &str, description: &str, schema: Value) -> Result<ToolSpec, NameError> {
+    let spec = ToolSpec::new(ToolName::new(name)?, description, schema);
+    let spec = builtin::<LoadSkillData>(spec, SKILLS);
+    Ok(ToolSpec {
+        idempotent: true,
+        annotations: Annotations {
+            read_only_hint: Some(true),
+            idempotent_hint: Some(true),
+            ..spec.annotations
+        },
+        ..spec
+    })
+}
+
+/// The argument that names a skill: a closed list where that is short.
+fn named_in(skills: &[&Skill]) -> Value {
+    let names: Vec<&str> = skills.iter().map(|skill| skill.name()).collect();
+    if names.len() > NAMES {
+        return json!({"type": "string", "description": "The skill's name; list_skills names them all."});
+    }
+    json!({"type": "string", "enum": names, "description": "The skill's name."})
+}
+
+/// Names and descriptions for a model that is shown nothing else of the skills.
+fn catalogue(skills: &[&Skill]) -> String {
+    let mut out = String::from("\nSkills:");
+    for (index, skill) in skills.iter().enumerate() {
+        let words = skill
+            .description()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let mut line: String = words.chars().take(LINE).collect();
+        if line.len() < words.len() {
+            line.push('…');
+        }
+        if out.len() + line.len() + skill.name().len() > CATALOGUE {
+            let _ = write!(
+                out,
+                "\n{} more: list_skills names them.",
+                skills.len() - index
+            );
+            break;
+        }
+        let _ = write!(out, "\n- {}: {line}", skill.name());
+    }
+    out
+}
+
+fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
+    let front = skill.front();
+    let name = skill.name();
+    if for_person && !front.user_invocable {
+        return Err(
+            ToolError::denied(format!("the skill {name} is for models alone"))
+                .with_advice("load_skill loads it"),
+        );
+    }
+    if !for_person && !front.model_invocable {
+        return Err(ToolError::denied(format!("the skill {name} is for people to choose"))
+            .with_advice("a person can choose it as a prompt of the MCP server, or with `haft call invoke_skill`"));
+    }
+    Ok(())
+}
+
+/// One of the skill's files, where it is text.
+fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
+    let slice = skill.read_resource(path, 0..FILE)?;
+    let shown = skill.dir().join(path);
+    let place = shown.to_string_lossy();
+    if slice.total > FILE {
+        let message = format!("{path:?} has {} bytes, over {FILE}", slice.total);
+        return Err(ToolError::failed(message).with_advice(format!(
+            "while the skill is active, a command may read {place}"
+        )));
+    }
+    let text = String::from_utf8(slice.bytes)
+        .ok()
+        .filter(|text| !text.contains('\0'));
+    let Some(text) = text else {
+        return Err(
+            ToolError::failed(format!("{path:?} is no text")).with_advice(format!(
+                "while the skill is active, a command may read {place}"
+            )),
+        );
+    };
+    let data = LoadSkillData {
+        name: skill.name().to_owned(),
+        directory: skill.dir().to_string_lossy().into_owned(),
+        resources: vec![path.to_owned()],
+        ..LoadSkillData::default()
+    };
+    let name = Path::new(path)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let summary = format!("{name} of the skill {}", skill.name());
+    Ok(ToolResult::text(text)
+        .with_data(&data)?
+        .with_summary(summary))
+}
+
+/// What the reader must know besides the text.
+fn notes(skill: &Skill, text: &str, active: &Activated, files: &Resources) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(only) = skill.restricts_to() {
+        notes.push(match only {
+            [] => {
+                "while this skill is active no tool works but those that find, load and keep lists"
+                    .to_owned()
+            }
+            only => format!(
+                "while this skill is active only these work: {}",
+                only.join(", ")
+            ),
+        });
+    }
+    if !skill.excludes().is_empty() {
+        notes.push(format!(
+            "while this skill is active these do not work: {}",
+            skill.excludes().join(", ")
+        ));
+    }
+    if !skill.requests().is_empty() {
+        notes.push(format!(
+            "the skill asks for {}; asking grants nothing, the policy decides on each call",
+            skill.requests().join(", ")
+        ));
+    }
+    if !active.unread.is_empty() {
+        notes.push(format!(
+            "these of its limits cannot be read and let nothing through: {}",
+            active.unread.join(", ")
+        ));
+    }
+    if holds_commands(text) {
+        notes
+            .push("commands written as !`…` in it were not run and stand there as text".to_owned());
+    }
+    if !active.evicted.is_empty() {
+        notes.push(format!(
+            "no longer active, with their limits, to keep the budget of tokens: {}",
+            active.evicted.join(", ")
+        ));
+    }
+    notes.extend(files.problems.iter().take(5).map(ToString::to_string));
+    notes
+}

@@ -1,0 +1,52 @@
+//! The names of skills that are tools of their own.
+
+use std::collections::BTreeSet;
+
+use haft::skill::Skill;
+
+use crate::skills::AS_TOOL;
+
+/// Longest of such a name, in bytes: it leaves room for a number and for what a gateway puts before it.
+const LONGEST: usize = 64;
+
+/// A tool name for each skill: letters, digits, `-` and `_` of its name, all else as `_`; of two that come out the same the
+/// later ones are numbered.
+pub(super) fn of_tools<'a>(skills: &[&'a Skill]) -> Vec<(String, &'a Skill)> {
+    let mut taken = BTreeSet::new();
+    let named = skills.iter().map(|skill| {
+        let plain = legal(skill.name());
+        let mut name = plain.clone();
+        let mut number = 2_u32;
+        while !taken.insert(name.clone()) {
+            name = format!("{plain}_{number}");
+            number += 1;
+        }
+        (name, *skill)
+    });
+    named.collect()
+}
+
+fn legal(name: &str) -> String {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let mapped = name.chars().map(|c| if fine(c) { c } else { '_' });
+    let room = LONGEST - AS_TOOL.len();
+    AS_TOOL.chars().chain(mapped.take(room)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::legal;
+
+    #[test]
+    fn a_name_is_made_legal() {
+        for (name, expect) in [
+            ("pdf-tools", "skill.pdf-tools"),
+            ("Excel Analysis", "skill.Excel_Analysis"),
+            ("表格", "skill.__"),
+            ("a.b/c", "skill.a_b_c"),
+        ] {
+            assert_eq!(legal(name), expect);
+        }
+        assert_eq!(legal(&"x".repeat(1000)).len(), 64);
+    }
+}
