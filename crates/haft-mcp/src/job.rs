@@ -24,12 +24,16 @@ pub(crate) enum Job {
     ListTools(Option<String>),
     /// A tool call.
     Call(CallJob),
-    /// A page of the run's artifacts, after the cursor.
+    /// A page of skills and the run's artifacts, after the cursor.
     ListResources(Option<String>),
-    /// There are no templates; clients ask all the same.
+    /// The addresses of skills' files.
     ListTemplates,
-    /// An artifact.
+    /// A skill's file or an artifact.
     ReadResource(String),
+    /// A page of prompts, after the cursor.
+    ListPrompts(Option<String>),
+    /// A prompt: its name and its arguments as they came.
+    GetPrompt(String, String),
     /// A stream of changes; whether of the tool list.
     Listen(bool),
 }
@@ -80,6 +84,10 @@ impl Job {
             "resources/list" => Self::ListResources(cursor()?),
             "resources/templates/list" => Self::ListTemplates,
             "resources/read" => Self::ReadResource(params.uri()?.into_owned()),
+            "prompts/list" => Self::ListPrompts(cursor()?),
+            "prompts/get" => {
+                Self::GetPrompt(params.name()?.into_owned(), params.arguments().to_owned())
+            }
             _ => {
                 let shown: String = method.chars().take(128).collect();
                 let message = format!("unknown method {shown:?}");

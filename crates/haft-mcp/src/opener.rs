@@ -6,6 +6,7 @@ use haft::audit::BoxFuture;
 use haft::call::Principal;
 use haft::executor::Executor;
 use haft::session::Session;
+use haft::skill::Skill;
 
 use crate::era::Era;
 
@@ -19,6 +20,11 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
     /// Whether clients may be shown the progress of their calls.
     fn shows_progress(&self) -> bool {
         true
+    }
+
+    /// The skills that clients may be shown, as resources and as prompts; none where the host has none. It may read files and block.
+    fn skills(&self) -> Vec<Skill> {
+        Vec::new()
     }
 
     /// Hears that a run has ended, after its end was recorded. Must not wait.

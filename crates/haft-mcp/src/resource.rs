@@ -1,4 +1,4 @@
-//! The run's artifacts as MCP resources: `artifact://RUN/REF`.
+//! What a run can read as MCP resources: the texts of skills (`skill://NAME/…`), then its artifacts (`artifact://RUN/REF`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,26 +9,55 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::run::Run;
+use crate::skill;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
 const SCHEME: &str = "artifact://";
+/// How long a client may keep an artifact: its name is the hash of its bytes.
+const ARTIFACT_TTL_MS: u64 = 3_600_000;
+/// The same of a skill's file, which its author may be working on.
+const SKILL_TTL_MS: u64 = 5_000;
+
+/// How long a client may keep what an address gave.
+pub(crate) fn ttl_ms(uri: &str) -> u64 {
+    if uri.starts_with(SCHEME) {
+        ARTIFACT_TTL_MS
+    } else {
+        SKILL_TTL_MS
+    }
+}
 
 /// The address of a run's artifact.
 pub(crate) fn artifact_uri(run: &RunId, reference: &str) -> String {
     format!("{SCHEME}{run}/{reference}")
 }
 
-#[derive(Serialize)]
+/// A resource in a list.
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed<'a> {
-    uri: String,
-    name: &'a str,
-    mime_type: &'a str,
-    size: u64,
+pub(crate) struct Listed {
+    pub(crate) uri: String,
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    pub(crate) mime_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) size: Option<u64>,
 }
 
-/// Writes `"resources":[…]` with at most `size` artifacts after the cursor, and `nextCursor` where more follow.
+impl Listed {
+    /// What a cursor names that stands after it: an artifact's ref, a skill's address.
+    fn cursor(&self) -> &str {
+        if self.uri.starts_with(SCHEME) {
+            &self.name
+        } else {
+            &self.uri
+        }
+    }
+}
+
+/// Writes `"resources":[…]` with at most `size` skills and artifacts after the cursor, and `nextCursor` where more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
     run: &Run,
@@ -37,41 +66,66 @@ pub(crate) async fn write_page(
 ) -> Result<(), RpcError> {
     let owner = run.session.owner().clone();
     let list = move |store: &dyn ArtifactStore| store.list(&owner.principal, Some(&owner.run));
-    let all = match with_store(run, list).await? {
+    let artifacts = match with_store(run, list).await? {
         Some(Ok(all)) => all,
         Some(Err(error)) => return Err(store_failed(&error)),
         None => Vec::new(),
     };
+    let mut all = skill::listed(run).await?;
+    all.extend(artifacts.iter().map(|info| listed(run.session.run(), info)));
+    let page = page(&all, cursor, size, Listed::cursor)?;
+    out.extend_from_slice(b"\"resources\":");
+    reply::json(out, page.items);
+    page.write_next(out);
+    Ok(())
+}
+
+fn listed(run: &RunId, info: &ArtifactInfo) -> Listed {
+    Listed {
+        uri: artifact_uri(run, info.reference.as_str()),
+        name: info.reference.as_str().to_owned(),
+        description: None,
+        mime_type: info.media_type.clone(),
+        size: Some(info.bytes),
+    }
+}
+
+/// A page of a list, and the cursor of the next.
+pub(crate) struct Page<'a, T> {
+    pub(crate) items: &'a [T],
+    next: Option<&'a str>,
+}
+
+impl<T> Page<'_, T> {
+    /// Writes `nextCursor` where more follows.
+    pub(crate) fn write_next(&self, out: &mut Vec<u8>) {
+        if let Some(next) = self.next {
+            out.extend_from_slice(b",\"nextCursor\":");
+            reply::json(out, next);
+        }
+    }
+}
+
+/// At most `size` items after the one that the cursor names.
+pub(crate) fn page<'a, T>(
+    all: &'a [T],
+    cursor: Option<&str>,
+    size: usize,
+    name: impl Fn(&'a T) -> &'a str,
+) -> Result<Page<'a, T>, RpcError> {
     let first = match cursor {
         None => 0,
         Some(cursor) => {
-            let found = all.iter().position(|a| a.reference.as_str() == cursor);
+            let found = all.iter().position(|item| name(item) == cursor);
             found.map(|at| at + 1).ok_or_else(|| {
                 RpcError::invalid_params("the cursor is not of this list: begin again")
             })?
         }
     };
-    let page = &all[first..all.len().min(first.saturating_add(size.max(1)))];
-    let listed = |info| listed(run.session.run(), info);
-    let shown: Vec<Listed<'_>> = page.iter().map(listed).collect();
-    out.extend_from_slice(b"\"resources\":");
-    reply::json(out, &shown);
-    if first + page.len() < all.len()
-        && let Some(last) = page.last()
-    {
-        out.extend_from_slice(b",\"nextCursor\":");
-        reply::json(out, last.reference.as_str());
-    }
-    Ok(())
-}
-
-fn listed<'a>(run: &RunId, info: &'a ArtifactInfo) -> Listed<'a> {
-    Listed {
-        uri: artifact_uri(run, info.reference.as_str()),
-        name: info.reference.as_str(),
-        mime_type: &info.media_type,
-        size: info.bytes,
-    }
+    let items = &all[first..all.len().min(first.saturating_add(size.max(1)))];
+    let more = first + items.len() < all.len();
+    let next = items.last().filter(|_| more).map(name);
+    Ok(Page { items, next })
 }
 
 #[derive(Serialize)]
@@ -92,14 +146,13 @@ pub(crate) async fn write_contents(
     uri: &str,
     limit: u64,
 ) -> Result<(), RpcError> {
-    let missing = || {
-        let shown: String = uri.chars().take(256).collect();
-        RpcError::new(
-            run.era.missing_resource_code(),
-            format!("no resource {shown} in this run"),
-        )
-        .with_data(json!({ "uri": shown }).to_string())
-    };
+    if uri.starts_with(skill::SCHEME) {
+        let (media_type, bytes) = skill::read(run, uri, limit).await?;
+        out.extend_from_slice(b"\"contents\":");
+        reply::json(out, &[contents(uri, &media_type, &bytes)]);
+        return Ok(());
+    }
+    let missing = || missing(run, uri);
     let reference = reference_of(run.session.run(), uri).ok_or_else(missing)?;
     let owner = run.session.owner().clone();
     let read = move |store: &dyn ArtifactStore| {
@@ -123,8 +176,18 @@ pub(crate) async fn write_contents(
         )));
     }
     out.extend_from_slice(b"\"contents\":");
-    reply::json(out, &[contents(uri, &info, &bytes)]);
+    reply::json(out, &[contents(uri, &info.media_type, &bytes)]);
     Ok(())
+}
+
+/// The error of an address that names nothing here.
+pub(crate) fn missing(run: &Run, uri: &str) -> RpcError {
+    let shown: String = uri.chars().take(256).collect();
+    RpcError::new(
+        run.era.missing_resource_code(),
+        format!("no resource {shown} in this run"),
+    )
+    .with_data(json!({ "uri": shown }).to_string())
 }
 
 /// Asks the run's store, which may block on a disk; `None` where the host keeps no artifacts.
@@ -142,8 +205,7 @@ async fn with_store<T: Send + 'static>(
     })
 }
 
-fn contents<'a>(uri: &'a str, info: &'a ArtifactInfo, bytes: &'a [u8]) -> Contents<'a> {
-    let media_type = info.media_type.as_str();
+fn contents<'a>(uri: &'a str, media_type: &'a str, bytes: &'a [u8]) -> Contents<'a> {
     let text = is_text(media_type)
         .then(|| std::str::from_utf8(bytes).ok())
         .flatten();

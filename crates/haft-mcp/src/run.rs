@@ -6,6 +6,7 @@ use haft::call::{Origin, ToolCall};
 use haft::executor::Executor;
 use haft::result::Outcome;
 use haft::session::Session;
+use haft::skill::Skill;
 use tokio::sync::{mpsc, watch};
 
 use crate::era::Era;
@@ -13,6 +14,7 @@ use crate::in_flight::InFlight;
 use crate::job::CallJob;
 use crate::opener::Opener;
 use crate::progress::ProgressLine;
+use crate::wire::RpcError;
 
 /// One run as the transports hold it.
 #[derive(Debug)]
@@ -53,6 +55,18 @@ impl Run {
         let outcome = self.executor.execute(&watched, call).await;
         line.end();
         outcome
+    }
+
+    /// The skills that this run may be shown.
+    pub(crate) async fn skills(&self) -> Result<Vec<Skill>, RpcError> {
+        let opener = Arc::clone(&self.opener);
+        let found = tokio::task::spawn_blocking(move || opener.skills()).await;
+        let mut skills = found.map_err(|error| {
+            tracing::error!(%error, "look for skills");
+            RpcError::new(RpcError::INTERNAL, "the skills could not be read")
+        })?;
+        skills.retain(|skill| self.session.sees_skill(skill.name()));
+        Ok(skills)
     }
 
     /// Tells the host of a message that never became a call.

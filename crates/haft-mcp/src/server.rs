@@ -14,8 +14,10 @@ use crate::http::McpService;
 use crate::job::Job;
 use crate::opener::{ClientInfo, OpenError, Opener, Transport};
 use crate::outcome;
+use crate::prompt;
 use crate::resource;
 use crate::run::Run;
+use crate::skill;
 use crate::stdio;
 use crate::tool_list;
 use crate::wire::params::Implementation;
@@ -26,8 +28,6 @@ use crate::wire::{Id, RpcError};
 const DISCOVER_TTL_MS: u64 = 3_600_000;
 /// How long it may keep a list; one that listens for changes hears of them sooner.
 const LIST_TTL_MS: u64 = 5_000;
-/// How long it may keep an artifact: its name is the hash of its bytes.
-const ARTIFACT_TTL_MS: u64 = 3_600_000;
 
 /// What the server says of itself.
 #[derive(Debug, Clone, Serialize)]
@@ -207,16 +207,27 @@ impl Core {
                 outcome::write(out, &outcome, run.era, &self.info);
             }
             Job::Nothing => out.extend_from_slice(b"{}"),
-            Job::Initialize(revision, _) => self.write_handshake(out, revision),
-            Job::Discover => self.write_discovery(out),
+            Job::Initialize(revision, _) => self.write_handshake(out, run, revision).await,
+            Job::Discover => self.write_discovery(out, run).await,
             Job::ListTools(cursor) => {
                 out.push(b'{');
                 tool_list::write_page(out, &run.session.tools(), cursor.as_deref(), page)?;
                 self.close(out, run.era, LIST_TTL_MS);
             }
             Job::ListTemplates => {
-                out.extend_from_slice(b"{\"resourceTemplates\":[]");
-                self.close(out, run.era, DISCOVER_TTL_MS);
+                out.push(b'{');
+                skill::write_templates(out, run).await?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::ListPrompts(cursor) => {
+                out.push(b'{');
+                prompt::write_page(out, run, cursor.as_deref(), page).await?;
+                self.close(out, run.era, LIST_TTL_MS);
+            }
+            Job::GetPrompt(name, arguments) => {
+                out.push(b'{');
+                prompt::write(out, run, &name, &arguments).await?;
+                self.close(out, run.era, 0);
             }
             Job::ListResources(cursor) => {
                 out.push(b'{');
@@ -226,7 +237,7 @@ impl Core {
             Job::ReadResource(uri) => {
                 out.push(b'{');
                 resource::write_contents(out, run, &uri, self.limits.resource_bytes).await?;
-                self.close(out, run.era, ARTIFACT_TTL_MS);
+                self.close(out, run.era, resource::ttl_ms(&uri));
             }
             // The transports serve it: its answer is a stream.
             Job::Listen(_) => {
@@ -237,28 +248,33 @@ impl Core {
         Ok(())
     }
 
-    fn write_handshake(&self, out: &mut Vec<u8>, revision: Revision) {
+    async fn write_handshake(&self, out: &mut Vec<u8>, run: &Run, revision: Revision) {
         out.extend_from_slice(b"{\"protocolVersion\":");
         reply::json(out, revision.as_str());
         out.push(b',');
-        self.write_capabilities(out);
+        self.write_capabilities(out, run).await;
         out.extend_from_slice(b",\"serverInfo\":");
         out.extend_from_slice(self.info.get().as_bytes());
         out.push(b'}');
     }
 
-    fn write_discovery(&self, out: &mut Vec<u8>) {
+    async fn write_discovery(&self, out: &mut Vec<u8>, run: &Run) {
         out.extend_from_slice(b"{\"supportedVersions\":");
         reply::json(out, &SUPPORTED);
         out.push(b',');
-        self.write_capabilities(out);
+        self.write_capabilities(out, run).await;
         self.close(out, Era::Modern, DISCOVER_TTL_MS);
     }
 
-    fn write_capabilities(&self, out: &mut Vec<u8>) {
+    async fn write_capabilities(&self, out: &mut Vec<u8>, run: &Run) {
         out.extend_from_slice(
-            b"\"capabilities\":{\"tools\":{\"listChanged\":true},\"resources\":{}}",
+            b"\"capabilities\":{\"tools\":{\"listChanged\":true},\"resources\":{}",
         );
+        // Said to a client that could use it: one that is told of prompts asks for them.
+        if prompt::any(run).await {
+            out.extend_from_slice(b",\"prompts\":{}");
+        }
+        out.push(b'}');
         if let Some(instructions) = &self.instructions {
             out.extend_from_slice(b",\"instructions\":");
             reply::json(out, instructions);

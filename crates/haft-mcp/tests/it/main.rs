@@ -10,5 +10,6 @@ mod support;
 mod http_legacy;
 mod http_modern;
 mod http_streams;
+mod skills;
 mod stdio_bad;
 mod stdio_flow;

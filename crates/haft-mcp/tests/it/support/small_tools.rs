@@ -1,6 +1,7 @@
 //! A few tools over files in memory, behind a real executor, for tests and examples.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use haft::artifact::memory::MemoryArtifacts;
 use haft::audit::{BoxFuture, Event, What};
 use haft::context::CallContext;
 use haft::permission::{PathClaim, Permission};
+use haft::skill::Skill;
+use haft::skill::set::{Filter, Root, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -36,6 +39,8 @@ pub(crate) struct SmallOpener {
     pub(crate) refusals: Mutex<Vec<String>>,
     /// The budget of the runs opened from now on.
     pub(crate) max_calls: Mutex<u64>,
+    /// The skills there are, where a test has some.
+    pub(crate) skills: Mutex<Option<Arc<SkillSet>>>,
 }
 
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
@@ -58,6 +63,7 @@ impl SmallOpener {
             clients: Mutex::default(),
             refusals: Mutex::default(),
             max_calls: Mutex::new(u64::MAX),
+            skills: Mutex::default(),
         }
     }
 
@@ -65,6 +71,24 @@ impl SmallOpener {
     pub(crate) fn add_tool(&self, name: &str) {
         let tool = TestTool::of(TestTool::echo(name)).arc();
         self.registry.add_all([tool]).unwrap();
+    }
+
+    /// Offers the skills below this folder, and a tool that loads them as the standard one does.
+    pub(crate) fn offer_skills(&self, folder: &Path) {
+        let set = SkillSet::new(vec![Root::user(folder)], Filter::default());
+        *self.skills.lock().unwrap() = Some(Arc::new(set));
+        let invoke = TestTool::with_body(TestTool::echo("invoke_skill"), |value, _| {
+            Box::pin(async move {
+                if value["skill"] == "broken" {
+                    return Err(ToolError::denied("not this one").with_advice("take another"));
+                }
+                Ok(ToolResult::text(format!(
+                    "do {} on {}",
+                    value["skill"], value["arguments"]
+                )))
+            })
+        });
+        self.registry.add_all([invoke.arc()]).unwrap();
     }
 
     /// How many events there are of this word (see [`MemoryAudit::words`]).
@@ -105,6 +129,11 @@ impl Opener for SmallOpener {
             let session = session.build().map_err(|e| OpenError(e.to_string()))?;
             Ok((self.executor.clone(), session))
         })
+    }
+
+    fn skills(&self) -> Vec<Skill> {
+        let set = self.skills.lock().unwrap().clone();
+        set.map_or_else(Vec::new, |set| set.current().skills().to_vec())
     }
 
     fn refused(&self, _: &Session, reason: &str) {

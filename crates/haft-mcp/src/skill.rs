@@ -1,0 +1,149 @@
+//! Skills as MCP resources: `skill://NAME/SKILL.md`, and every other file of a skill below `skill://NAME/`.
+//!
+//! Reading one is no call: no tool runs, nothing is put in force, so the record has no line for it, as for artifacts.
+
+use haft::skill::{Skill, SkillError};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::json;
+
+use crate::resource::{Listed, missing};
+use crate::run::Run;
+use crate::wire::RpcError;
+use crate::wire::reply;
+
+/// What the address of a skill's file begins with.
+pub(crate) const SCHEME: &str = "skill://";
+
+/// What stays as it is in a name.
+const NAME: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The file that is the skill, under the name all skills have it by.
+const MAIN: &str = "SKILL.md";
+
+fn address(skill: &Skill) -> String {
+    let name = utf8_percent_encode(skill.name(), &NAME);
+    format!("{SCHEME}{name}/{MAIN}")
+}
+
+/// Name and path of an address.
+fn parts(uri: &str) -> Option<(String, String)> {
+    let (name, path) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    let plain = |text| percent_decode_str(text).decode_utf8().ok().map(Into::into);
+    Some((plain(name)?, plain(path)?))
+}
+
+/// The skills of a run as a list's items.
+pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
+    let item = |skill: &Skill| Listed {
+        uri: address(skill),
+        name: skill.name().to_owned(),
+        description: Some(skill.description().to_owned()),
+        mime_type: "text/markdown".to_owned(),
+        size: None,
+    };
+    Ok(run.skills().await?.iter().map(item).collect())
+}
+
+/// Writes `"resourceTemplates":[…]`: the one of skills' files, where there is a skill.
+pub(crate) async fn write_templates(out: &mut Vec<u8>, run: &Run) -> Result<(), RpcError> {
+    out.extend_from_slice(b"\"resourceTemplates\":");
+    let template = json!({
+        "uriTemplate": "skill://{name}/{+path}",
+        "name": "skill file",
+        "description": "A file of a skill, as the skill's own text names it.",
+    });
+    let any = !run.skills().await?.is_empty();
+    reply::json(out, &any.then_some(template).as_slice());
+    Ok(())
+}
+
+/// A skill's file: its media type and its bytes, at most `limit`.
+pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Vec<u8>), RpcError> {
+    let (name, path) = parts(uri).ok_or_else(|| missing(run, uri))?;
+    let skills = run.skills().await?;
+    let skill = skills.into_iter().find(|skill| skill.name() == name);
+    let skill = skill.ok_or_else(|| missing(run, uri))?;
+    let media_type = media_type(&path).to_owned();
+    let read = tokio::task::spawn_blocking(move || whole(&skill, &path, limit)).await;
+    let read = read.map_err(|error| {
+        tracing::error!(%error, "read a skill's file");
+        RpcError::new(RpcError::INTERNAL, "the skill's file could not be read")
+    })?;
+    match read {
+        Ok(Some(bytes)) => Ok((media_type, bytes)),
+        Ok(None) => Err(RpcError::invalid_params(format!(
+            "the resource has over {limit} bytes: read it with a command"
+        ))),
+        Err(SkillError::Io { .. }) => Err(RpcError::new(
+            RpcError::INTERNAL,
+            "the skill's file could not be read",
+        )),
+        // A file outside is not there, as far as this server goes.
+        Err(_) => Err(missing(run, uri)),
+    }
+}
+
+/// A file whole, in slices; nothing where it is over the limit.
+fn whole(skill: &Skill, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SkillError> {
+    let path = if path == MAIN {
+        skill.file_name()
+    } else {
+        path
+    };
+    let mut bytes = Vec::new();
+    loop {
+        let from = bytes.len() as u64;
+        let slice = skill.read_resource(path, from..limit.saturating_add(1))?;
+        if slice.total > limit {
+            return Ok(None);
+        }
+        let more = !slice.bytes.is_empty();
+        bytes.extend_from_slice(&slice.bytes);
+        if !more || bytes.len() as u64 >= slice.total {
+            return Ok(Some(bytes));
+        }
+    }
+}
+
+/// By the file's ending; what is unknown is text where it turns out to be.
+fn media_type(path: &str) -> &'static str {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending.to_ascii_lowercase().as_str() {
+        "md" | "markdown" => "text/markdown",
+        "json" => "application/json",
+        "html" | "htm" => "text/html",
+        "csv" => "text/csv",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        "zip" => "application/zip",
+        "ttf" | "otf" | "woff" | "woff2" | "bin" | "gz" => "application/octet-stream",
+        _ => "text/plain",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn an_address_is_a_name_and_a_path() {
+        let both = |name: &str, path: &str| Some((name.to_owned(), path.to_owned()));
+        for (uri, expect) in [
+            ("skill://pdf/SKILL.md", both("pdf", "SKILL.md")),
+            ("skill://Excel%20Work/a/b.md", both("Excel Work", "a/b.md")),
+            ("skill://pdf/..%2fx", both("pdf", "../x")),
+            ("skill://pdf", None),
+            ("skill://%ff/SKILL.md", None),
+            ("artifact://run/x", None),
+        ] {
+            assert_eq!(parts(uri), expect, "{uri}");
+        }
+    }
+}
