@@ -19,6 +19,7 @@ use haft::session::{Absent, Limits, Session};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
+use haft_builtins::skills::SkillTools;
 use haft_sandbox::Sandbox;
 
 use crate::invocation::Invocation;
@@ -57,6 +58,9 @@ struct Parts {
     index: Arc<dyn RunIndex>,
     artifacts: Arc<dyn ArtifactStore>,
     skills: Arc<SkillSet>,
+    skill_tools: Arc<SkillTools>,
+    /// Tokens of a run's active skills, where settings say so.
+    skill_tokens: Option<u64>,
     sandbox: Sandbox,
     progress: bool,
     pace: progress::Pace,
@@ -94,7 +98,10 @@ impl House {
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
         let all = parts::standard(at, settings, &policy, &sandbox)?;
-        let tools = parts::view(&all, settings, &policy)?;
+        let skills = Arc::new(skills::set(at, settings));
+        let on = parts::on(&all, settings)?;
+        let skill_tools = skills::tools(at, settings, &skills, &on)?;
+        let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
         let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
         let artifacts = parts::artifacts(at, settings)?;
@@ -122,7 +129,9 @@ impl House {
             archive,
             index: parts::index(at, settings)?,
             artifacts,
-            skills: Arc::new(skills::set(at, settings)),
+            skills,
+            skill_tools,
+            skill_tokens: settings.whole("skills.max_tokens"),
             sandbox,
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
@@ -153,6 +162,11 @@ impl House {
     /// The skills of workspace, settings and user; looked for when they are wanted.
     pub(crate) fn skills(&self) -> &Arc<SkillSet> {
         &self.0.skills
+    }
+
+    /// The tools over skills, live.
+    pub(crate) fn skill_tools(&self) -> &Arc<SkillTools> {
+        &self.0.skill_tools
     }
 
     /// The run index.
@@ -205,6 +219,9 @@ impl House {
             .with_limits(parts.limits.clone())
             .with_pace(parts.pace)
             .with_absent(Arc::new(SwitchedOff(Arc::clone(&parts.all))));
+        if let Some(tokens) = parts.skill_tokens {
+            builder = builder.with_skill_tokens(usize::try_from(tokens).unwrap_or(usize::MAX));
+        }
         if let Some(sink) = door.progress {
             builder = builder.with_progress(sink);
         }

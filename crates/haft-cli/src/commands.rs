@@ -21,7 +21,7 @@ mod man;
 pub(crate) mod policy;
 pub(crate) mod runs;
 pub(crate) mod signals;
-mod skills;
+pub(crate) mod skills;
 mod snippet;
 pub(crate) mod tools;
 mod trust;

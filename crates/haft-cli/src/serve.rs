@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::response::Response;
@@ -34,6 +35,9 @@ mod listen;
 mod reply;
 mod tokens;
 
+/// How often skills are looked at; the look is about a microsecond a file.
+const SKILL_WATCH: Duration = Duration::from_secs(2);
+
 /// What a model is told about the server.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that a person set. Paths are relative to that folder. A call that is denied says why and what would allow it; large results are kept aside and can be read with read_artifact.";
 
@@ -47,6 +51,7 @@ pub(crate) async fn run(
     // Heard from here on: a signal that comes right after the ready line must not find nobody listening.
     let signals = Signals::heard()?;
     let doors = Doors::new(house.clone());
+    let watching = tokio::spawn(watch_skills(house.clone()));
     let server = McpServer::new(&info(), Limits::default(), Arc::clone(&doors) as _);
     let open = Open {
         server,
@@ -54,8 +59,21 @@ pub(crate) async fn run(
         args,
     };
     let done = serve(at, settings, house, open).await;
+    watching.abort();
     doors.sealed().await;
     done
+}
+
+/// Looks for changed skills now and then, so that clients hear of them without asking.
+async fn watch_skills(house: House) {
+    loop {
+        tokio::time::sleep(SKILL_WATCH).await;
+        let tools = Arc::clone(house.skill_tools());
+        let looked = tokio::task::spawn_blocking(move || tools.refresh()).await;
+        if let Ok(Err(error)) = looked {
+            tracing::warn!(%error, "look for changed skills");
+        }
+    }
 }
 
 async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_>) -> Done {

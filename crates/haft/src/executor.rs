@@ -132,6 +132,22 @@ impl Executor {
         explained().map_err(|stop: Stop| stop.failure)
     }
 
+    /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.
+    pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
+        let speaking = || {
+            let (tool, arguments) = admit::imagine(entry, arguments)?;
+            let permissions = clear::wanted(tool.as_ref(), &arguments)?;
+            let call = JudgedCall {
+                spec: entry.spec(),
+                arguments: &arguments,
+                permissions: &permissions,
+            };
+            let found = self.parts.policy.asked_for(rules, &call);
+            Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
+        };
+        speaking().unwrap_or_default()
+    }
+
     /// Loads a skill into a run for its host. A model, a script or a client does it by a call of `load_skill`, which is recorded.
     pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> Activated {
         session.activate(skill, &self.parts.policy, &*self.parts.tokenizer)

@@ -1,6 +1,6 @@
 //! Single parts from settings: limits, the view of tools, sandbox, stores, the principal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,15 +14,16 @@ use haft::session::Limits;
 use haft::spec::{Exposure, Overflow};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::{ToolSettings, View};
+use haft::toolset::view::{ToolSettings, View, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
 use haft_builtins::files::FileOptions;
+use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{policy, web};
+use crate::assemble::{policy, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -146,7 +147,7 @@ pub(crate) fn standard(
         bundle: builtin.bundle,
         default: builtin.default,
     });
-    let offers = offers.collect();
+    let offers = offers.chain(skills::offers()).collect();
     let registry = ToolRegistry::new();
     let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
     added.map_err(|e| told(e.to_string()))?;
@@ -179,15 +180,20 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
     })
 }
 
-/// The tools that are on, as settings want them described, bound and limited.
+/// The names of the tools that are on.
+pub(crate) fn on(all: &Standard, settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    selection::enabled(&all.offers, settings)
+}
+
+/// The tools that are on, as settings want them described, bound and limited; those of skills among them while there are skills.
 ///
 /// A tool that a deny rule without specifier names is in no list; called all the same, it is denied by that rule.
 pub(crate) fn view(
     all: &Standard,
-    settings: &Settings,
-    policy: &Policy,
+    on: &BTreeSet<String>,
+    skills: &SkillTools,
+    (settings, policy): (&Settings, &Policy),
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let on = selection::enabled(&all.offers, settings)?;
     let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
     for (path, entry) in settings.iter() {
         if let [section, name, leaf] = path
@@ -203,7 +209,12 @@ pub(crate) fn view(
         own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
     }
     let locale = settings.text("locale");
-    let view = Arc::clone(&all.registry).only(&on).configured(own, locale);
+    let standard = on
+        .iter()
+        .filter(|name| !SKILL_TOOLS.contains(&name.as_str()));
+    let standard = Arc::clone(&all.registry).only(standard);
+    let of_skills = Arc::clone(skills.registry()) as Arc<dyn Toolset>;
+    let view = merged([Arc::new(standard) as _, of_skills]).configured(own, locale);
     Ok(Arc::new(view.map_err(|e| {
         Problem::settings(format!("bind a tool's arguments: {e}"))
             .advise("`haft tools NAME` shows the arguments there are")

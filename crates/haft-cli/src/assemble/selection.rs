@@ -49,12 +49,10 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring: naming them today is no mistake.
-const LATER: [&str; 9] = [
+const LATER: [&str; 7] = [
     "ask_user",
     "recall_memory",
     "write_memory",
-    "list_skills",
-    "load_skill",
     "tool_search",
     "tool_expand_tools",
     "tool_chain",

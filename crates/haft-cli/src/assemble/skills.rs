@@ -1,14 +1,53 @@
-//! Where skills are looked for, and which of them may be used: from trust, settings and the user's folders.
+//! Where skills are looked for, which of them may be used, and the tools over them.
 
 use std::path::PathBuf;
 
-use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use haft_builtins::skills::{SKILL_TOOLS, SKILLS, SkillOptions, SkillTools};
+
+use crate::assemble::policy;
+use crate::assemble::selection::Offer;
 use crate::invocation::Invocation;
+use crate::problem::Problem;
 use crate::settings::Settings;
 
 /// The user's own folders below `HOME`, after `$XDG_CONFIG_HOME/haft/skills`.
 const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
+
+/// The tools over skills, for settings to switch: there while there is a skill.
+pub(crate) fn offers() -> impl Iterator<Item = Offer> {
+    SKILL_TOOLS.into_iter().map(|name| Offer {
+        name: name.to_owned(),
+        bundle: SKILLS,
+        default: true,
+    })
+}
+
+/// The tools over the set, as far as they are on.
+pub(crate) fn tools(
+    at: &Invocation,
+    settings: &Settings,
+    set: &Arc<SkillSet>,
+    on: &BTreeSet<String>,
+) -> Result<Arc<SkillTools>, Problem> {
+    let on: Vec<String> = SKILL_TOOLS
+        .into_iter()
+        .filter(|name| on.contains(*name))
+        .map(str::to_owned)
+        .collect();
+    let options = SkillOptions {
+        own: policy::own_files(at, settings),
+        // Whoever switches the bundle off wants none of its tools.
+        as_tools: settings.flag("skills.as_tools").unwrap_or(false) && !on.is_empty(),
+        on,
+        ..SkillOptions::new(&at.workspace)
+    };
+    SkillTools::new(Arc::clone(set), options)
+        .map_err(|e| Problem::failed(format!("offer the skills: {e}")))
+}
 
 /// The set; nothing is read yet.
 pub(crate) fn set(at: &Invocation, settings: &Settings) -> SkillSet {

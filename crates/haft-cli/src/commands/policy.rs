@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use haft::error::ErrorKind;
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, PolicyView};
+use haft::policy::{CheckReport, Explanation, Layer, PolicyView};
+use haft::skill::Skill;
 use haft::toolset::Toolset;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::PolicyAction;
 use crate::assemble::{House, written};
@@ -26,8 +26,58 @@ pub(crate) struct Shown {
     view: PolicyView,
     /// The floor under commands.
     sandbox: Floor,
-    /// The skills that ask for a narrower view; none in this release.
-    skills: [Value; 0],
+    /// The skills that ask for rules or narrow the run they are loaded into. They grant nothing.
+    skills: Vec<Asking>,
+}
+
+/// What a skill says of tools.
+#[derive(Debug, Serialize)]
+struct Asking {
+    name: String,
+    /// Rules it asks for; shown, never granted.
+    requests: Vec<String>,
+    /// The only rules a call may fall under while it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restricts_to: Option<Vec<String>>,
+    /// Rules no call may fall under while it is active.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    excludes: Vec<String>,
+}
+
+impl Asking {
+    fn of(skill: &Skill) -> Option<Self> {
+        let (only, excludes) = (skill.restricts_to(), skill.excludes());
+        let silent = skill.requests().is_empty() && only.is_none() && excludes.is_empty();
+        (!silent).then(|| Self {
+            name: skill.name().to_owned(),
+            requests: skill.requests().to_vec(),
+            restricts_to: only.map(<[String]>::to_vec),
+            excludes: excludes.to_vec(),
+        })
+    }
+
+    /// In a line.
+    fn told(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.requests.is_empty() {
+            parts.push(format!(
+                "asks for {} (grants nothing)",
+                self.requests.join(", ")
+            ));
+        }
+        if let Some(only) = &self.restricts_to {
+            let only = if only.is_empty() {
+                "no tool".to_owned()
+            } else {
+                only.join(", ")
+            };
+            parts.push(format!("limits itself to {only}"));
+        }
+        if !self.excludes.is_empty() {
+            parts.push(format!("does without {}", self.excludes.join(", ")));
+        }
+        format!("skill {} {}", self.name, parts.join("; "))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -44,7 +94,12 @@ pub(crate) fn shown(house: &House) -> Shown {
             require: house.sandbox().config().require.word(),
             network: "none",
         },
-        skills: [],
+        skills: house
+            .skill_tools()
+            .skills()
+            .iter()
+            .filter_map(Asking::of)
+            .collect(),
     }
 }
 
@@ -79,6 +134,9 @@ pub(crate) fn show(at: &Invocation, house: &House) -> Done {
         "sandbox at least {}, network {}",
         shown.sandbox.require, shown.sandbox.network
     );
+    for skill in &shown.skills {
+        let _ = writeln!(out, "{}", visible::line(&skill.told()));
+    }
     at.screen.out(&out)?;
     warn_of_idle_rules(at, view);
     Ok(Exit::Done)
@@ -123,6 +181,23 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
         })?;
     if on.is_none() {
         explanation.enabled = Some(false);
+    }
+    for skill in house.skill_tools().skills() {
+        let asked = house
+            .executor()
+            .asked_for(entry, &arguments, skill.requests());
+        explanation.layers.extend(asked.into_iter().map(|rule| {
+            Layer {
+                layer: "skill".into(),
+                verdict: None,
+                rule: rule.into(),
+                reason: format!(
+                    "the skill {} asks for it; asking grants nothing",
+                    skill.name()
+                )
+                .into(),
+            }
+        }));
     }
     if at.screen.json {
         at.screen.document(&explanation)?;

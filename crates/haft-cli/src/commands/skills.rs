@@ -23,7 +23,7 @@ const MOST_SHOWN: usize = 50;
 
 /// A skill as it is listed (contract §9); `valid` is whether it loads.
 #[derive(Debug, Serialize)]
-struct Listed<'a> {
+pub(crate) struct Listed<'a> {
     name: &'a str,
     description: &'a str,
     path: String,
@@ -62,12 +62,17 @@ pub(crate) fn run(at: &Invocation, house: &House, action: Option<&SkillsAction>)
     }
 }
 
+/// Every skill found, also those that do not load.
+pub(crate) fn listed(found: &Catalogue) -> Vec<Listed<'_>> {
+    let usable = found.skills().iter().map(Listed::usable);
+    let broken = found.broken().iter().map(Listed::broken);
+    usable.chain(broken).collect()
+}
+
 fn list(at: &Invocation, house: &House) -> Done {
     let found = house.skills().current();
     tell(at, &found);
-    let usable = found.skills().iter().map(Listed::usable);
-    let broken = found.broken().iter().map(Listed::broken);
-    let all: Vec<Listed<'_>> = usable.chain(broken).collect();
+    let all = listed(&found);
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);

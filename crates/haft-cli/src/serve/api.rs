@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
 use crate::assemble::{Door, House};
-use crate::commands::{policy, runs, tools};
+use crate::commands::{policy, runs, skills, tools};
 use crate::serve::gate::Caller;
 use crate::serve::reply;
 
@@ -49,6 +49,7 @@ impl Api {
             .route("/runs/{run}", get(show_run))
             .route("/artifacts", get(list_artifacts))
             .route("/artifacts/{reference}", get(read_artifact))
+            .route("/skills", get(list_skills))
             .route("/policy", get(show_policy))
             .layer(DefaultBodyLimit::max(MAX_BODY))
             .with_state(self)
@@ -215,8 +216,21 @@ fn asked_run(uri: &Uri) -> Option<String> {
     runs.next().map(str::to_owned)
 }
 
+async fn list_skills(State(api): Shared) -> Response {
+    let house = api.house.clone();
+    let found = tokio::task::spawn_blocking(move || house.skills().current()).await;
+    match found {
+        Ok(found) => reply::document(&skills::listed(&found)),
+        Err(_) => failed("the look for skills broke off"),
+    }
+}
+
 async fn show_policy(State(api): Shared) -> Response {
-    reply::document(&policy::shown(&api.house))
+    let house = api.house.clone();
+    match tokio::task::spawn_blocking(move || policy::shown(&house)).await {
+        Ok(shown) => reply::document(&shown),
+        Err(_) => failed("the look at the policy broke off"),
+    }
 }
 
 fn failed(message: &str) -> Response {

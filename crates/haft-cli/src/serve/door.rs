@@ -8,6 +8,8 @@ use haft::audit::BoxFuture;
 use haft::call::RunId;
 use haft::executor::Executor;
 use haft::session::Session;
+use haft::skill::Skill;
+use haft::toolset::Toolset;
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
@@ -78,6 +80,15 @@ impl Opener for Doors {
 
     fn shows_progress(&self) -> bool {
         self.house.shows_progress()
+    }
+
+    fn skills(&self) -> Vec<Skill> {
+        let tools = self.house.skill_tools();
+        // Where none of the tools is on, skills are not offered by another way either.
+        if tools.registry().snapshot().entries().is_empty() {
+            return Vec::new();
+        }
+        tools.skills()
     }
 
     fn closed(&self, session: &Session) {
