@@ -15,6 +15,7 @@ use std::sync::Arc;
 use haft::approval::AutoApprove;
 use haft::call::ToolCall;
 use haft::policy::Policy;
+use haft::session::Activation;
 use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
@@ -160,6 +161,57 @@ async fn checkers(sandbox: &Sandbox) {
     }
 }
 
+/// The folders of active skills are read and executed from, never changed; those of others are not there.
+async fn skills(sandbox: &Sandbox) {
+    let scene = scene(sandbox);
+    let root = scene.dir.path().canonicalize().unwrap();
+    for skill in ["skills/out", "ws/team/in", "skills/other"] {
+        let folder = root.join(skill);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("x.sh"), format!("echo from {skill}\n")).unwrap();
+    }
+    for (name, folder) in [
+        ("out", "skills/out"),
+        ("in", "ws/team/in"),
+        ("gone", "skills/gone"),
+    ] {
+        let folder = root.join(folder);
+        let skill = Activation {
+            name,
+            folder: Some(&folder),
+            ..Activation::default()
+        };
+        scene.executor.activate(&scene.session, &skill);
+    }
+    let out = root.join("skills/out").display().to_string();
+    for (line, succeeds, holds) in [
+        (format!("sh {out}/x.sh"), true, "from skills/out"),
+        (format!("echo x > {out}/new"), false, ""),
+        (format!("echo x > {out}/x.sh"), false, ""),
+        (format!("rm {out}/x.sh"), false, ""),
+        (
+            format!("cat {}/x.sh", root.join("skills/other").display()),
+            false,
+            "",
+        ),
+        (
+            "sh \"$HAFT_SKILL_DIR/x.sh\"".to_owned(),
+            true,
+            "from ws/team/in",
+        ),
+        ("echo x > team/in/x.sh".to_owned(), false, ""),
+        ("echo x > team/in/new".to_owned(), false, ""),
+        ("echo x > team/new && cat team/new".to_owned(), true, "x"),
+    ] {
+        let outcome = scene.call("run_command", json!({"command": line})).await;
+        let shown = serde_json::to_string(&outcome).unwrap();
+        assert_eq!(outcome.is_ok(), succeeds, "{line}: {shown}");
+        assert!(shown.contains(holds), "{line}: {shown}");
+    }
+    assert_eq!(scene.text("skills/out/x.sh"), "echo from skills/out\n");
+    assert!(!root.join("skills/out/new").exists());
+}
+
 fn main() {
     haft_sandbox::enter();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -176,6 +228,7 @@ fn main() {
         commands(&sandbox).await;
         limits(&sandbox).await;
         checkers(&sandbox).await;
+        skills(&sandbox).await;
         eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());
     });
 }
