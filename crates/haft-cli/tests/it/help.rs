@@ -5,7 +5,7 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 16] = [
         &[],
         &["serve"],
         &["tools"],
@@ -15,6 +15,8 @@ fn help_of_every_command() {
         &["runs"],
         &["artifacts"],
         &["artifacts", "get"],
+        &["skills"],
+        &["skills", "check"],
         &["config"],
         &["trust"],
         &["doctor"],
