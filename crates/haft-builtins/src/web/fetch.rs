@@ -256,13 +256,13 @@ impl FetchUrl {
 fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolError> {
     let summary = got.summary();
     let failed = got.failure();
-    let (data, content) = shown::shown(got, context, max);
+    let (data, parts) = shown::shown(got, context, max);
     let data = FetchUrlData {
         page: Some(data),
         pages: Vec::new(),
     };
     let result = ToolResult {
-        content,
+        content: parts,
         ..ToolResult::default()
     };
     let result = result.with_summary(summary).with_data(&data)?;
@@ -278,7 +278,7 @@ fn several(
     context: &CallContext,
     max: usize,
 ) -> Result<ToolResult, ToolError> {
-    let (mut pages, mut content, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut pages, mut all, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (url, got) in urls.iter().zip(got) {
         let (data, parts) = match got {
             Ok(got) => {
@@ -299,15 +299,15 @@ fn several(
                 (data, parts)
             }
         };
-        content.push(Content::text(shown::heading(&data)));
-        content.extend(parts);
+        all.push(Content::text(shown::heading(&data)));
+        all.extend(parts);
         pages.push(data);
     }
     let fine = pages.len() - errors.len();
     let summary = format!("{fine} of {} pages", pages.len());
     let data = FetchUrlData { page: None, pages };
     let result = ToolResult {
-        content,
+        content: all,
         ..ToolResult::default()
     };
     let result = result.with_summary(summary).with_data(&data)?;

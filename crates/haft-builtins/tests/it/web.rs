@@ -11,7 +11,7 @@ use haft_builtins::web::{RedirectRule, Web};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
-use crate::town::{Does, Town, answer, moved, page};
+use crate::town::{Asked, Does, Town, answer, moved, page};
 
 fn scene(town: &Arc<Town>, robots: bool) -> Scene {
     let web = Web {
@@ -297,25 +297,39 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
     assert_eq!(town.connected().len(), 5);
 }
 
+/// A service of each kind, each on its own path.
+fn engines(asked: &Asked) -> Does {
+    let text = asked.text.to_lowercase();
+    let path = asked.path.as_str();
+    if path == "/res?q=two+words&count=2" && text.contains("x-subscription-token: key") {
+        page(
+            "application/json",
+            r#"{"web":{"results":[{"title":"<b>A</b> &amp; b","url":"https://a.example/","description":"one\n two"},
+                {"title":"no url","description":"x"},{"title":"C","url":"https://c.example/","description":"c"},{"url":"https://d.example/"}]}}"#,
+        )
+    } else if path == "/searx/search?q=two+words&format=json" {
+        page(
+            "application/json",
+            r#"{"results":[{"title":"A & b","url":"https://a.example/","content":"one two"},{"title":"C","url":"https://c.example/","content":"c"},{"title":"more","url":"https://e.example/"}]}"#,
+        )
+    } else if path == "/v1?q=two+words&n=2"
+        && text.contains("authorization: bearer key")
+        && text.contains("x-own: 1")
+    {
+        page(
+            "application/json",
+            r#"{"data":{"items":[{"name":"A & b","at":{"href":"https://a.example/"},"text":"one two"},{"name":"C","at":{"href":"https://c.example/"},"text":"c"}]}}"#,
+        )
+    } else if path.starts_with("/page") {
+        page("text/html", "<p>a page")
+    } else {
+        answer("401 Unauthorized", "", "")
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_search_service_gives_the_same_shape() {
-    let town = Town::new(|asked| {
-        let text = asked.text.to_lowercase();
-        let path = asked.path.as_str();
-        if path == "/res?q=two+words&count=2" && text.contains("x-subscription-token: key") {
-            page("application/json", r#"{"web":{"results":[{"title":"<b>A</b> &amp; b","url":"https://a.example/","description":"one\n two"},
-                {"title":"no url","description":"x"},{"title":"C","url":"https://c.example/","description":"c"},{"url":"https://d.example/"}]}}"#)
-        } else if path == "/searx/search?q=two+words&format=json" {
-            page("application/json", r#"{"results":[{"title":"A & b","url":"https://a.example/","content":"one two"},{"title":"C","url":"https://c.example/","content":"c"},{"title":"more","url":"https://e.example/"}]}"#)
-        } else if path == "/v1?q=two+words&n=2" && text.contains("authorization: bearer key") && text.contains("x-own: 1") {
-            page("application/json", r#"{"data":{"items":[{"name":"A & b","at":{"href":"https://a.example/"},"text":"one two"},{"name":"C","at":{"href":"https://c.example/"},"text":"c"}]}}"#)
-        } else if path.starts_with("/page") {
-            page("text/html", "<p>a page")
-        } else {
-            answer("401 Unauthorized", "", "")
-        }
-    })
-    .await;
+    let town = Town::new(engines).await;
     let base = format!("http://{}", town.address());
     let own = |text: &str| Some(text.to_owned());
     let settings = |url: &str| SearchSettings {
@@ -373,8 +387,24 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
             )
             .await;
     }
-    assert!(SearchService::new(Provider::Json, settings("/none")).is_err());
-    assert!(SearchService::new(Provider::Brave, SearchSettings::default()).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_not_whole_is_no_service() {
+    let settings = |url: &str| SearchSettings {
+        url: Some(url.to_owned()),
+        ..SearchSettings::default()
+    };
+    let rows = [
+        (Provider::Json, settings("http://localhost/none")),
+        (Provider::Json, settings("ftp://localhost/{query}")),
+        (Provider::Searxng, SearchSettings::default()),
+        (Provider::Brave, SearchSettings::default()),
+    ];
+    for (provider, settings) in rows {
+        let refused = SearchService::new(provider, settings);
+        assert!(refused.is_err(), "{provider:?}");
+    }
     let unset = Scene::new().call("web_search", json!({"query": "x"})).await;
     assert_eq!(unset.error.unwrap().kind, ErrorKind::NotFound);
 }

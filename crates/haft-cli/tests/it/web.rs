@@ -14,11 +14,9 @@ fn trap() -> (TcpListener, u16) {
     (listener, port)
 }
 
-#[test]
-fn every_trick_is_denied_with_the_address_named_and_no_connection_made() {
-    let (listener, port) = trap();
-    let lab = Lab::new();
-    let rows = [
+/// Ways to say an address that is not to be reached, and what the refusal must name.
+fn tricks(port: u16) -> Vec<(String, &'static str)> {
+    vec![
         (format!("http://127.0.0.1:{port}/"), "127.0.0.1"),
         (format!("http://localhost:{port}/"), "localhost"),
         (format!("http://localhost.:{port}/"), "localhost"),
@@ -64,10 +62,16 @@ fn every_trick_is_denied_with_the_address_named_and_no_connection_made() {
         ("http://example.com:22/".to_owned(), "port 22"),
         ("file:///etc/passwd".to_owned(), "not file"),
         ("gopher://example.com:70/_x".to_owned(), "not gopher"),
-    ];
+    ]
+}
+
+#[test]
+fn every_trick_is_denied_with_the_address_named_and_no_connection_made() {
+    let (listener, port) = trap();
+    let lab = Lab::new();
     // A rule and a profile that would allow it, were it not for the guard.
     let allow = ["--profile", "trusted", "-c", "policy.allow=[\"WebFetch\"]"];
-    for (url, named) in rows {
+    for (url, named) in tricks(port) {
         let args = serde_json::json!({ "url": url }).to_string();
         let line = ["call", "fetch_url", "--args", &args, "--json"];
         let ran = lab.run(&[&line[..], &allow[..]].concat());

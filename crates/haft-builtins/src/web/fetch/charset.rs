@@ -46,9 +46,7 @@ fn within(bytes: &[u8]) -> Option<&'static Encoding> {
         label_in(&format!("charset{after}"))
     };
     // A page that could be read this far is not in UTF-16, whatever it says.
-    named
-        .or_else(declared)
-        .map(|encoding| encoding.output_encoding())
+    named.or_else(declared).map(Encoding::output_encoding)
 }
 
 fn guess(bytes: &[u8]) -> &'static Encoding {

@@ -42,7 +42,7 @@ pub(super) fn shown(got: Got, context: &CallContext, max: usize) -> (PageData, V
             }
         }
     };
-    let mut content = Vec::new();
+    let mut parts = Vec::new();
     match got.body {
         Body::Text {
             text,
@@ -56,10 +56,10 @@ pub(super) fn shown(got: Got, context: &CallContext, max: usize) -> (PageData, V
                 data.artifact = keep(&media_type, Bytes::from(text.clone()));
                 data.raw = raw;
             }
-            content.extend(excerpt(&mut data, &text, max));
+            parts.extend(excerpt(&mut data, &text, max));
         }
         Body::Picture => {
-            content.push(Content::Image {
+            parts.push(Content::Image {
                 data: STANDARD.encode(&got.raw),
                 mime_type: got.media_type.clone(),
             });
@@ -69,13 +69,13 @@ pub(super) fn shown(got: Got, context: &CallContext, max: usize) -> (PageData, V
             let bytes = got.raw.len();
             data.artifact = keep(&got.media_type, got.raw);
             let size = grouped(bytes as u64);
-            content.push(Content::text(format!("[{}, {size} bytes]", got.media_type)));
+            parts.push(Content::text(format!("[{}, {size} bytes]", got.media_type)));
         }
     }
     if !data.notes.is_empty() {
-        content.push(Content::text(format!("[{}]", data.notes.join("; "))));
+        parts.push(Content::text(format!("[{}]", data.notes.join("; "))));
     }
-    (data, content)
+    (data, parts)
 }
 
 /// The text's beginning, and how to go on.

@@ -30,7 +30,7 @@ const MAX_URL: usize = 2_048;
 pub enum Provider {
     /// Brave Search.
     Brave,
-    /// An instance of SearXNG with its JSON format switched on.
+    /// An instance of `SearXNG` with its JSON format switched on.
     Searxng,
     /// Any service that answers a GET with JSON.
     Json,
@@ -52,7 +52,7 @@ impl FromStr for Provider {
 /// What a service is described by; what is absent is the provider's own.
 #[derive(Clone, Default)]
 pub struct SearchSettings {
-    /// Brave: the endpoint. SearXNG: the instance. JSON: a URL with `{query}` and, where it takes one, `{limit}`.
+    /// Brave: the endpoint. `SearXNG`: the instance. JSON: a URL with `{query}` and, where it takes one, `{limit}`.
     pub url: Option<String>,
     /// Sent as `X-Subscription-Token` to Brave, as `Authorization: Bearer` to the others.
     pub api_key: Option<String>,
