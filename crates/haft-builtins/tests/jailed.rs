@@ -31,12 +31,15 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("cat a.txt", true, "inside"),
     ("echo new > made.txt && cat made.txt", true, "new"),
     ("cat .git/config", true, "[core]"),
-    ("echo x > .git/config", false, ""),
-    ("echo x > sub/.git/config", false, ""),
+    ("tee .git/config < a.txt", false, ""),
+    ("tee sub/.git/config < a.txt", false, ""),
+    ("cd . && cd sub && echo x > .git/config", false, ""),
+    ("echo x > .git/other && tee .git/config < a.txt", false, ""),
     ("mv .git git", false, ""),
-    ("mkdir .claude && echo x > .claude/settings.json", false, ""),
-    ("echo x > haft.toml", false, ""),
-    ("echo x > .envrc", false, ""),
+    ("mkdir .claude && cp a.txt .claude/settings.json", false, ""),
+    ("tee haft.toml < a.txt", false, ""),
+    ("tee .envrc < a.txt", false, ""),
+    ("echo x > own.secret", false, ""),
     ("test -s state/token && cat state/token", false, ""),
     ("test -s own.secret && cat own.secret", false, ""),
     ("cat ../outside.txt", false, ""),
@@ -134,6 +137,36 @@ async fn commands(sandbox: &Sandbox) {
     }
 }
 
+/// A redirection to a protected path is asked about; once it is approved the jail lets this one command write this one path.
+async fn approved(sandbox: &Sandbox) {
+    for (line, path, denied) in [
+        ("echo x > .git/config", ".git/config", "ws/sub/.git/config"),
+        (
+            "echo x >> sub/.git/config",
+            "sub/.git/config",
+            "ws/.git/config",
+        ),
+        ("echo x > .envrc", ".envrc", "ws/.git/config"),
+        (
+            "echo x > .claude/settings.json",
+            ".claude/settings.json",
+            "ws/.git/config",
+        ),
+    ] {
+        let scene = scene(sandbox);
+        fs::create_dir_all(scene.dir.path().join("ws/.claude")).unwrap();
+        let outcome = scene.call("run_command", json!({"command": line})).await;
+        assert!(outcome.is_ok(), "{line}: {outcome:?}");
+        let text = scene.text(Path::new("ws").join(path));
+        assert!(text.ends_with("x\n"), "{line}: {text:?}");
+        assert_eq!(scene.text(denied), "[core]", "{line}");
+        let again = format!("tee {path} < a.txt");
+        let outcome = scene.call("run_command", json!({"command": again})).await;
+        assert!(!outcome.is_ok(), "{line}, then {again}");
+        assert_eq!(scene.text(Path::new("ws").join(path)), text);
+    }
+}
+
 /// Seed fault 18: the network was open, and a memory limit was kept but never applied.
 async fn limits(sandbox: &Sandbox) {
     let scene = scene(sandbox);
@@ -226,6 +259,7 @@ fn main() {
             return;
         }
         commands(&sandbox).await;
+        approved(&sandbox).await;
         limits(&sandbox).await;
         checkers(&sandbox).await;
         skills(&sandbox).await;

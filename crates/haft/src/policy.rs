@@ -7,16 +7,19 @@ mod fragments;
 mod glob;
 mod guard;
 mod judge;
+mod parts;
 mod paths;
 mod pattern;
 mod restriction;
 mod rule;
 mod rules;
 mod ruling;
+mod shell;
 mod subject;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod view;
 mod words;
 mod wrapper;
 
@@ -30,7 +33,7 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
 
-pub use command::{Places, command_risk, direct_argv, line_risk};
+pub use command::{Places, command_risk, direct_argv};
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
@@ -38,6 +41,7 @@ pub use guard::{
     CommandLines, Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge, protected,
 };
+pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};

@@ -1,12 +1,13 @@
 //! How a command is started: its words, its folder, what the jail shows and hides.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::error::ToolError;
-use haft::permission::Permission;
-use haft::policy::{PROTECTED, command_risk, join_words};
+use haft::permission::{PathClaim, Permission};
+use haft::policy::{CommandLine, PROTECTED, Target, command_risk, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
@@ -81,13 +82,58 @@ impl Commands {
     ) -> Result<Vec<Permission>, ToolError> {
         let (command, argv) = Self::words(input)?;
         let cwd = self.workspace.claim(&input.cwd)?;
-        let plain = input.env.is_empty() && (self.jailed() || stays(argv.as_deref(), &cwd.path));
-        let risk = match argv.as_deref().map_or(Risk::High, command_risk) {
-            // A variable can make a reader run anything; without a jail a reader reads the whole machine.
-            Risk::Safe if !plain => Risk::High,
-            risk => risk,
+        let jailed = self.jailed();
+        // A variable can make a reader run anything; without a jail a reader reads the whole machine.
+        let checked = |argv: Option<&[String]>, risk| {
+            let plain = input.env.is_empty() && (jailed || stays(argv, &cwd.path));
+            if risk == Risk::Safe && !plain {
+                Risk::High
+            } else {
+                risk
+            }
         };
-        Ok(vec![run_permission(command, argv, self.jailed(), risk)])
+        if let Some(argv) = argv {
+            let risk = checked(Some(&argv), command_risk(&argv));
+            return Ok(vec![run_permission(command, Some(argv), jailed, risk)]);
+        }
+        let mut line = CommandLine::new(&command);
+        for part in &mut line.parts {
+            part.risk = checked(part.argv.as_deref(), part.risk);
+        }
+        let mut files = Vec::new();
+        for target in &line.writes {
+            files.push(Permission::write(self.target(&cwd.path, target)?));
+        }
+        for target in &line.reads {
+            files.push(Permission::read(self.target(&cwd.path, target)?));
+        }
+        Ok(line.runs(jailed).chain(files).collect())
+    }
+
+    /// The file that a redirection names, from the folder that the command starts in.
+    fn target(&self, cwd: &str, target: &Target) -> Result<PathClaim, ToolError> {
+        if !target.known {
+            // As it is written: the policy asks about it.
+            return Ok(PathClaim::plain(target.path.clone()));
+        }
+        let path = Path::new(cwd).join(&target.path);
+        Ok(self.workspace.claim(&path.to_string_lossy())?)
+    }
+
+    /// The protected paths that a command, which was cleared, writes by a redirection: the policy asked about each.
+    fn approved(&self, line: &str, cwd: &str) -> Result<Vec<PathBuf>, ToolError> {
+        let read = CommandLine::new(line);
+        let stays = read.stays_in_its_folder();
+        let mut paths = Vec::new();
+        for target in read.writes.iter().filter(|target| target.known && stays) {
+            let claim = self.target(cwd, target)?;
+            let path = claim.target.unwrap_or(claim.path);
+            let inside = !path.starts_with('/') && !path.starts_with("..");
+            if inside && protected(&path).is_some() {
+                paths.push(PathBuf::from(path));
+            }
+        }
+        Ok(paths)
     }
 
     /// What is to be started.
@@ -97,9 +143,13 @@ impl Commands {
             return Err(WorkspaceError::NotADirectory(place.shown()).into());
         }
         let (line, argv) = Self::words(input)?;
+        let mut approved = Vec::new();
         let program = match argv {
             Some(argv) => Program::Argv(argv.into_iter().map(OsString::from).collect()),
-            None => Program::Shell(line.into()),
+            None => {
+                approved = self.approved(&line, &self.workspace.claim(&input.cwd)?.path)?;
+                Program::Shell(line.into())
+            }
         };
         let mut spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
         for (name, value) in &input.env {
@@ -109,7 +159,9 @@ impl Commands {
             }
             spec = spec.with_env(name, value);
         }
-        Ok(self.confined(spec))
+        let mut spec = self.confined(spec);
+        spec.mounts.writable = approved;
+        Ok(spec)
     }
 
     /// The same with the workspace bound, protected names read-only and haft's own out of sight.

@@ -381,6 +381,12 @@ async fn the_risk_is_that_of_what_runs() {
         (json!({"command": "cat /etc/passwd"}), "denied"),
         (json!({"command": "cat ../x"}), "denied"),
         (json!({"command": "ls; id"}), "denied"),
+        (json!({"command": "ls; pwd | head -1"}), "ok"),
+        (json!({"command": "ls; cat /etc/passwd"}), "denied"),
+        (json!({"command": "cat < /etc/passwd"}), "denied"),
+        (json!({"command": "cat \"$HOME\"/x"}), "denied"),
+        (json!({"command": "ls > out.txt"}), "denied"),
+        (json!({"command": "ls 2> /dev/null"}), "ok"),
         (json!({"command": "touch x"}), "denied"),
         (json!({"argv": ["sh", "-c", "ls"]}), "denied"),
         // Seed fault 26: only the name as written was looked at.

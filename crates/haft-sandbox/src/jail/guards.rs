@@ -265,7 +265,13 @@ impl Guards {
             check(path)?;
             let under = |kind: GuardKind| {
                 mounts.guards.iter().any(|guard| {
-                    guard.kind == kind && path != &guard.path && path.starts_with(&guard.path)
+                    let above = path.ancestors().skip(1);
+                    let mut folders = above.filter(|folder| *folder != Path::new(""));
+                    guard.kind == kind
+                        && folders.any(|folder| {
+                            let named = folder.file_name() == Some(guard.path.as_os_str());
+                            folder == guard.path || (guard.any_depth && named)
+                        })
                 })
             };
             if under(GuardKind::Hidden) || !under(GuardKind::ReadOnly) {

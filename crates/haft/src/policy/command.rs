@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::paths::clean;
+use super::shell::Open;
 use super::words::plain_words;
 use super::wrapper::{FIND_ACTIONS, base_name, layers, unwrapped};
 use crate::arguments::Arguments;
@@ -87,22 +88,33 @@ pub struct Places {
 
 /// How harmful a command is: the built-in read-only set is safe, removing a critical path is critical, all else is high.
 pub fn command_risk(argv: &[String]) -> Risk {
-    if removes_critical(argv, &Places::default()) {
+    risk(argv, &[])
+}
+
+/// The same of words some of which are only known at run time; `open` says which, and is empty where all are known.
+pub(crate) fn risk(words: &[String], open: &[Open]) -> Risk {
+    if removes_critical(words, open, &Places::default()) {
         return Risk::Critical;
     }
-    if reads_only(unwrapped(argv)) {
+    let inner = unwrapped(words);
+    let (before, behind) = open.split_at(open.len().saturating_sub(inner.len()));
+    let name_known = behind.first().is_none_or(|open| open.is_nothing());
+    let through = before.iter().all(|open| open.is_nothing());
+    if name_known && through && reads_only(inner, behind.iter().all(|open| open.is_nothing())) {
         return Risk::Safe;
     }
     Risk::High
 }
 
-/// How harmful a command line is; one with shell syntax is at least high.
-pub fn line_risk(line: &str) -> Risk {
-    plain_words(line).map_or(Risk::High, |argv| command_risk(&argv))
-}
-
 /// Variables that change nothing about which command runs: clause 6 of the shell rules.
 const HARMLESS_VARIABLES: &[&str] = &["NODE_ENV", "NO_COLOR"];
+
+/// Do these variables change nothing about which command runs?
+pub(crate) fn harmless(variables: &[String]) -> bool {
+    variables
+        .iter()
+        .all(|name| HARMLESS_VARIABLES.contains(&name.as_str()))
+}
 
 /// Does a call set variables (its argument `env`) that could make its command another one?
 pub(crate) fn sets_variables(arguments: &Arguments) -> bool {
@@ -120,16 +132,17 @@ pub fn direct_argv(line: &str) -> Option<Vec<String>> {
     plain_words(line).filter(|words| !SHELL_ONLY.contains(&words[0].as_str()))
 }
 
-fn reads_only(words: &[String]) -> bool {
+/// Is it of the read-only set? Where a word is not `known`, only if no option of the program does harm.
+fn reads_only(words: &[String], known: bool) -> bool {
     let Some((name, rest)) = words.split_first() else {
         return false;
     };
-    let none = |bad: &dyn Fn(&str) -> bool| !rest.iter().any(|w| bad(w));
+    let none = |bad: &dyn Fn(&str) -> bool| known && !rest.iter().any(|w| bad(w));
     match name.as_str() {
         "find" => none(&|w| FIND_ACTIONS.contains(&w)),
         // Paginating runs `pr`.
         "diff" => none(&|w| w.starts_with("--p") || (is_short(w) && w.contains('l'))),
-        "cd" => rest.len() < 2 && none(&|w| w.starts_with(['-', '/', '~']) || leaves(w)),
+        "cd" => rest.len() == 1 && none(&|w| w.starts_with(['-', '/', '~']) || leaves(w)),
         "git" => {
             let rest = rest
                 .strip_prefix(&["--no-pager".to_owned()])
@@ -150,25 +163,77 @@ fn leaves(path: &str) -> bool {
     clean(path).starts_with("..")
 }
 
-/// `rm` or `rmdir` of a critical path, also within wrappers: clause 15.
-pub(crate) fn removes_critical(argv: &[String], places: &Places) -> bool {
+/// `rm` or `rmdir` of a critical path, also within wrappers: clause 15. `open` as for `risk`.
+pub(crate) fn removes_critical(argv: &[String], open: &[Open], places: &Places) -> bool {
     layers(argv).into_iter().any(|words| {
         let Some((name, rest)) = words.split_first() else {
             return false;
         };
+        let from = argv.len() - rest.len();
         matches!(base_name(name), "rm" | "rmdir")
-            && operands(rest).any(|target| is_critical(target, places))
+            && operands(rest).any(|at| match open.get(from + at) {
+                Some(open) if !open.is_nothing() => could_be_critical(&rest[at], *open, places),
+                _ => is_critical(&rest[at], places),
+            })
     })
 }
 
-/// The words that are no options; all of them after `--`.
-fn operands(words: &[String]) -> impl Iterator<Item = &str> {
+/// Where the words are that are no options; all of them after `--`.
+fn operands(words: &[String]) -> impl Iterator<Item = usize> {
     let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
-    let before = words[..end]
-        .iter()
-        .filter(|w| !w.starts_with('-') || w.len() == 1);
-    let after = words.get(end + 1..).unwrap_or_default();
-    before.chain(after).map(String::as_str)
+    let before = (0..end).filter(|at| !words[*at].starts_with('-') || words[*at].len() == 1);
+    before.chain(end + 1..words.len())
+}
+
+/// The same of a word that the shell expands: as if its variables were empty, and its patterns met everything.
+fn could_be_critical(word: &str, open: Open, places: &Places) -> bool {
+    if open.has(Open::PRINTED | Open::TILDE | Open::ARRAY) {
+        return true;
+    }
+    if open.has(Open::BRACE) && word.contains(['/', '~', '.']) {
+        return true;
+    }
+    let mut path = without_variables(word, places);
+    if path.is_empty() {
+        return false;
+    }
+    while let Some((folder, name)) = path.rsplit_once('/')
+        && !folder.is_empty()
+        && is_any_name(name)
+    {
+        path = folder.to_owned();
+    }
+    is_any_name(&path) || is_critical(&path, places)
+}
+
+/// A pattern that every name fits, or every hidden one.
+fn is_any_name(name: &str) -> bool {
+    name.contains('*') && name.chars().all(|c| "*?.[]!".contains(c))
+}
+
+/// The text with every variable empty, but those that name a critical path.
+fn without_variables(word: &str, places: &Places) -> String {
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let braced = after
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'));
+        let (name, behind) = braced.unwrap_or_else(|| {
+            let word = |c: char| c != '_' && !c.is_ascii_alphanumeric();
+            let end = after.find(word).unwrap_or(after.len());
+            // `$@` and its like are one sign.
+            after.split_at(end.max(after.chars().next().map_or(0, char::len_utf8)))
+        });
+        match name {
+            "HOME" => text.push_str(places.home.as_deref().unwrap_or("/home/user")),
+            "PWD" | "OLDPWD" => text.push('.'),
+            _ => {}
+        }
+        rest = behind;
+    }
+    text + rest
 }
 
 /// The root, its direct children, a home, the working directory and its parents, and what a shell would make of `~` or `*`.
@@ -201,6 +266,13 @@ const PRINTERS: &[&str] = &["cat", "head", "tail", "sed", "grep", "diff"];
 pub(crate) struct Touched {
     pub(crate) reads: Vec<String>,
     pub(crate) edits: Vec<String>,
+    /// Also files that are only known at run time.
+    pub(crate) unknown: bool,
+}
+
+/// Is it one of the programs that print what a file holds?
+pub(crate) fn prints(name: &str) -> bool {
+    PRINTERS.contains(&base_name(name))
 }
 
 /// The files that a printing command names; `sed -i` edits them.
@@ -213,7 +285,7 @@ pub(crate) fn touched(words: &[String]) -> Touched {
     if !PRINTERS.contains(&name) {
         return found;
     }
-    let mut files: Vec<&str> = operands(rest).collect();
+    let mut files: Vec<&str> = operands(rest).map(|at| rest[at].as_str()).collect();
     if matches!(name, "sed" | "grep") {
         // The script or pattern comes first unless an option gives it.
         let given = |w: &String| {

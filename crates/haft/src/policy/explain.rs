@@ -183,13 +183,13 @@ impl Policy {
                 self.rules
                     .decide(&naming, &subject, &|rule| rule.layer == *layer)
             })
-            .min_by_key(|rule| rule.list);
+            .min_by_key(|(_, verdict)| std::cmp::Reverse(*verdict));
         Layer {
             layer: Label::Shared(Arc::clone(layer)),
-            verdict: rule.map(|rule| Verdict::of(rule.list)),
-            rule: rule.map_or(Label::EMPTY, |rule| Label::Shared(rule.text.clone())),
+            verdict: rule.map(|(_, verdict)| verdict),
+            rule: rule.map_or(Label::EMPTY, |(rule, _)| Label::Shared(rule.text.clone())),
             reason: match rule {
-                Some(rule) => rule.reason.clone().map_or(Label::EMPTY, Label::Shared),
+                Some((rule, _)) => rule.reason.clone().map_or(Label::EMPTY, Label::Shared),
                 None => "no rule of this layer covers the call".into(),
             },
         }

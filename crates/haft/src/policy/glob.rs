@@ -9,6 +9,9 @@ pub(crate) enum Piece {
     Star,
 }
 
+/// Most pairs of pieces that are compared when two patterns might meet.
+const MOST_COMPARED: usize = 1 << 16;
+
 /// A compiled pattern. Matching never goes back, so its cost is bounded by text times literals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
@@ -67,6 +70,51 @@ impl Glob {
             }
         }
         text.ends_with(&**last)
+    }
+}
+
+impl Glob {
+    /// Is there a text that both patterns match? Very long patterns are taken to meet.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let (these, those) = (self.pieces(), other.pieces());
+        if these.len().saturating_mul(those.len()) > MOST_COMPARED {
+            return true;
+        }
+        // `reached[j]`: the pieces read so far can stand for the same text as the first `j` of the other's.
+        let mut reached = vec![false; those.len() + 1];
+        reached[0] = true;
+        close(&mut reached, &those, None);
+        for piece in &these {
+            let mut next = vec![false; those.len() + 1];
+            for (j, _) in reached.iter().enumerate().filter(|(_, at)| **at) {
+                match (piece, those.get(j)) {
+                    (Piece::Star, _) => next[j] = true,
+                    (Piece::Literal(_), Some(Piece::Star)) => next[j] = true,
+                    (Piece::Literal(a), Some(Piece::Literal(b))) if a == b => next[j + 1] = true,
+                    (Piece::Literal(_), _) => {}
+                }
+            }
+            close(&mut next, &those, Some(*piece));
+            reached = next;
+        }
+        reached.last() == Some(&true)
+    }
+
+    fn pieces(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (at, literal) in self.literals.iter().enumerate() {
+            pieces.extend((at > 0).then_some(Piece::Star));
+            pieces.extend(literal.chars().map(Piece::Literal));
+        }
+        pieces
+    }
+}
+
+/// Adds what is reached without reading on: the other's stars stand for nothing, and a star of ours for whatever comes next.
+fn close(reached: &mut [bool], those: &[Piece], read: Option<Piece>) {
+    for j in 0..those.len() {
+        let skips = those[j] == Piece::Star || read == Some(Piece::Star);
+        reached[j + 1] |= reached[j] && skips;
     }
 }
 

@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use super::JudgedCall;
 use super::address::{check_host, refusal};
 use super::command::{Places, removes_critical};
+use super::fragments::fragments;
+use super::parts::{folder_of, names_mover};
 use super::paths::{clean, segments};
 use super::ruling::Label;
+use super::shell::{Open, Word, take_apart};
+use super::suggest::clip;
 use super::words::plain_words;
-use super::wrapper::is_too_deep;
+use super::wrapper::{is_too_deep, prefix_of};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
@@ -147,6 +151,17 @@ fn runs_command(call: &JudgedCall<'_>) -> bool {
     call.permissions
         .iter()
         .any(|p| matches!(p.effect, Effect::Run { .. }))
+}
+
+/// Where a command goes that changes the folder for those after it; empty where that cannot be told.
+pub(crate) fn moves(permission: &Permission) -> Option<&str> {
+    match &permission.effect {
+        Effect::Run {
+            argv: Some(words), ..
+        } => folder_of(words),
+        Effect::Run { command, .. } => names_mover(command).then_some(""),
+        _ => None,
+    }
 }
 
 /// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
@@ -298,6 +313,38 @@ impl OwnFiles {
     }
 }
 
+impl OwnFiles {
+    /// Does a line that is no argv name one of them, as far as can be told?
+    fn in_line(&self, line: &str) -> bool {
+        let written = self.paths.iter();
+        let plainly = written.filter(|own| own.starts_with('/') || own.contains(['/', '.']));
+        if plainly
+            .clone()
+            .any(|own| *own != "." && line.contains(own.as_str()))
+        {
+            return true;
+        }
+        if let Some(words) = plain_words(line) {
+            return self.named(&words).is_some();
+        }
+        let texts = |words: &[Word]| -> Vec<String> {
+            words.iter().map(|word| word.text.clone()).collect()
+        };
+        match take_apart(line) {
+            Ok(read) => {
+                let parts = read.parts.iter().map(|part| texts(&part.words));
+                parts
+                    .chain([texts(&read.writes), texts(&read.reads)])
+                    .any(|words| self.named(&words).is_some())
+            }
+            Err(_) => fragments(line)
+                .commands
+                .iter()
+                .any(|words| self.named(words).is_some()),
+        }
+    }
+}
+
 /// What follows the folder in the path, empty for the folder itself.
 fn under<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
@@ -333,15 +380,7 @@ impl Guard for OwnFiles {
                 command,
                 argv: None,
                 ..
-            } => {
-                let words = plain_words(command).unwrap_or_default();
-                let hit = self.named(&words).is_some()
-                    || self
-                        .paths
-                        .iter()
-                        .any(|own| own.starts_with('/') && command.contains(own.as_str()));
-                hit.then_some(command.as_str())
-            }
+            } => self.in_line(command).then_some(command.as_str()),
             _ => None,
         };
         Ok(name.map_or(Floor::NONE, |name| {
@@ -350,7 +389,7 @@ impl Guard for OwnFiles {
     }
 }
 
-/// Command lines with shell syntax and removals of critical paths are never run unasked.
+/// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLines {
     places: Places,
@@ -361,6 +400,48 @@ impl CommandLines {
     pub fn new(places: Places) -> Self {
         Self { places }
     }
+
+    /// What is against running these words, some of which may only be known at run time.
+    fn against(&self, words: &[String], open: &[Open]) -> Floor {
+        if is_too_deep(words) {
+            return Floor::ask("it runs too many wrappers within wrappers");
+        }
+        if removes_critical(words, open, &self.places) {
+            return Floor::ask("it removes a critical path");
+        }
+        Floor::NONE
+    }
+
+    fn against_line(&self, line: &str) -> Floor {
+        let read = match take_apart(line) {
+            Ok(read) => read,
+            Err(why) => {
+                return Floor::ask(why.to_string()).advise(
+                    "run one command without shell syntax (no ; & | < > $ * ?), or give argv",
+                );
+            }
+        };
+        if read.writes.iter().any(|to| clean(&to.text) != "/dev/null") {
+            return Floor::ask("it writes a file that is not judged by itself");
+        }
+        for part in &read.parts {
+            let name = part.words.get(prefix_of(&part.words));
+            if name.is_some_and(|name| !name.open.is_nothing()) {
+                return Floor::ask(format!(
+                    "which command {} runs is only known when it runs",
+                    clip(&part.shown)
+                ))
+                .advise("name the command");
+            }
+            let words: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
+            let open: Vec<Open> = part.words.iter().map(|word| word.open).collect();
+            let floor = self.against(&words, &open);
+            if floor != Floor::NONE {
+                return floor;
+            }
+        }
+        Floor::NONE
+    }
 }
 
 impl Guard for CommandLines {
@@ -369,36 +450,44 @@ impl Guard for CommandLines {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        matches!(effect, Effect::Run { .. })
+        matches!(effect, Effect::Run { .. } | Effect::Write(_))
     }
 
-    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
-        let Effect::Run { command, argv, .. } = &permission.effect else {
-            return Ok(Floor::NONE);
-        };
-        let read;
-        let words = if let Some(words) = argv {
-            words
-        } else {
-            read = plain_words(command);
-            let Some(words) = &read else {
-                return Ok(
-                    Floor::ask("a command line with shell syntax is always asked about").advise(
-                        "run one command without shell syntax (no ; & | < > $ * ?), or give argv",
-                    ),
-                );
-            };
-            words
-        };
-        if words.is_empty() {
-            return Ok(Floor::deny("the command is empty"));
-        }
-        if is_too_deep(words) {
-            return Ok(Floor::ask("it runs too many wrappers within wrappers"));
-        }
-        if removes_critical(words, &self.places) {
-            return Ok(Floor::ask("it removes a critical path"));
-        }
-        Ok(Floor::NONE)
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        Ok(match &permission.effect {
+            Effect::Write(claim) if runs_command(call) => target(call, claim),
+            Effect::Run {
+                argv: Some(words), ..
+            } if words.is_empty() => Floor::deny("the command is empty"),
+            Effect::Run {
+                argv: Some(words), ..
+            } => self.against(words, &[]),
+            Effect::Run { command, .. } => match plain_words(command) {
+                Some(words) => self.against(&words, &[]),
+                None => self.against_line(command),
+            },
+            _ => Floor::NONE,
+        })
     }
+}
+
+/// What is against a redirection's target: that it is not known which file it is.
+fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> Floor {
+    let path = &claim.path;
+    if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
+        return Floor::ask(format!(
+            "which file {} is, is only known when it is written",
+            clip(path)
+        ))
+        .advise("write the path without ~, variables and patterns");
+    }
+    let moved = || call.permissions.iter().any(|p| moves(p).is_some());
+    if !path.starts_with('/') && moved() {
+        return Floor::ask(format!(
+            "the command changes its folder, so {} may be another file",
+            clip(path)
+        ))
+        .advise("leave out cd, and name the path from the workspace");
+    }
+    Floor::NONE
 }

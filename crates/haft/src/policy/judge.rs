@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::guard::{Floor, Guard};
-use super::rule::{List, Rule};
+use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
 use super::subject::Subject;
@@ -43,17 +43,6 @@ impl Judged<'_> {
             Source::Profile => "profile".into(),
             Source::Rule(rule) => Label::Shared(rule.layer.clone()),
             Source::Guard(..) => "guard".into(),
-        }
-    }
-}
-
-impl Verdict {
-    /// The verdict of a list.
-    pub(super) fn of(list: List) -> Self {
-        match list {
-            List::Deny => Self::Deny,
-            List::Ask => Self::Ask,
-            List::Allow => Self::Allow,
         }
     }
 }
@@ -155,9 +144,9 @@ impl Policy {
             return None;
         }
         let subject = Subject::new(call, &permission.effect, &self.places);
-        let rule = self.rules.decide(naming, &subject, &|_| true)?;
+        let (rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
         Some(Judged {
-            verdict: Verdict::of(rule.list),
+            verdict,
             source: Source::Rule(rule),
         })
     }

@@ -2,100 +2,9 @@
 
 use serde_json::Value;
 
-use super::command::{Touched, touched};
-use super::fragments::{Fragments, fragments};
 use super::glob::{Glob, Piece};
-use super::words::{NotPlain, join_pieces, join_words, pattern_words, plain_words};
-use super::wrapper::{base_name, is_too_deep, layers, needs_exact_rule, script, unwrapped};
-
-/// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
-const DEEPEST_SCRIPT: usize = 8;
-
-/// A command as rules match it, analysed once a call.
-#[derive(Debug)]
-pub(crate) struct CommandView {
-    /// Its words, where it has no shell syntax.
-    pub(crate) plain: Option<Vec<String>>,
-    /// What an allow matches: the line, and what its wrappers run. Empty without words.
-    allow_full: String,
-    allow_inner: String,
-    /// Only a rule with the exact command allows it.
-    pub(crate) exact_only: bool,
-    /// What deny and ask match, in every spelling.
-    forms: Vec<String>,
-    /// Files it names where file rules speak of commands.
-    pub(crate) touched: Touched,
-    /// Targets of redirections, where they can be seen.
-    pub(crate) targets: Vec<String>,
-}
-
-impl CommandView {
-    /// Looks at a command; `argv` wins over the line where there is one.
-    pub(crate) fn new(line: &str, argv: Option<&[String]>) -> Self {
-        let plain = argv.map(<[String]>::to_vec).or_else(|| plain_words(line));
-        let mut view = Self {
-            allow_full: plain.as_deref().map(join_words).unwrap_or_default(),
-            allow_inner: plain
-                .as_deref()
-                .map(unwrapped)
-                .map(join_words)
-                .unwrap_or_default(),
-            exact_only: plain
-                .as_deref()
-                .is_none_or(|words| needs_exact_rule(unwrapped(words))),
-            forms: Vec::new(),
-            touched: Touched::default(),
-            targets: Vec::new(),
-            plain: None,
-        };
-        match &plain {
-            Some(words) => view.look_at(words, 0),
-            None => view.look_at_line(line, 0),
-        }
-        view.plain = plain.filter(|words| !is_too_deep(words));
-        view.exact_only |= view.plain.is_none();
-        view
-    }
-
-    /// The same command under variables that its rules do not show: no allow covers it (clause 6).
-    pub(crate) fn under_variables(mut self) -> Self {
-        self.plain = None;
-        self.exact_only = true;
-        self
-    }
-
-    fn look_at_line(&mut self, line: &str, depth: usize) {
-        self.forms.push(line.trim().to_owned());
-        let Fragments { commands, targets } = fragments(line);
-        for command in &commands {
-            self.look_at(command, depth);
-        }
-        self.targets
-            .extend(targets.iter().map(|target| super::paths::clean(target)));
-    }
-
-    fn look_at(&mut self, words: &[String], depth: usize) {
-        for layer in layers(words) {
-            self.forms.push(join_words(layer));
-            self.forms.push(layer.join(" "));
-            if let Some((name, rest)) = layer.split_first()
-                && name.contains('/')
-            {
-                let named = [&[base_name(name).to_owned()], rest].concat();
-                self.forms.push(join_words(&named));
-                self.forms.push(named.join(" "));
-            }
-            let files = touched(layer);
-            self.touched.reads.extend(files.reads);
-            self.touched.edits.extend(files.edits);
-            if depth < DEEPEST_SCRIPT
-                && let Some(text) = script(layer)
-            {
-                self.look_at_line(&text, depth + 1);
-            }
-        }
-    }
-}
+use super::view::CommandView;
+use super::words::{NotPlain, join_pieces, pattern_words};
 
 /// A pattern for command lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,31 +46,28 @@ impl CommandPattern {
     }
 
     pub(crate) fn allows(&self, command: &CommandView) -> bool {
-        if command.plain.is_none() {
-            return false;
-        }
         if self.is_exact() {
-            return self.whole.matches(&command.allow_full)
-                || self.whole.matches(&command.allow_inner);
+            return command.all_are(&self.whole);
         }
-        !command.exact_only
-            && (self.whole.matches(&command.allow_inner)
-                || self
-                    .more
-                    .as_ref()
-                    .is_some_and(|more| more.matches(&command.allow_inner)))
+        command.all_fit(|line| {
+            self.whole.matches(line) || self.more.as_ref().is_some_and(|more| more.matches(line))
+        })
     }
 
     pub(crate) fn forbids(&self, command: &CommandView) -> bool {
-        command.forms.iter().any(|form| {
-            self.whole.matches(form)
-                || self.bare.matches(form)
-                || self.more.as_ref().is_some_and(|more| more.matches(form))
-                || self
-                    .bare_more
-                    .as_ref()
-                    .is_some_and(|more| more.matches(form))
-        })
+        command.any_fits(|form| self.spellings().any(|glob| glob.matches(form)))
+    }
+
+    /// Could it forbid the command once all of its words are known?
+    pub(crate) fn could_forbid(&self, command: &CommandView) -> bool {
+        command.any_could(|form| self.spellings().any(|glob| glob.meets(form)))
+    }
+
+    fn spellings(&self) -> impl Iterator<Item = &Glob> {
+        [&self.whole, &self.bare]
+            .into_iter()
+            .chain(&self.more)
+            .chain(&self.bare_more)
     }
 }
 

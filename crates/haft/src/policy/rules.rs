@@ -11,7 +11,7 @@ use super::command::Places;
 use super::paths::PathView;
 use super::rule::{Class, List, Rule, Selector, Specifier, parse};
 use super::subject::{Side, Subject, matches_example};
-use crate::permission::Effect;
+use crate::permission::{Effect, Verdict};
 
 /// The layer of a rule that names none.
 const NO_LAYER: &str = "settings";
@@ -347,33 +347,47 @@ impl Rules {
         })
     }
 
-    /// The rule that decides on an effect, among those of `only`: of the first list that matches.
+    /// The rule that decides on an effect, among those of `only`, and its verdict: of the first list that matches. A deny or ask
+    /// rule that could match what is only known at run time asks.
     pub(crate) fn decide(
         &self,
         naming: &Naming<'_>,
         subject: &Subject<'_>,
         only: &dyn Fn(&Rule) -> bool,
-    ) -> Option<&Rule> {
+    ) -> Option<(&Rule, Verdict)> {
         let Naming([denied, asked, allowed]) = naming;
-        let selects = |rule: &Rule| {
-            !matches!(rule.selector, Selector::Glob(_)) || rule.selector.selects(subject.tool())
-        };
-        let find = |named: &[usize], bucket: &Bucket, side| {
+        let find = |named: &[usize], bucket: &Bucket, covers: &dyn Fn(&Rule) -> bool| {
             named
                 .iter()
                 .chain(bucket.of_kind(subject.effect()))
                 .chain(&bucket.wide)
                 .filter_map(|at| self.all.get(*at))
-                .find(|rule| only(rule) && selects(rule) && subject.covered_by(rule, side))
+                .find(|rule| {
+                    let glob = matches!(rule.selector, Selector::Glob(_));
+                    only(rule) && (!glob || rule.selector.selects(subject.tool())) && covers(rule)
+                })
         };
-        find(denied, &self.deny, Side::Path)
-            .or_else(|| find(asked, &self.ask, Side::Path))
-            .or_else(|| {
-                let rule = find(allowed, &self.allow, Side::Path)?;
-                let reached =
-                    !subject.has_target() || find(allowed, &self.allow, Side::Target).is_some();
-                reached.then_some(rule)
+        let covered = |rule: &Rule| subject.covered_by(rule, Side::Path);
+        let doubted = |rule: &Rule| subject.could_be_covered_by(rule);
+        if let Some(rule) = find(denied, &self.deny, &covered) {
+            return Some((rule, Verdict::Deny));
+        }
+        if let Some(rule) = find(asked, &self.ask, &covered) {
+            return Some((rule, Verdict::Ask));
+        }
+        if subject.is_doubtful()
+            && let Some(rule) =
+                find(denied, &self.deny, &doubted).or_else(|| find(asked, &self.ask, &doubted))
+        {
+            return Some((rule, Verdict::Ask));
+        }
+        let rule = find(allowed, &self.allow, &covered)?;
+        let reached = !subject.has_target()
+            || find(allowed, &self.allow, &|rule| {
+                subject.covered_by(rule, Side::Target)
             })
+            .is_some();
+        reached.then_some((rule, Verdict::Allow))
     }
 
     /// Does a deny or ask rule of this tool or of the class `Read` name the path?

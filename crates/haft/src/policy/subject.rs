@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 
 use super::JudgedCall;
 use super::command::{Places, sets_variables};
+use super::guard::moves;
 use super::paths::{PathView, clean};
-use super::pattern::CommandView;
 use super::rule::{Class, List, Rule, Selector, Specifier};
+use super::view::{CommandView, Reach};
 use crate::permission::{Effect, PathClaim};
 
 /// One effect of a call.
@@ -76,8 +77,10 @@ impl<'a> Subject<'a> {
         };
         Some(self.command.get_or_init(|| {
             let view = CommandView::new(command, argv.as_deref());
-            if sets_variables(self.call.arguments) {
-                view.under_variables()
+            // The settings of another folder can make git run anything: clause 4.
+            let moved = || self.call.permissions.iter().any(|p| moves(p).is_some());
+            if sets_variables(self.call.arguments) || (view.runs("git") && moved()) {
+                view.out_of_reach()
             } else {
                 view
             }
@@ -103,7 +106,9 @@ impl<'a> Subject<'a> {
             Specifier::All if matches!(self.effect, Effect::Write(_)) => {
                 !rule.selector.selects("run_command") || rule.selector == Selector::Any
             }
-            Specifier::All => self.command().is_none_or(|command| !command.exact_only),
+            Specifier::All => self
+                .command()
+                .is_none_or(|command| command.reach() == Reach::Pattern),
             Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.allows(c)),
             Specifier::Path(pattern) => {
                 let paths = self.paths();
@@ -131,14 +136,29 @@ impl<'a> Subject<'a> {
             Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.forbids(c)),
             Specifier::Path(pattern) => {
                 let writes = matches!(self.effect, Effect::Write(_));
-                self.paths()
-                    .iter()
-                    .any(|path| pattern.forbids(path) || (writes && pattern.lies_below(path)))
+                let covers = |path: &PathView<'_>| {
+                    pattern.forbids(path) || (writes && pattern.lies_below(path))
+                };
+                self.paths().iter().any(covers) || self.elsewhere(&covers)
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
             Specifier::Param(pattern) => pattern.matches(self.call.arguments.value()),
             Specifier::Nothing => false,
         }
+    }
+
+    /// Does this hold of a redirection's target, taken from a folder that the command goes to?
+    fn elsewhere(&self, covers: &dyn Fn(&PathView<'_>) -> bool) -> bool {
+        let Some(claim) = self.claim() else {
+            return false;
+        };
+        if claim.path.starts_with('/') || !self.call.permissions.iter().any(|p| moves(p).is_some())
+        {
+            return false;
+        }
+        let workspace = self.places.workspace.as_deref();
+        let mut folders = self.folders().into_iter().skip(1);
+        folders.any(|folder| covers(&PathView::new(&within(&folder, &claim.path), workspace)))
     }
 
     fn host(&self) -> Option<&'a str> {
@@ -188,24 +208,58 @@ impl<'a> Subject<'a> {
         if files.is_empty() {
             return false;
         }
-        let cwd = self.call.arguments.value().get("cwd");
-        let cwd = cwd.and_then(serde_json::Value::as_str).unwrap_or("");
+        let folders = self.folders();
         let workspace = self.places.workspace.as_deref();
         files
             .into_iter()
             .filter(|file| *file != "/dev/null")
-            .any(|file| {
-                let path = if file.starts_with('/') || cwd.is_empty() {
-                    file.clone()
-                } else {
-                    clean(&format!("{cwd}/{file}"))
-                };
-                match specifier {
-                    Specifier::All => true,
-                    Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
-                    _ => false,
-                }
+            .flat_map(|file| folders.iter().map(move |folder| within(folder, file)))
+            .any(|path| match specifier {
+                Specifier::All => true,
+                Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
+                _ => false,
             })
+    }
+
+    /// Every folder that a relative path of the command may start at: where it starts, and where a `cd` goes.
+    fn folders(&self) -> Vec<String> {
+        let cwd = self.call.arguments.value().get("cwd");
+        let cwd = cwd.and_then(serde_json::Value::as_str).unwrap_or("");
+        let mut folders = vec![clean(cwd)];
+        for folder in self.call.permissions.iter().filter_map(moves) {
+            if let Some(last) = folders.last() {
+                folders.push(within(last, folder));
+            }
+        }
+        folders
+    }
+
+    /// Is part of what it does only known at run time?
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.command().is_some_and(CommandView::is_doubtful)
+    }
+
+    /// Could this deny or ask rule cover the effect, once it is known what the shell makes of the command?
+    pub(crate) fn could_be_covered_by(&self, rule: &Rule) -> bool {
+        let Some(command) = self.command() else {
+            return false;
+        };
+        match (&rule.specifier, &rule.selector) {
+            (Specifier::Command(pattern), _) => pattern.could_forbid(command),
+            (Specifier::Path(_), Selector::Class(Class::Read | Class::Edit)) => {
+                command.touched.unknown
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The path as it is meant in a folder.
+fn within(folder: &str, path: &str) -> String {
+    if path.starts_with('/') || folder == "." {
+        clean(path)
+    } else {
+        clean(&format!("{folder}/{path}"))
     }
 }
 
@@ -215,7 +269,7 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bo
     let command = || CommandView::new(example, None);
     match &rule.specifier {
         Specifier::All => match rule.selector {
-            Selector::Class(Class::Bash) if allow => !command().exact_only,
+            Selector::Class(Class::Bash) if allow => command().reach() == Reach::Pattern,
             Selector::Class(_) => true,
             _ => rule.selector.selects(example.trim()),
         },

@@ -11,6 +11,9 @@ use crate::permission::{Effect, PathClaim, Permission, Verdict};
 /// Longest part of a call that is repeated in a sentence, in characters.
 const LONGEST_QUOTE: usize = 160;
 
+/// Most rules offered at once: a person must be able to read what they would allow.
+const MOST_RULES: usize = 5;
+
 /// A text short enough for a sentence, on one line.
 pub(super) fn clip(text: &str) -> String {
     let mut short: String = text
@@ -75,6 +78,9 @@ impl Policy {
                 if !rules.contains(&rule) {
                     rules.push(rule);
                 }
+            }
+            if rules.len() > MOST_RULES {
+                return Vec::new();
             }
         }
         rules

@@ -2,6 +2,7 @@
 
 mod examples;
 mod guards;
+mod lines;
 mod patterns;
 mod profiles;
 mod properties;
@@ -14,7 +15,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, line_risk, plain_words};
+use super::{
+    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, Target, line_risk,
+};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolName, ToolSpec};
@@ -126,20 +129,30 @@ pub(super) fn linked(path: &str, target: &str) -> PathClaim {
     }
 }
 
+/// A call of `run_command`, with the effects it states.
 pub(super) fn run(line: &str) -> Scene {
-    let permission = Permission {
-        effect: Effect::Run {
-            command: line.into(),
-            argv: plain_words(line),
-            jailed: true,
-        },
-        risk: line_risk(line),
+    let read = CommandLine::new(line);
+    let claim = |target: &Target| {
+        let path = if target.known {
+            super::paths::clean(&target.path)
+        } else {
+            target.path.clone()
+        };
+        PathClaim::plain(path)
     };
+    let writes: Vec<_> = read
+        .writes
+        .iter()
+        .map(claim)
+        .map(Permission::write)
+        .collect();
+    let reads: Vec<_> = read.reads.iter().map(claim).map(Permission::read).collect();
+    let permissions = read.runs(true).chain(writes).chain(reads).collect();
     tool(
         "run_command",
         Risk::Safe,
         &json!({"command": line}),
-        vec![permission],
+        permissions,
     )
 }
 

@@ -1,5 +1,7 @@
 //! Commands that run other commands: which are looked through, and how far.
 
+use super::shell::Word;
+
 /// Shells that run the text after `-c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
@@ -32,6 +34,14 @@ pub(crate) fn unwrapped(words: &[String]) -> &[String] {
         words = inner;
     }
     words
+}
+
+/// How many words of a command are wrappers that are looked through; none where one of them is only known at run time.
+pub(crate) fn prefix_of(words: &[Word]) -> usize {
+    let texts: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
+    let length = words.len() - unwrapped(&texts).len();
+    let known = words[..length].iter().all(|word| word.open.is_nothing());
+    if known { length } else { 0 }
 }
 
 /// Every command that deny and ask must look at: the words themselves and what each wrapper, known or likely, would run.

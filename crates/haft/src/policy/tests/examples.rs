@@ -60,7 +60,12 @@ fn examples_hold_or_the_rules_are_refused() {
             &["repo:b", "owner:a/b"],
         ),
         (List::Deny, "mcp__github", &["github.x"], &["gitlab.x"]),
-        (List::Allow, "Bash", &["make all"], &["make; ls"]),
+        (
+            List::Allow,
+            "Bash",
+            &["make all", "make; ls"],
+            &["make > x", "eval x"],
+        ),
     ] {
         let good = builder(
             Profile::Workspace,

@@ -246,7 +246,26 @@ fn the_read_only_set_is_safe_and_nothing_else() {
         assert_eq!(command_risk(&plain_words(line).unwrap()), risk, "{line}");
     }
     assert_eq!(command_risk(&[]), Risk::High);
-    assert_eq!(line_risk("ls; ls"), Risk::High);
+    for (line, risk) in [
+        ("ls; ls", Risk::Safe),
+        ("ls *.ts | head -3 2>/dev/null", Risk::Safe),
+        ("cd app && ls", Risk::Safe),
+        ("cd app && git status", Risk::High),
+        ("find . -name *.ts", Risk::High),
+        ("git log $X", Risk::High),
+        ("cat \"$X\"", Risk::Safe),
+        ("$X", Risk::High),
+        ("ls > x", Risk::High),
+        ("A=1 ls", Risk::High),
+        ("NO_COLOR=1 ls", Risk::Safe),
+        ("ls; rm -rf /", Risk::Critical),
+        ("echo $(rm -rf ~)", Risk::Critical),
+        ("ls (", Risk::High),
+        ("", Risk::High),
+        ("# ls", Risk::High),
+    ] {
+        assert_eq!(line_risk(line), risk, "{line}");
+    }
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! Finds where a substitution, a group of brackets or a quoted text ends, in one walk that keeps its own stack.
+
+use super::{DEEPEST, Unread};
+
+/// What is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// `(…)`, also of `$(…)`, `<(…)` and arithmetic.
+    Round,
+    /// `${…}`.
+    Curly,
+    /// `"…"`.
+    Double,
+}
+
+/// The place of the sign that closes what was opened just before `from`.
+///
+/// Commands within `(…)` are not understood here: a sign that is none (in a `case`, in a here-document) makes an end where
+/// their own reading does not end, and so is found out there.
+pub(super) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, Unread> {
+    let bytes = text.as_bytes();
+    let mut open = vec![first];
+    let mut at = from;
+    while let (Some(&byte), Some(&top)) = (bytes.get(at), open.last()) {
+        let next = bytes.get(at + 1).copied();
+        let closes = matches!(
+            (top, byte),
+            (Bracket::Round, b')') | (Bracket::Curly, b'}') | (Bracket::Double, b'"')
+        );
+        if closes {
+            open.pop();
+            if open.is_empty() {
+                return Ok(at);
+            }
+        }
+        match (top, byte) {
+            _ if closes => {}
+            (_, b'\\') => at += 1,
+            (_, b'`') => at = end_of_backticks(text, at + 1)?,
+            (_, b'$') if next == Some(b'(') => {
+                open.push(Bracket::Round);
+                at += 1;
+            }
+            (_, b'$') if next == Some(b'{') => {
+                open.push(Bracket::Curly);
+                at += 1;
+            }
+            (Bracket::Double, _) => {}
+            (Bracket::Curly, b'\'') if within_double(&open) => {
+                return Err(Unread::Syntax("a quote within ${…} within quotes"));
+            }
+            (_, b'$') if next == Some(b'\'') && !within_double(&open) => {
+                at = end_of_ansi(text, at + 2)?
+            }
+            (_, b'\'') => at = end_of_single(text, at + 1)?,
+            (_, b'"') => open.push(Bracket::Double),
+            (Bracket::Round, b'(') => open.push(Bracket::Round),
+            (Bracket::Round, b'#') if starts_word(bytes, at) => {
+                at += text[at..].find('\n').unwrap_or(text.len() - at) - 1;
+            }
+            _ => {}
+        }
+        if open.len() > DEEPEST {
+            return Err(Unread::TooDeep);
+        }
+        at += 1;
+    }
+    Err(Unread::Syntax("something is not closed"))
+}
+
+/// Is a `${…}` part of a text in double quotes? There a single quote quotes or not, as its operator has it.
+fn within_double(open: &[Bracket]) -> bool {
+    let level = open.iter().rev().take_while(|b| **b != Bracket::Round);
+    level.into_iter().any(|b| *b == Bracket::Double)
+}
+
+fn starts_word(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(1)
+        .is_none_or(|before| b" \t\n;&|()<>".contains(&bytes[before]))
+}
+
+/// The place of the backtick that closes, not escaped.
+pub(super) fn end_of_backticks(text: &str, from: usize) -> Result<usize, Unread> {
+    escaped_until(text, from, b'`', "an open backtick")
+}
+
+/// The end of `$'…'`.
+pub(super) fn end_of_ansi(text: &str, from: usize) -> Result<usize, Unread> {
+    escaped_until(text, from, b'\'', "an open quote")
+}
+
+/// The end of `'…'`.
+pub(super) fn end_of_single(text: &str, from: usize) -> Result<usize, Unread> {
+    let end = text.get(from..).and_then(|rest| rest.find('\''));
+    end.map(|at| from + at)
+        .ok_or(Unread::Syntax("an open quote"))
+}
+
+fn escaped_until(
+    text: &str,
+    from: usize,
+    sign: u8,
+    problem: &'static str,
+) -> Result<usize, Unread> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == sign {
+            return Ok(at);
+        }
+        at += if byte == b'\\' { 2 } else { 1 };
+    }
+    Err(Unread::Syntax(problem))
+}
+
+/// Is the text of `$(…)`, without these two signs, arithmetic: one pair of brackets around all of it?
+pub(super) fn is_arithmetic(body: &str) -> bool {
+    body.starts_with('(') && end_of(body, 1, Bracket::Round).is_ok_and(|end| end + 1 == body.len())
+}

@@ -1,0 +1,245 @@
+//! Splits a text into what the grammar of the shell is made of: words, signs, redirections and lines.
+
+use super::word::{ReadWord, Walk};
+use super::{Unread, Word};
+
+/// Most here-documents of one text, and the longest word that ends one: the grammar keeps them in a small fixed space.
+const MOST_HERE: usize = 8;
+const LONGEST_DELIMITER: usize = 32;
+
+/// A sign between words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    And,
+    Or,
+    Semicolon,
+    /// `;;`, `;&`, `;;&`.
+    CaseEnd,
+    Pipe,
+    Ampersand,
+    Open,
+    Close,
+}
+
+/// What a redirection does.
+#[derive(Debug, Clone)]
+pub(super) enum Redirect {
+    Write(Word),
+    Read(Word),
+    /// A descriptor, a text or a here-document: no file.
+    NoFile,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Token {
+    Word(ReadWord),
+    Sign(Sign),
+    Redirect(Redirect),
+    Newline,
+    End,
+}
+
+/// A here-document whose body is still to come.
+#[derive(Debug)]
+struct Here {
+    delimiter: String,
+    expands: bool,
+    tabs: bool,
+}
+
+/// Reads token by token.
+#[derive(Debug)]
+pub(super) struct Lexer<'a> {
+    pub(super) walk: Walk<'a>,
+    here: Vec<Here>,
+    seen_here: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str, depth: usize) -> Self {
+        Self {
+            walk: Walk::new(text, depth),
+            here: Vec::new(),
+            seen_here: 0,
+        }
+    }
+
+    /// The next token, and where it starts.
+    pub(super) fn next(&mut self) -> Result<(Token, usize), Unread> {
+        self.skip_blanks();
+        let start = self.walk.at;
+        if self.walk.peek() == Some('#') {
+            self.comment()?;
+        }
+        let Some(c) = self.walk.peek() else {
+            if !self.here.is_empty() {
+                return Err(Unread::Syntax("a here-document without its end"));
+            }
+            return Ok((Token::End, start));
+        };
+        if c == '\n' {
+            self.walk.at += 1;
+            self.bodies()?;
+            return Ok((Token::Newline, start));
+        }
+        if let Some(token) = self.redirect()? {
+            return Ok((token, start));
+        }
+        if let Some(sign) = self.sign() {
+            return Ok((Token::Sign(sign), start));
+        }
+        let word = self.walk.word()?;
+        if word.span.is_empty() {
+            return Err(Unread::Syntax("a sign that stands for nothing"));
+        }
+        let raw = &self.walk.text[word.span.clone()];
+        let redirected = self.walk.rest().starts_with(['<', '>']);
+        if redirected && is_descriptor(raw) {
+            return match self.redirect()? {
+                Some(token) => Ok((token, start)),
+                None => Ok((Token::Word(word), start)),
+            };
+        }
+        Ok((Token::Word(word), start))
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.walk.eat(" ") || self.walk.eat("\t") || self.walk.eat("\\\n") {}
+    }
+
+    /// A comment that the text ends in would go on where the text is part of another.
+    fn comment(&mut self) -> Result<(), Unread> {
+        let rest = self.walk.rest();
+        let length = rest.find('\n');
+        if length.is_none() && self.walk.depth > 0 {
+            return Err(Unread::Syntax("a comment within a substitution"));
+        }
+        self.walk.at += length.unwrap_or(rest.len());
+        Ok(())
+    }
+
+    fn sign(&mut self) -> Option<Sign> {
+        let signs = [
+            ("&&", Sign::And),
+            ("||", Sign::Or),
+            (";;&", Sign::CaseEnd),
+            (";;", Sign::CaseEnd),
+            (";&", Sign::CaseEnd),
+            (";", Sign::Semicolon),
+            ("|&", Sign::Pipe),
+            ("|", Sign::Pipe),
+            ("&", Sign::Ampersand),
+            ("(", Sign::Open),
+            (")", Sign::Close),
+        ];
+        let found = signs.into_iter().find(|(text, _)| self.walk.eat(text));
+        found.map(|(_, sign)| sign)
+    }
+
+    /// A redirection and its target, if one starts here.
+    fn redirect(&mut self) -> Result<Option<Token>, Unread> {
+        let rest = self.walk.rest();
+        if rest.starts_with("<(") || rest.starts_with(">(") {
+            return Ok(None);
+        }
+        let signs = [
+            "&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">",
+        ];
+        let Some(sign) = signs.into_iter().find(|sign| self.walk.eat(sign)) else {
+            return Ok(None);
+        };
+        if matches!(sign, "<<" | "<<-") {
+            self.delimiter(sign == "<<-")?;
+            return Ok(Some(Token::Redirect(Redirect::NoFile)));
+        }
+        self.skip_blanks();
+        let target = self.walk.word()?;
+        if target.span.is_empty() {
+            return Err(Unread::Syntax("a redirection without a target"));
+        }
+        let raw = &self.walk.text[target.span.clone()];
+        let copies = sign.ends_with('&') && copies_descriptor(raw);
+        let found = match sign {
+            _ if copies => Redirect::NoFile,
+            "<<<" => Redirect::NoFile,
+            "<&" => return Err(Unread::Syntax("a descriptor that is none")),
+            // What a substitution is connected to is no file.
+            _ if matches!(target.word.text.as_str(), ">()" | "<()") => Redirect::NoFile,
+            "<" => Redirect::Read(target.word),
+            _ => Redirect::Write(target.word),
+        };
+        Ok(Some(Token::Redirect(found)))
+    }
+
+    fn delimiter(&mut self, tabs: bool) -> Result<(), Unread> {
+        self.skip_blanks();
+        let inner = self.walk.inner.len();
+        let word = self.walk.word()?;
+        let raw = &self.walk.text[word.span.clone()];
+        self.seen_here += 1;
+        self.walk.structured = true;
+        if raw.is_empty()
+            || raw.len() > LONGEST_DELIMITER
+            || self.walk.inner.len() > inner
+            || raw.contains(['$', '`', '\n'])
+            || self.seen_here > MOST_HERE
+        {
+            return Err(Unread::Syntax("a here-document's last line cannot be told"));
+        }
+        self.here.push(Here {
+            expands: !raw.contains(['\'', '"', '\\']),
+            delimiter: word.word.text,
+            tabs,
+        });
+        Ok(())
+    }
+
+    /// Skips the bodies of the here-documents that this line announced.
+    fn bodies(&mut self) -> Result<(), Unread> {
+        for here in std::mem::take(&mut self.here) {
+            let start = self.walk.at;
+            let end = loop {
+                let rest = self.walk.rest();
+                if rest.is_empty() {
+                    return Err(Unread::Syntax("a here-document without its end"));
+                }
+                let line = rest.split('\n').next().unwrap_or(rest);
+                let shown = if here.tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line
+                };
+                let end = self.walk.at;
+                self.walk.at = (end + line.len() + 1).min(self.walk.text.len());
+                if shown == here.delimiter {
+                    break end;
+                }
+                // The line would be joined with the next before it is compared.
+                if here.expands && line.ends_with('\\') {
+                    return Err(Unread::Syntax("a joined line in a here-document"));
+                }
+            };
+            if here.expands {
+                let body = &self.walk.text[start..end];
+                self.walk.expansions(body, false)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `2` or `{name}` right before a redirection.
+fn is_descriptor(raw: &str) -> bool {
+    let name = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'));
+    let word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    match name {
+        Some(name) => !name.is_empty() && name.chars().all(word),
+        None => raw.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// `1`, `-` or `1-`.
+fn copies_descriptor(raw: &str) -> bool {
+    let number = raw.strip_suffix('-').unwrap_or(raw);
+    !raw.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
