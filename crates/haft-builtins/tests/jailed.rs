@@ -39,7 +39,6 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("mkdir .claude && cp a.txt .claude/settings.json", false, ""),
     ("tee haft.toml < a.txt", false, ""),
     ("tee .envrc < a.txt", false, ""),
-    ("echo x > own.secret", false, ""),
     ("test -s state/token && cat state/token", false, ""),
     ("test -s own.secret && cat own.secret", false, ""),
     ("cat ../outside.txt", false, ""),
@@ -167,6 +166,18 @@ async fn approved(sandbox: &Sandbox) {
     }
 }
 
+/// No approval reaches haft's own files.
+async fn own(sandbox: &Sandbox) {
+    for path in ["own.secret", "state/token", "sub/../own.secret"] {
+        let scene = scene(sandbox);
+        let line = format!("echo x > {path}");
+        let outcome = scene.call("run_command", json!({"command": line})).await;
+        assert_eq!(outcome.status.as_str(), "denied", "{line}: {outcome:?}");
+        assert_eq!(scene.text("ws/own.secret"), "OWN-SECRET", "{line}");
+        assert_eq!(scene.text("ws/state/token"), "OWN-SECRET", "{line}");
+    }
+}
+
 /// Seed fault 18: the network was open, and a memory limit was kept but never applied.
 async fn limits(sandbox: &Sandbox) {
     let scene = scene(sandbox);
@@ -260,6 +271,7 @@ fn main() {
         }
         commands(&sandbox).await;
         approved(&sandbox).await;
+        own(&sandbox).await;
         limits(&sandbox).await;
         checkers(&sandbox).await;
         skills(&sandbox).await;
