@@ -12,7 +12,8 @@ use crate::arguments::Arguments;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, What};
 use crate::context::CallContext;
 use crate::error::ToolError;
-use crate::permission::Permission;
+use crate::permission::{PathClaim, Permission, Verdict};
+use crate::policy::{CommandLine, JudgedCall, Policy, Target};
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolName, ToolSpec};
 use crate::tool::Tool;
@@ -187,4 +188,26 @@ impl Tool for TestTool {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         (self.body)(arguments.value().clone(), context.clone())
     }
+}
+
+/// How a policy rules on a call of `run_command` with this line, in the jail and at the workspace's root; links are not followed.
+pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
+    let read = CommandLine::new(line);
+    let claim = |target: &Target| PathClaim::plain(target.path.clone());
+    let writes: Vec<Permission> = read
+        .writes
+        .iter()
+        .map(claim)
+        .map(Permission::write)
+        .collect();
+    let reads: Vec<Permission> = read.reads.iter().map(claim).map(Permission::read).collect();
+    let permissions: Vec<Permission> = read.runs(true).chain(writes).chain(reads).collect();
+    let spec = TestTool::echo("run_command");
+    let arguments = Arguments::new(json!({ "command": line }).to_string());
+    let ruling = policy.judge(&JudgedCall {
+        spec: &spec,
+        arguments: &arguments,
+        permissions: &permissions,
+    });
+    ruling.verdict
 }

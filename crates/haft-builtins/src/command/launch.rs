@@ -1,7 +1,7 @@
 //! How a command is started: its words, its folder, what the jail shows and hides.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,7 +117,14 @@ impl Commands {
             return Ok(PathClaim::plain(target.path.clone()));
         }
         let path = Path::new(cwd).join(&target.path);
-        Ok(self.workspace.claim(&path.to_string_lossy())?)
+        match self.workspace.claim(&path.to_string_lossy()) {
+            // The jail keeps it; the policy asks about it or denies it.
+            Err(WorkspaceError::Outside(_)) => {
+                let whole = self.workspace.root().join(path);
+                Ok(PathClaim::plain(cleaned(&whole)))
+            }
+            claim => Ok(claim?),
+        }
     }
 
     /// The protected paths that a command, which was cleared, writes by a redirection: the policy asked about each.
@@ -242,6 +249,19 @@ impl Commands {
     pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
         self.sandbox.start(spec).await.map_err(told)
     }
+}
+
+/// The absolute path without `.` and `..`, by its text alone.
+fn cleaned(path: &Path) -> String {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = clean.pop(),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean.to_string_lossy().into_owned()
 }
 
 /// Whether no word names a place outside the workspace.

@@ -1,6 +1,6 @@
 //! The words that the policy judges, the words that are started and the words that a shell would see are the same words.
 
-use haft::policy::plain_words;
+use haft::policy::{CommandLine, plain_words};
 use haft_sandbox::parse_simple;
 use proptest::prelude::*;
 
@@ -63,6 +63,142 @@ fn lines_that_look_plain_and_are_not_are_read_by_nobody() {
         "ls a\rb",
     ] {
         check(line);
+    }
+}
+
+/// Pieces of lines; their commands do not exist.
+const PIECES: &[&str] = &[
+    "c0",
+    "c1",
+    "c2",
+    "c3",
+    "c0 x",
+    "c1 'x'",
+    " ",
+    "; ",
+    "\n",
+    " && ",
+    " || ",
+    " | ",
+    " & ",
+    "$(",
+    ")",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "( ",
+    " )",
+    "{ ",
+    "; }",
+    "if ",
+    "; then ",
+    "; fi",
+    " # ",
+    " <(",
+    "${x:-",
+    "}",
+    "x=",
+    "$((",
+    "))",
+    " <<E\n",
+    " <<'E'\n",
+    "\nE\n",
+    "case a in a) ",
+    ";; esac",
+    "! ",
+    "f() ",
+    "f",
+    " 2>&1",
+    "$'c2'",
+    "[[ -n ",
+    " ]] ",
+    "for i in a b; do ",
+    "; done",
+    "\\\n",
+    " \"$(",
+    ")\" ",
+    "x[$(",
+    ")]=1",
+    "=( ",
+    "time ",
+    "c\"3\"",
+    "$x",
+    "printf -v 'x[$(c2)]' y",
+    "((x['$(c3)']))",
+];
+
+/// The commands that bash looks for when it runs a line.
+#[expect(clippy::disallowed_methods, reason = "bash is the judge")]
+fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
+    let log = folder.join("log");
+    std::fs::write(&log, "").unwrap();
+    let noted = "command_not_found_handle() { printf '%s\\0' \"$1\" >> \"$NOTED\"; }; export -f command_not_found_handle";
+    let script = format!("ulimit -t 2; {noted}\neval \"$LINE\"\nwait");
+    let status = std::process::Command::new("bash")
+        .args(["--norc", "--noprofile", "-c", &script])
+        .env("LINE", line)
+        .env("NOTED", &log)
+        .env("PATH", folder)
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status();
+    drop(status);
+    let said = std::fs::read_to_string(&log).unwrap_or_default();
+    said.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// What bash runs is among the parts, unless the line is one that is asked about as a whole.
+fn check_parts(line: &str, folder: &std::path::Path) -> bool {
+    let read = CommandLine::new(line);
+    let unread = matches!(&*read.parts, [one] if one.argv.is_none() && one.command == line);
+    if unread {
+        return false;
+    }
+    let named: Vec<&str> = read
+        .parts
+        .iter()
+        .filter_map(|part| match &part.argv {
+            Some(words) => words.first().map(String::as_str),
+            None => part
+                .command
+                .split([' ', '\n'])
+                .find(|word| !word.contains('=')),
+        })
+        .collect();
+    let dynamic = named.iter().any(|name| name.contains('$'));
+    for ran in bash_runs(line, folder) {
+        let known = named.contains(&ran.as_str()) || dynamic;
+        assert!(known, "{line:?} runs {ran:?}, not only {named:?}");
+    }
+    true
+}
+
+#[test]
+fn known_lines_run_what_their_parts_say() {
+    let folder = tempfile::tempdir().unwrap();
+    for (line, runs) in [
+        ("c0 && c1; c2 | c3", 3),
+        ("c0 \"$(c1 `c2`)\"", 3),
+        ("f() { c0; }; f", 1),
+        ("case a in (b) c0;; a) c1;; esac", 1),
+        ("c0 <<E\n$(c1)\nE\nc2", 3),
+        ("printf -v 'x[$(c2)]' y", 1),
+    ] {
+        assert!(check_parts(line, folder.path()), "{line:?}");
+        assert!(bash_runs(line, folder.path()).len() >= runs, "{line:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn what_bash_runs_is_among_the_parts(pieces in prop::collection::vec(prop::sample::select(PIECES), 1..12)) {
+        let folder = tempfile::tempdir().unwrap();
+        check_parts(&pieces.concat(), folder.path());
     }
 }
 

@@ -76,20 +76,19 @@ impl Glob {
 impl Glob {
     /// Is there a text that both patterns match? Very long patterns are taken to meet.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let (these, those) = (self.pieces(), other.pieces());
-        if these.len().saturating_mul(those.len()) > MOST_COMPARED {
+        let (ours, those) = (self.pieces(), other.pieces());
+        if ours.len().saturating_mul(those.len()) > MOST_COMPARED {
             return true;
         }
         // `reached[j]`: the pieces read so far can stand for the same text as the first `j` of the other's.
         let mut reached = vec![false; those.len() + 1];
         reached[0] = true;
         close(&mut reached, &those, None);
-        for piece in &these {
+        for piece in &ours {
             let mut next = vec![false; those.len() + 1];
             for (j, _) in reached.iter().enumerate().filter(|(_, at)| **at) {
                 match (piece, those.get(j)) {
-                    (Piece::Star, _) => next[j] = true,
-                    (Piece::Literal(_), Some(Piece::Star)) => next[j] = true,
+                    (Piece::Star, _) | (_, Some(Piece::Star)) => next[j] = true,
                     (Piece::Literal(a), Some(Piece::Literal(b))) if a == b => next[j + 1] = true,
                     (Piece::Literal(_), _) => {}
                 }

@@ -64,12 +64,11 @@ impl CommandView {
             targets: Vec::new(),
         };
         let read;
-        let plain = match argv {
-            Some(words) => Some(words),
-            None => {
-                read = plain_words(line);
-                read.as_deref()
-            }
+        let plain = if argv.is_some() {
+            argv
+        } else {
+            read = plain_words(line);
+            read.as_deref()
         };
         if let Some(words) = plain {
             view.add_plain(words);
@@ -159,7 +158,9 @@ impl CommandView {
         let inner = &part.words[prefix_of(&part.words)..];
         let plain = &texts[texts.len() - inner.len()..];
         let mut open = Open::NOTHING;
-        inner.iter().for_each(|word| open |= word.open);
+        for word in inner {
+            open |= word.open;
+        }
         let shy = open.has(Open::GLOB | Open::BRACE)
             && inner
                 .first()

@@ -50,7 +50,7 @@ pub(super) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, U
                 return Err(Unread::Syntax("a quote within ${…} within quotes"));
             }
             (_, b'$') if next == Some(b'\'') && !within_double(&open) => {
-                at = end_of_ansi(text, at + 2)?
+                at = end_of_ansi(text, at + 2)?;
             }
             (_, b'\'') => at = end_of_single(text, at + 1)?,
             (_, b'"') => open.push(Bracket::Double),

@@ -154,8 +154,8 @@ impl<'a> Walk<'a> {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
                 '<' | '>' if !self.rest()[1..].starts_with('(') => break,
                 '<' | '>' => self.process(&mut draft)?,
-                '(' if draft.takes_array(self.text, self.at) => self.array(&mut draft)?,
-                '(' => break,
+                '(' if !draft.takes_array(self.text, self.at) => break,
+                '(' => self.array(&mut draft)?,
                 '\'' => {
                     let end = end_of_single(self.text, self.at + 1)?;
                     draft.text.push_str(&self.text[self.at + 1..end]);

@@ -1,0 +1,63 @@
+//! Command lines of about 200 characters taken apart and judged under 20 rules: the time of one judgement, in microseconds.
+
+use std::hint::black_box;
+
+use haft::permission::Verdict;
+use haft::policy::{Policy, Profile, RuleSet, RuleText};
+use haft::testing::line_verdict;
+use measure::{Row, Step, each, interleave, rounds};
+
+/// Judgements of one round.
+const EACH: usize = 2_000;
+
+/// name, line, its verdict
+const LINES: &[(&str, &str, Verdict)] = &[
+    (
+        "one command",
+        "cargo test --workspace --all-features --locked --no-fail-fast -- --nocapture --test-threads=4 policy::tests::lines executor::tests::clear session::tests::grants toolset::registry::tests::views and_more",
+        Verdict::Allow,
+    ),
+    (
+        "six parts",
+        "cargo build -p haft --locked 2>&1 | tail -20; git status --short | grep -v node_modules | head -5 && cargo test -p haft --test it -- --nocapture policy && echo done || echo failed; ls -la crates | wc -l; du -sh .",
+        Verdict::Allow,
+    ),
+    (
+        "loops and substitutions",
+        "for f in src/*.rs tests/*.rs; do if grep -q TODO \"$f\"; then echo \"$f: $(grep -c TODO \"$f\")\"; fi; done; cargo fmt --check && git diff --stat | tail -1; (cargo clippy -p haft --all-targets) 2>&1 | head -50; echo ok",
+        Verdict::Allow,
+    ),
+];
+
+fn policy() -> Policy {
+    let texts = |rules: &[&str]| rules.iter().map(|rule| RuleText::new(*rule)).collect();
+    let rules = RuleSet {
+        deny: texts(&["Bash(sudo *)", "Bash(rm -rf *)", "Bash(git push *)", "Read(.env)", "Edit(secrets/**)", "Bash(curl *)"]),
+        ask: texts(&["Bash(npm publish *)", "Bash(docker *)", "Bash(terraform *)", "Edit(/migrations/**)"]),
+        allow: texts(&[
+            "Bash(cargo build *)", "Bash(cargo test *)", "Bash(cargo fmt *)", "Bash(cargo clippy *)", "Bash(npm run *)",
+            "Bash(make *)", "Edit(/src/**)", "Bash(git add *)", "Bash(git commit *)", "Bash(* --version)",
+        ]),
+    };
+    let built = Policy::builder(Profile::Workspace).rules(rules).build();
+    built.expect("the rules are fine")
+}
+
+fn main() {
+    let (policy, rounds) = (policy(), rounds(9));
+    let policy = &policy;
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    for (name, line, expect) in LINES {
+        assert_eq!(line_verdict(policy, line), *expect, "{name}");
+        assert!((190..260).contains(&line.len()), "{name}: {}", line.len());
+        let judge = move || {
+            each(EACH, || {
+                for _ in 0..EACH {
+                    black_box(line_verdict(policy, black_box(line)));
+                }
+            }) / 1e3
+        };
+        steps.push((Row::new(format!("haft/judge/{name}"), "us"), Box::new(judge)));
+    }
+    interleave(rounds, steps);
+}
