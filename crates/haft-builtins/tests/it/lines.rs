@@ -135,7 +135,7 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
     std::fs::write(&log, "").unwrap();
     let noted = "command_not_found_handle() { printf '%s\\0' \"$1\" >> \"$NOTED\"; }; export -f command_not_found_handle";
     let script = format!("ulimit -t 2; {noted}\neval \"$LINE\"\nwait");
-    let status = std::process::Command::new("bash")
+    let status = std::process::Command::new("/bin/bash")
         .args(["--norc", "--noprofile", "-c", &script])
         .env("LINE", line)
         .env("NOTED", &log)
@@ -145,7 +145,7 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status();
-    drop(status);
+    assert!(status.is_ok(), "bash does not start");
     let said = std::fs::read_to_string(&log).unwrap_or_default();
     said.split_terminator('\0').map(str::to_owned).collect()
 }
