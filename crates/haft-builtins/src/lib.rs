@@ -3,6 +3,7 @@
 pub mod artifacts;
 pub mod command;
 mod describe;
+pub mod discover;
 pub mod files;
 pub mod image;
 pub mod search;
@@ -21,6 +22,7 @@ use haft_sandbox::Sandbox;
 
 use crate::artifacts::ReadArtifact;
 use crate::command::{AwaitCommand, COMMANDS, Commands, KillCommand, RunCommand};
+use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
 use crate::image::ViewImage;
@@ -46,6 +48,8 @@ pub struct Builtins {
     pub inline_media_bytes: usize,
     /// How the web is reached; without it there are no web tools.
     pub web: Option<Web>,
+    /// What is found besides tools, and how.
+    pub discover: DiscoverOptions,
 }
 
 /// A standard tool, and whether it is there without being asked for.
@@ -79,6 +83,7 @@ impl Builtins {
             memory_mb: None,
             inline_media_bytes: SessionLimits::default().inline_media_bytes,
             web: Some(Web::default()),
+            discover: DiscoverOptions::default(),
         }
     }
 
@@ -122,6 +127,8 @@ impl Builtins {
             on(ReadArtifact.into_tool()?, ""),
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),
+            on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
+            on(ToolExpandTools.into_tool()?, DISCOVER),
         ];
         if let Some(web) = &self.web {
             tools.push(on(FetchUrl::new(web.clone()).into_tool()?, WEB));

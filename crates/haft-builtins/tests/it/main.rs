@@ -8,6 +8,7 @@
 mod lines;
 mod bad_input;
 mod commands;
+mod discover;
 mod files;
 mod full_disk;
 mod guards;

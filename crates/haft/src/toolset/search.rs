@@ -13,6 +13,7 @@ use crate::toolset::{Entry, Snapshot};
 
 pub mod document;
 mod labels;
+pub mod meaning;
 mod top;
 mod words;
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::skill::Skill;
 use crate::spec::ToolSpec;
 use crate::toolset::search::words::{clipped, terms};
 
@@ -55,6 +56,18 @@ impl<'a> Document<'a> {
             category: spec.category.as_deref(),
             description: &spec.description,
             parameters: Some(&spec.input_schema),
+        }
+    }
+
+    /// A skill's.
+    pub fn of_skill(skill: &'a Skill) -> Self {
+        let front = skill.front();
+        Self {
+            aliases: &front.aliases,
+            tags: &front.tags,
+            category: front.category.as_deref(),
+            title: front.when_to_use.as_deref(),
+            ..Self::new(skill.name(), skill.description())
         }
     }
 

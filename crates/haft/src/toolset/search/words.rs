@@ -81,10 +81,10 @@ pub(super) fn terms(text: &str, mut each: impl FnMut(&str)) {
                 start = at;
                 None
             }
-            (_, Class::Gap) => Some(at),
             (Class::Dense, Class::Dense) | (Class::Upper, Class::Upper) => None,
-            (Class::Dense, _) | (_, Class::Dense) => Some(at),
-            (Class::Lower | Class::Digit, Class::Upper) => Some(at),
+            (_, Class::Gap | Class::Dense)
+            | (Class::Dense, _)
+            | (Class::Lower | Class::Digit, Class::Upper) => Some(at),
             // The last capital of several begins the next word: `HTTPServer`. Not where it is one of many: `URLs`.
             (Class::Upper, Class::Lower) if last > start && !is_plural(&text, at) => Some(last),
             _ => None,

@@ -1,0 +1,28 @@
+//! `tool_search` and `tool_expand_tools`: finding tools and skills, and having deferred tools listed.
+
+mod expand;
+pub mod embeddings;
+mod search;
+mod skills;
+
+use std::sync::Arc;
+
+use haft::skill::set::SkillSet;
+use haft::toolset::search::meaning::Embedder;
+
+pub use expand::{ExpandData, ExpandInput, Names, ToolExpandTools};
+pub use search::{
+    CategoryCount, Format, FoundSkill, FoundTool, ToolSearch, ToolSearchData, ToolSearchInput,
+};
+
+/// The bundle of both tools.
+pub const DISCOVER: &str = "discover";
+
+/// What can be found besides tools, and how.
+#[derive(Debug, Clone, Default)]
+pub struct DiscoverOptions {
+    /// Skills, which are found, too.
+    pub skills: Option<Arc<SkillSet>>,
+    /// Finds by meaning, too; without it by words alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}

@@ -1,0 +1,109 @@
+//! `HttpEmbedder`: embeddings from any service that speaks `OpenAI`'s `/v1/embeddings`.
+
+use haft::audit::BoxFuture;
+use haft::toolset::search::meaning::{EmbedError, Embedder};
+use serde::{Deserialize, Serialize};
+
+use crate::web::http::Http;
+
+/// A service, and how it is asked.
+#[derive(Clone)]
+pub struct HttpEmbedder {
+    http: Http,
+    url: String,
+    model: String,
+    api_key: Option<String>,
+}
+
+impl std::fmt::Debug for HttpEmbedder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpEmbedder")
+            .field("url", &self.url)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Ask<'a> {
+    model: &'a str,
+    input: &'a [String],
+    encoding_format: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    embedding: Vec<f32>,
+    index: Option<usize>,
+}
+
+impl HttpEmbedder {
+    /// The service at this URL, which is that of its embeddings (`…/v1/embeddings`).
+    pub fn new(http: Http, url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            http,
+            url: url.into(),
+            model: model.into(),
+            api_key: None,
+        }
+    }
+
+    /// The same with a key, sent as a bearer token.
+    pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_key = Some(key.into());
+        self
+    }
+
+    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let told = |e: &dyn std::fmt::Display| EmbedError(e.to_string());
+        let ask = Ask {
+            model: &self.model,
+            input: texts,
+            encoding_format: "float",
+        };
+        let body = serde_json::to_vec(&ask).map_err(|e| told(&e))?;
+        let bearer = self.api_key.as_ref().map(|key| format!("Bearer {key}"));
+        let mut headers = vec![("accept", "application/json")];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        let sent = self.http.post_json(&self.url, &headers, body).await;
+        let reply = sent.map_err(|e| told(&e))?;
+        if !reply.is_success() {
+            let message = format!("{} answered with status {}", self.url, reply.status);
+            return Err(EmbedError(message));
+        }
+        if let Some(cut) = reply.cut {
+            let message = format!("the answer of {} is cut: {}", self.url, cut.as_str());
+            return Err(EmbedError(message));
+        }
+        let answer: Answer = serde_json::from_slice(&reply.body).map_err(|e| {
+            EmbedError(format!(
+                "the answer of {} is not as expected: {e}",
+                self.url
+            ))
+        })?;
+        in_order(answer.data, texts.len())
+    }
+}
+
+/// The vectors in the order of the texts, by their index where the service names it.
+fn in_order(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
+    for (place, item) in items.into_iter().enumerate() {
+        if let Some(slot) = vectors.get_mut(item.index.unwrap_or(place)) {
+            *slot = Some(item.embedding);
+        }
+    }
+    let whole: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
+    whole.ok_or_else(|| EmbedError(format!("not every one of {count} texts has a vector")))
+}
+
+impl Embedder for HttpEmbedder {
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>> {
+        Box::pin(async move { self.ask(&texts).await })
+    }
+}

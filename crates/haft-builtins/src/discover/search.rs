@@ -1,0 +1,352 @@
+//! `tool_search`: tools and skills by a few words, or a category's tools, or the categories there are.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::{Content, ToolResult};
+use haft::skill::Skill;
+use haft::spec::{Exposure, ToolSpec};
+use haft::tool::TypedTool;
+use haft::toolset::search::meaning::Meaning;
+use haft::toolset::search::{Found, category_of};
+use haft::toolset::{Entry, Snapshot};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::describe::{builtin, known_as, read_only};
+use crate::discover::DiscoverOptions;
+use crate::discover::skills::SkillFinder;
+
+/// Tools returned where no limit is named.
+const LIMIT: usize = 8;
+/// Bytes of a description that a list shows.
+const MAX_DESCRIPTION: usize = 300;
+/// Bytes of all schemas of one answer.
+const MAX_SCHEMAS: usize = 32 * 1024;
+
+/// How much is told of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// A line each.
+    #[default]
+    Text,
+    /// The whole description and input schema of each.
+    Schema,
+}
+
+/// What `tool_search` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSearchInput {
+    /// What is to be done, in a few words, or a tool's name. Left out: the category's tools, or all categories.
+    #[serde(default)]
+    #[schemars(with = "String", length(max = 2_000))]
+    pub query: Option<String>,
+    /// Only tools of this category.
+    #[serde(default)]
+    #[schemars(with = "String", length(max = 128))]
+    pub category: Option<String>,
+    /// Most tools.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 100))]
+    pub limit: usize,
+    /// How much of each: a line, or the whole input schema.
+    #[serde(default)]
+    pub format: Format,
+}
+
+fn limit() -> usize {
+    LIMIT
+}
+
+/// A tool that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FoundTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Under what it is browsed.
+    pub category: String,
+    /// It must be expanded with `tool_expand_tools` before it can be called.
+    pub deferred: bool,
+    /// How well it fits; comparable within one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f32>,
+    /// What it takes: with `format` = `schema`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Arc<Value>>,
+}
+
+/// A skill that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FoundSkill {
+    /// Its name, for `load_skill`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// How well it fits; comparable among skills.
+    pub score: f32,
+}
+
+/// A category.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CategoryCount {
+    /// Its name.
+    pub category: String,
+    /// How many tools it has.
+    pub tools: usize,
+}
+
+/// What `tool_search` gives.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct ToolSearchData {
+    /// The tools, best first; a category's in the order of their names.
+    pub tools: Vec<FoundTool>,
+    /// The skills, best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<FoundSkill>,
+    /// The categories, where neither query nor category was named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<CategoryCount>,
+    /// Tools of the category in all, where it was browsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<usize>,
+}
+
+/// `tool_search`.
+#[derive(Debug)]
+pub struct ToolSearch {
+    skills: Option<SkillFinder>,
+    meaning: Option<Arc<Meaning>>,
+}
+
+impl ToolSearch {
+    /// A search with these options.
+    pub fn new(options: &DiscoverOptions) -> Self {
+        Self {
+            skills: options.skills.clone().map(SkillFinder::new),
+            meaning: options.embedder.clone().map(Meaning::new),
+        }
+    }
+}
+
+impl TypedTool for ToolSearch {
+    const NAME: &'static str = "tool_search";
+    const DESCRIPTION: &'static str = "Find tools (and skills) for what is to be done: query with a few words, or browse a category; \
+        with neither, the categories are listed. format=schema gives whole input schemas. \
+        Deferred tools must be expanded with tool_expand_tools before they can be called.";
+    type Input = ToolSearchInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = read_only(builtin::<ToolSearchData>(spec, "discover"));
+        known_as(spec, &["find_tool", "list_tools", "capability_search"])
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let tools = context.tools();
+        let query = input.query.as_deref().map(str::trim).unwrap_or_default();
+        let category = input.category.as_deref().map(str::trim);
+        let category = category.filter(|category| !category.is_empty());
+        if let Some(category) = category {
+            known(&tools, category)?;
+        }
+        let mut notice = None;
+        let data = match (query, category) {
+            ("", None) => categories(&tools),
+            ("", Some(category)) => browse(&tools, category, &input),
+            (query, category) => {
+                let (data, said) = self.found(&tools, (query, category), &input, context).await;
+                notice = said;
+                data
+            }
+        };
+        let summary = summary(&data);
+        let text = told(&data, notice.as_deref());
+        let mut result = ToolResult::data(&data)?.with_summary(summary);
+        result.content.push(Content::text(text));
+        Ok(result)
+    }
+}
+
+impl ToolSearch {
+    async fn found(
+        &self,
+        tools: &Arc<Snapshot>,
+        (query, category): (&str, Option<&str>),
+        input: &ToolSearchInput,
+        context: &CallContext,
+    ) -> (ToolSearchData, Option<String>) {
+        let (found, notice) = match &self.meaning {
+            None => (tools.search(query, category, input.limit), None),
+            Some(meaning) => {
+                let ranked = meaning.search(tools, query, category, input.limit).await;
+                (ranked.found, ranked.notice)
+            }
+        };
+        let scored = found
+            .into_iter()
+            .map(|Found { entry, score }| (&**entry, Some(score)));
+        let mut data = ToolSearchData {
+            tools: shown(scored, input.format),
+            ..ToolSearchData::default()
+        };
+        if let Some(skills) = self.skills.as_ref().filter(|_| category.is_none()) {
+            let sees = |skill: &Skill| context.sees_skill(skill.name());
+            let found = skills.search(query, input.limit, sees).into_iter();
+            data.skills = found
+                .map(|(skill, score)| FoundSkill {
+                    name: skill.name().to_owned(),
+                    description: clipped(skill.description()),
+                    score,
+                })
+                .collect();
+        }
+        (data, notice)
+    }
+}
+
+/// A category that no tool has is the caller's mistake, and the categories there are its cure.
+fn known(tools: &Snapshot, category: &str) -> Result<(), ToolError> {
+    let categories = tools.categories();
+    if categories.contains_key(category) {
+        return Ok(());
+    }
+    let names: Vec<&str> = categories.into_keys().take(50).collect();
+    let message = format!("no category {category:?}");
+    Err(ToolError::not_found(message)
+        .with_advice(format!("there are the categories {}", names.join(", "))))
+}
+
+fn categories(tools: &Snapshot) -> ToolSearchData {
+    let counts = tools.categories().into_iter();
+    let counts = counts.map(|(category, tools)| CategoryCount {
+        category: category.to_owned(),
+        tools,
+    });
+    ToolSearchData {
+        categories: counts.collect(),
+        ..ToolSearchData::default()
+    }
+}
+
+fn browse(tools: &Snapshot, category: &str, input: &ToolSearchInput) -> ToolSearchData {
+    let of = tools
+        .findable()
+        .filter(|entry| category_of(entry) == category);
+    let first = of
+        .clone()
+        .take(input.limit)
+        .map(|entry| (&**entry, None::<f32>));
+    ToolSearchData {
+        tools: shown(first, input.format),
+        total: Some(of.count()),
+        ..ToolSearchData::default()
+    }
+}
+
+fn shown<'a>(
+    found: impl Iterator<Item = (&'a Entry, Option<f32>)>,
+    format: Format,
+) -> Vec<FoundTool> {
+    let mut room = MAX_SCHEMAS;
+    let tool = |(entry, score): (&Entry, Option<f32>)| {
+        let spec = entry.spec();
+        let schema = (format == Format::Schema).then(|| Arc::clone(&spec.input_schema));
+        // The first that does not fit ends it: what follows fits worse.
+        let schema = schema.filter(|schema| {
+            let bytes = schema.to_string().len() + spec.description.len();
+            room = room.saturating_sub(bytes);
+            room > 0
+        });
+        FoundTool {
+            name: spec.name.to_string(),
+            description: match schema {
+                Some(_) => spec.description.clone(),
+                None => clipped(&spec.description),
+            },
+            category: category_of(entry).to_owned(),
+            deferred: spec.exposure == Exposure::Deferred,
+            score,
+            input_schema: schema,
+        }
+    };
+    found.map(tool).collect()
+}
+
+/// A description's first paragraph, at a length for lists.
+fn clipped(text: &str) -> String {
+    let text = text.trim();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let end = first.floor_char_boundary(MAX_DESCRIPTION);
+    let cut = first.get(..end).unwrap_or_default();
+    let mut line = cut.split_whitespace().collect::<Vec<_>>().join(" ");
+    if cut.len() < text.len() {
+        line.push('…');
+    }
+    line
+}
+
+fn summary(data: &ToolSearchData) -> String {
+    if !data.categories.is_empty() {
+        return format!("{} categories", data.categories.len());
+    }
+    match data.skills.len() {
+        0 => format!("{} tools", data.tools.len()),
+        skills => format!("{} tools, {skills} skills", data.tools.len()),
+    }
+}
+
+fn told(data: &ToolSearchData, notice: Option<&str>) -> String {
+    let mut text = String::new();
+    for count in &data.categories {
+        let _ = writeln!(text, "{} ({} tools)", count.category, count.tools);
+    }
+    for tool in &data.tools {
+        let deferred = if tool.deferred { " (deferred)" } else { "" };
+        let _ = writeln!(text, "{}{deferred}: {}", tool.name, tool.description);
+        if let Some(schema) = &tool.input_schema {
+            let _ = writeln!(text, "  input_schema: {schema}");
+        }
+    }
+    for skill in &data.skills {
+        let _ = writeln!(text, "skill {}: {}", skill.name, skill.description);
+    }
+    if text.is_empty() {
+        text.push_str(
+            "nothing fits; try other words, or neither query nor category to see what there is\n",
+        );
+    }
+    if let Some(total) = data.total.filter(|total| *total > data.tools.len()) {
+        let shown = data.tools.len();
+        let _ = writeln!(text, "{shown} of {total}: a higher limit shows more");
+    }
+    let deferred: Vec<&str> = data
+        .tools
+        .iter()
+        .filter(|tool| tool.deferred)
+        .map(|tool| tool.name.as_str())
+        .collect();
+    if !deferred.is_empty() {
+        let names = serde_json::json!({ "tool_names": deferred });
+        let _ = writeln!(
+            text,
+            "call tool_expand_tools before a deferred one, for example with {names}"
+        );
+    }
+    if !data.skills.is_empty() {
+        text.push_str("load_skill loads a skill\n");
+    }
+    if let Some(notice) = notice {
+        let _ = writeln!(text, "note: {notice}");
+    }
+    text
+}

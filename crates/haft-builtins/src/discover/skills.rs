@@ -1,0 +1,62 @@
+//! `SkillFinder`: the skills' own index, made anew when the skills change.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft::skill::Skill;
+use haft::skill::set::{Catalogue, SkillSet};
+use haft::toolset::search::{Document, Index};
+
+/// Finds skills that a model may load.
+#[derive(Debug)]
+pub(super) struct SkillFinder {
+    set: Arc<SkillSet>,
+    made: Mutex<Option<Made>>,
+}
+
+/// An index, and of what it is.
+#[derive(Debug, Clone)]
+struct Made {
+    catalogue: Arc<Catalogue>,
+    index: Arc<Index>,
+}
+
+impl SkillFinder {
+    pub(super) fn new(set: Arc<SkillSet>) -> Self {
+        Self {
+            set,
+            made: Mutex::new(None),
+        }
+    }
+
+    /// The skills that fit a query best, best first, of those that `sees` accepts.
+    pub(super) fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        sees: impl Fn(&Skill) -> bool,
+    ) -> Vec<(Skill, f32)> {
+        let Made { catalogue, index } = self.made();
+        let skills = catalogue.skills();
+        let keep = |place: usize| {
+            let skill = skills.get(place);
+            skill.is_some_and(|skill| skill.front().model_invocable && sees(skill))
+        };
+        let hits = index.search(query, limit, keep).into_iter();
+        hits.filter_map(|hit| Some((skills.get(hit.document)?.clone(), hit.score)))
+            .collect()
+    }
+
+    fn made(&self) -> Made {
+        let catalogue = self.set.current();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made
+            .as_ref()
+            .filter(|made| Arc::ptr_eq(&made.catalogue, &catalogue))
+        {
+            return made.clone();
+        }
+        let documents = catalogue.skills().iter().map(Document::of_skill);
+        let index = Arc::new(Index::new(documents.enumerate()));
+        made.insert(Made { catalogue, index }).clone()
+    }
+}

@@ -1,0 +1,372 @@
+//! `Meaning`: tools found by what is meant, beside the words: embeddings, kept by spec hash, fused with BM25 by rank.
+//!
+//! Off the hot path: tools' vectors are made in the background, a query's has a short deadline, and without either
+//! the words alone decide.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
+
+use crate::audit::BoxFuture;
+use crate::spec::ToolSpec;
+use crate::toolset::search::top::Top;
+use crate::toolset::search::words::clipped;
+use crate::toolset::search::{EXACT, Found, Hit, category_of, is_findable};
+use crate::toolset::{Entry, Snapshot};
+
+/// How long a query's vector may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a batch of tools' vectors may take.
+const BATCH_PATIENCE: Duration = Duration::from_secs(60);
+/// Texts embedded by one request.
+const BATCH: usize = 64;
+/// After a failure nothing is asked for so long.
+const PAUSE: Duration = Duration::from_secs(30);
+/// How many of each ranking are fused.
+const DEPTH: usize = 50;
+/// Dampens the first ranks (Cormack, Clarke and Buettcher 2009).
+const FUSION: f32 = 60.0;
+/// Numbers kept in all: 128 MiB of them.
+const MAX_NUMBERS: usize = 32 << 20;
+/// Numbers of one vector.
+const MAX_LENGTH: usize = 16 * 1024;
+/// Bytes of a text that are embedded.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// Why texts have no vectors.
+#[derive(Debug, thiserror::Error)]
+#[error("embed texts: {0}")]
+pub struct EmbedError(pub String);
+
+/// Makes a vector of each text: texts that mean the same come near each other.
+pub trait Embedder: Send + Sync + fmt::Debug {
+    /// A vector a text, in order, all of one length.
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>>;
+}
+
+/// Tools found by meaning and words.
+#[derive(Debug)]
+pub struct Meaning {
+    embedder: Arc<dyn Embedder>,
+    vectors: Mutex<Vectors>,
+    /// Tools' vectors are being made.
+    busy: AtomicBool,
+    /// The failure has been told.
+    told: AtomicBool,
+}
+
+/// Vectors in the making; over when it is dropped, however that comes.
+struct Work(Arc<Meaning>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Release);
+    }
+}
+
+/// Vectors of length one, by spec hash.
+#[derive(Debug, Default)]
+struct Vectors {
+    known: HashMap<String, Box<[f32]>, RandomState>,
+    /// Of every vector, once one is known.
+    length: usize,
+    rest_until: Option<Instant>,
+}
+
+/// What a search came to.
+#[derive(Debug)]
+pub struct Ranked<'a> {
+    /// The tools, best first.
+    pub found: Vec<Found<'a>>,
+    /// Why meaning had no say; told once, until it has one again.
+    pub notice: Option<String>,
+}
+
+impl Meaning {
+    /// Vectors of this embedder's.
+    pub fn new(embedder: Arc<dyn Embedder>) -> Arc<Self> {
+        Arc::new(Self {
+            embedder,
+            vectors: Mutex::default(),
+            busy: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+        })
+    }
+
+    /// The tools that fit a query best by words and, as far as there are vectors, by meaning.
+    pub async fn search<'a>(
+        self: &Arc<Self>,
+        tools: &'a Arc<Snapshot>,
+        query: &str,
+        category: Option<&str>,
+        limit: usize,
+    ) -> Ranked<'a> {
+        let mut words = tools.search(query, category, limit.max(DEPTH));
+        self.prepare(tools);
+        let (found, notice) = match self.vector(query).await {
+            Ok(None) => (words, None),
+            Ok(Some(vector)) => {
+                self.told.store(false, Release);
+                let near = self.near(tools, &vector, category);
+                (fused(words, near, limit), None)
+            }
+            Err(error) => {
+                words.truncate(limit);
+                (words, self.tell(&error))
+            }
+        };
+        let mut ranked = Ranked { found, notice };
+        ranked.found.truncate(limit);
+        ranked
+    }
+
+    /// How many tools have a vector.
+    pub fn known(&self) -> usize {
+        self.vectors().known.len()
+    }
+
+    /// Has the missing vectors of these tools made in the background.
+    pub fn prepare(self: &Arc<Self>, tools: &Arc<Snapshot>) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let missing = {
+            let vectors = self.vectors();
+            !vectors.rests() && vectors.missing(tools).next().is_some()
+        };
+        if !missing || self.busy.swap(true, AcqRel) {
+            return;
+        }
+        let (meaning, tools) = (Arc::clone(self), Arc::clone(tools));
+        let work = Work(meaning);
+        runtime.spawn(async move {
+            if let Err(error) = work.0.fill(&tools).await {
+                work.0.vectors().rest_until = Some(Instant::now() + PAUSE);
+                work.0.tell(&error);
+            }
+        });
+    }
+
+    async fn fill(&self, tools: &Snapshot) -> Result<(), EmbedError> {
+        self.vectors().make_room(tools);
+        loop {
+            let batch: Vec<Arc<Entry>> = {
+                let vectors = self.vectors();
+                if vectors.is_full() {
+                    return Ok(());
+                }
+                vectors.missing(tools).take(BATCH).cloned().collect()
+            };
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let texts: Vec<String> = batch.iter().map(|entry| text_of(entry.spec())).collect();
+            let made = self.ask(texts, BATCH_PATIENCE).await?;
+            let mut vectors = self.vectors();
+            for (entry, vector) in batch.iter().zip(made) {
+                vectors.keep(entry.spec_hash(), vector)?;
+            }
+        }
+    }
+
+    /// The query's vector; `None` where no tool has one to compare it with.
+    async fn vector(&self, query: &str) -> Result<Option<Box<[f32]>>, EmbedError> {
+        {
+            let vectors = self.vectors();
+            if vectors.known.is_empty() || vectors.rests() {
+                return Ok(None);
+            }
+        }
+        let text = clipped(query, MAX_TEXT).to_owned();
+        let made = self.ask(vec![text], PATIENCE).await?;
+        let vector = made.into_iter().next().unwrap_or_default();
+        if vector.len() == self.vectors().length {
+            return Ok(Some(vector));
+        }
+        Err(EmbedError("the query's vector has another length".into()))
+    }
+
+    /// Vectors of length one for these texts, in time.
+    async fn ask(
+        &self,
+        texts: Vec<String>,
+        patience: Duration,
+    ) -> Result<Vec<Box<[f32]>>, EmbedError> {
+        let count = texts.len();
+        let made = match timeout(patience, self.embedder.embed(texts)).await {
+            Ok(made) => made,
+            Err(_) => Err(EmbedError(format!(
+                "no answer within {} s",
+                patience.as_secs()
+            ))),
+        };
+        let made = made.and_then(|made| {
+            if made.len() != count {
+                let message = format!("{} vectors for {count} texts", made.len());
+                return Err(EmbedError(message));
+            }
+            made.into_iter().map(normal).collect()
+        });
+        if made.is_err() {
+            self.vectors().rest_until = Some(Instant::now() + PAUSE);
+        }
+        made
+    }
+
+    /// The tools whose vectors are nearest, nearest first.
+    fn near<'a>(
+        &self,
+        tools: &'a Snapshot,
+        query: &[f32],
+        category: Option<&str>,
+    ) -> Vec<Found<'a>> {
+        let vectors = self.vectors();
+        let mut top = Top::new(DEPTH);
+        for (document, entry) in tools.entries().iter().enumerate() {
+            if !is_findable(entry.spec()) || category.is_some_and(|c| category_of(entry) != c) {
+                continue;
+            }
+            if let Some(vector) = vectors.known.get(entry.spec_hash()) {
+                let score = dot(query, vector);
+                if top.could_take(score) {
+                    top.take(Hit { document, score });
+                }
+            }
+        }
+        let hits = top.finish().into_iter();
+        hits.filter_map(|hit| {
+            let (entry, score) = (tools.entries().get(hit.document)?, hit.score);
+            Some(Found { entry, score })
+        })
+        .collect()
+    }
+
+    /// The failure's words, the first time.
+    fn tell(&self, error: &EmbedError) -> Option<String> {
+        if self.told.swap(true, AcqRel) {
+            return None;
+        }
+        tracing::warn!(%error, "tools are found by words alone");
+        Some(format!("found by words alone: {error}"))
+    }
+
+    fn vectors(&self) -> MutexGuard<'_, Vectors> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Vectors {
+    fn missing<'a>(&'a self, tools: &'a Snapshot) -> impl Iterator<Item = &'a Arc<Entry>> {
+        tools
+            .findable()
+            .filter(|entry| !self.known.contains_key(entry.spec_hash()))
+    }
+
+    fn rests(&self) -> bool {
+        self.rest_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn is_full(&self) -> bool {
+        (self.known.len() + BATCH) * self.length > MAX_NUMBERS
+    }
+
+    /// Where there is no room left, what these tools do not need goes.
+    fn make_room(&mut self, tools: &Snapshot) {
+        if self.is_full() {
+            let needed: HashSet<&str> = tools.findable().map(|entry| entry.spec_hash()).collect();
+            self.known.retain(|hash, _| needed.contains(hash.as_str()));
+        }
+    }
+
+    fn keep(&mut self, hash: &str, vector: Box<[f32]>) -> Result<(), EmbedError> {
+        if self.known.is_empty() {
+            self.length = vector.len();
+        }
+        if vector.len() != self.length {
+            let message = format!("vectors of {} and of {}", self.length, vector.len());
+            return Err(EmbedError(message));
+        }
+        self.known.insert(hash.to_owned(), vector);
+        Ok(())
+    }
+}
+
+/// What is embedded of a tool.
+fn text_of(spec: &ToolSpec) -> String {
+    let text = format!("{}: {}", spec.name, spec.description);
+    clipped(&text, MAX_TEXT).to_owned()
+}
+
+/// The vector at length one, so that a product of two is their cosine.
+fn normal(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
+    let length = dot(&vector, &vector).sqrt();
+    let usable = !vector.is_empty() && vector.len() <= MAX_LENGTH && length.is_normal();
+    if !usable {
+        let message = format!("a vector of {} numbers that is none", vector.len());
+        return Err(EmbedError(message));
+    }
+    Ok(vector.into_iter().map(|x| x / length).collect())
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    // Eight sums side by side: the compiler makes one instruction of each step.
+    let mut sums = [0.0_f32; 8];
+    let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = std::iter::zip(left.remainder(), right.remainder())
+        .map(|(x, y)| x * y)
+        .sum();
+    for (x, y) in std::iter::zip(left, right) {
+        for (sum, (x, y)) in std::iter::zip(&mut sums, std::iter::zip(x, y)) {
+            *sum += x * y;
+        }
+    }
+    rest + sums.iter().sum::<f32>()
+}
+
+/// Both rankings by reciprocal rank; what the query names stays first.
+fn fused<'a>(words: Vec<Found<'a>>, near: Vec<Found<'a>>, limit: usize) -> Vec<Found<'a>> {
+    let mut all: Vec<Found<'a>> = Vec::with_capacity(words.len() + near.len());
+    let mut rank = 0.0;
+    for found in words {
+        rank += 1.0;
+        let named = if found.score >= EXACT {
+            found.score
+        } else {
+            0.0
+        };
+        all.push(Found {
+            score: named + 1.0 / (FUSION + rank),
+            ..found
+        });
+    }
+    rank = 0.0;
+    for found in near {
+        rank += 1.0;
+        let share = 1.0 / (FUSION + rank);
+        match all
+            .iter_mut()
+            .find(|known| Arc::ptr_eq(known.entry, found.entry))
+        {
+            Some(known) => known.score += share,
+            None => all.push(Found {
+                score: share,
+                ..found
+            }),
+        }
+    }
+    all.sort_by(|a, b| match b.score.total_cmp(&a.score) {
+        Ordering::Equal => a.entry.spec().name.cmp(&b.entry.spec().name),
+        other => other,
+    });
+    all.truncate(limit);
+    all
+}
