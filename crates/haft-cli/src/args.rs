@@ -132,8 +132,8 @@ pub(crate) struct Tools {
     /// Print the exact declarations for a dialect: mcp
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
-    /// Ranked search (release 0.2)
-    #[arg(long, value_name = "QUERY", hide = true)]
+    /// Rank the tools by how well they fit a few words
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["name", "dialect"])]
     pub(crate) search: Option<String>,
 }
 

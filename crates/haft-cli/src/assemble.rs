@@ -28,6 +28,7 @@ use crate::screen::Screen;
 use crate::settings::Settings;
 
 mod approvals;
+mod discover;
 mod parts;
 mod policy;
 mod selection;
@@ -97,8 +98,8 @@ impl House {
         at.home.create()?;
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
-        let all = parts::standard(at, settings, &policy, &sandbox)?;
         let skills = Arc::new(skills::set(at, settings));
+        let all = parts::standard(at, settings, &policy, &sandbox, &skills)?;
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;

@@ -20,6 +20,8 @@ use crate::describe::{builtin, known_as, read_only};
 use crate::discover::DiscoverOptions;
 use crate::discover::skills::SkillFinder;
 
+/// The tool that loads what is found of skills.
+const LOAD_SKILL: &str = "load_skill";
 /// Tools returned where no limit is named.
 const LIMIT: usize = 8;
 /// Bytes of a description that a list shows.
@@ -199,7 +201,9 @@ impl ToolSearch {
             tools: shown(scored, input.format),
             ..ToolSearchData::default()
         };
-        if let Some(skills) = self.skills.as_ref().filter(|_| category.is_none()) {
+        // Skills are of use to those who can load them.
+        let loads = category.is_none() && tools.entry(LOAD_SKILL).is_some();
+        if let Some(skills) = self.skills.as_ref().filter(|_| loads) {
             let sees = |skill: &Skill| context.sees_skill(skill.name());
             let found = skills.search(query, input.limit, sees).into_iter();
             data.skills = found

@@ -285,6 +285,16 @@ async fn skills_are_found_beside_tools_unless_only_people_may_load_them() {
     };
     let here = Found::new(&options);
     let found = here.search(json!({"query": "write letters"})).await;
+    assert!(found.get("skills").is_none(), "nobody could load it");
+    let tools = registry(&options);
+    tools
+        .add_all([TestTool::of(TestTool::echo("load_skill")).arc()])
+        .unwrap();
+    let here = Found {
+        session: Session::new(tools),
+        ..here
+    };
+    let found = here.search(json!({"query": "write letters"})).await;
     let skills = found["skills"].as_array().unwrap();
     assert_eq!(skills.len(), 1, "{found}");
     assert_eq!(skills[0]["name"], "letters");

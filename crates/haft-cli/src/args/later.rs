@@ -5,9 +5,8 @@ use std::ffi::OsString;
 use crate::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 11] = [
+const LATER: [(&str, &str); 10] = [
     ("memory", "0.2 (skills, memory, search)"),
-    ("tools --search", "0.2 (skills, memory, search)"),
     ("chain", "0.3 (code mode)"),
     ("runs resume", "0.3 (code mode)"),
     ("approvals", "0.4 (approvals and the console)"),

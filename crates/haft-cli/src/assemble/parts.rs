@@ -11,6 +11,7 @@ use haft::call::Principal;
 use haft::policy::Policy;
 use haft::progress::Pace;
 use haft::session::Limits;
+use haft::skill::set::SkillSet;
 use haft::spec::{Exposure, Overflow};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -23,7 +24,7 @@ use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{policy, skills, web};
+use crate::assemble::{discover, policy, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -124,6 +125,7 @@ pub(crate) fn standard(
     settings: &Settings,
     policy: &Arc<Policy>,
     sandbox: &Sandbox,
+    skills: &Arc<SkillSet>,
 ) -> Result<Standard, Problem> {
     let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
     let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
@@ -141,6 +143,7 @@ pub(crate) fn standard(
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,
     };
+    builtins.discover = discover::options(settings, skills)?;
     let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
     let offers = tools.iter().map(|builtin| Offer {
         name: builtin.tool.spec().name.to_string(),
@@ -204,6 +207,9 @@ pub(crate) fn view(
             }
             apply(own.entry(name.clone()).or_default(), leaf, entry);
         }
+    }
+    for name in selection::deferred(&all.offers, on, settings)? {
+        own.entry(name).or_default().exposure = Some(Exposure::Deferred);
     }
     for name in on.iter().filter(|name| policy.removes(name).is_some()) {
         own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);

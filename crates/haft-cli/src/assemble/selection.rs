@@ -20,7 +20,7 @@ pub(crate) struct Offer {
 const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
 
 /// Bundles: a category of tools by one name.
-const BUNDLES: [&str; 5] = ["files", "commands", "web", "memory", "skills"];
+const BUNDLES: [&str; 6] = ["files", "commands", "web", "memory", "skills", "discover"];
 
 /// Classes of rules, which name tools, too.
 const CLASSES: [(&str, &[&str]); 4] = [
@@ -49,12 +49,10 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring: naming them today is no mistake.
-const LATER: [&str; 7] = [
+const LATER: [&str; 5] = [
     "ask_user",
     "recall_memory",
     "write_memory",
-    "tool_search",
-    "tool_expand_tools",
     "tool_chain",
     "compress_history",
 ];
@@ -101,6 +99,31 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
     Ok(on)
 }
 
+/// What finds deferred tools and has them listed: never deferred itself.
+const FINDERS: [&str; 2] = ["tool_search", "tool_expand_tools"];
+
+/// The names of those tools that are found and expanded before they are listed.
+pub(crate) fn deferred(
+    all: &[Offer],
+    on: &BTreeSet<String>,
+    settings: &Settings,
+) -> Result<BTreeSet<String>, Problem> {
+    let names = named(all, settings, "tools.defer")?.into_iter();
+    let deferred: BTreeSet<String> = names
+        .filter(|name| on.contains(name) && !FINDERS.contains(&name.as_str()))
+        .collect();
+    let Some(off) = FINDERS.iter().find(|name| !on.contains(**name)) else {
+        return Ok(deferred);
+    };
+    if deferred.is_empty() {
+        return Ok(deferred);
+    }
+    let message = format!("`tools.defer` needs `{off}`, which is off");
+    Err(Problem::settings(message).advise(format!(
+        "turn `{off}` on, or take `tools.defer` out: nobody could call the deferred tools"
+    )))
+}
+
 /// The tools that a list of names, classes and bundles means. A word that means nothing is an error: a misspelt
 /// `disable` would leave on what somebody wanted off.
 fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
@@ -115,7 +138,10 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
             ))
             .advise(match nearest(all, word) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`haft tools` lists the tools; bundles are files, commands, web".to_owned(),
+                None => format!(
+                    "`haft tools` lists the tools; bundles are {}",
+                    BUNDLES.join(", ")
+                ),
             });
             return Err(match &source.place {
                 Some(place) => problem.at(place.clone()),
@@ -177,7 +203,7 @@ pub(crate) fn how_to_enable(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Offer, enabled};
+    use super::{Offer, deferred, enabled};
     use crate::settings::Settings;
 
     fn offers() -> Vec<Offer> {
@@ -240,5 +266,43 @@ mod tests {
         }
         let wrong = on(&["tools.disable=read_fil"]).unwrap_err();
         assert!(wrong.contains("names `read_fil`"), "{wrong}");
+    }
+
+    #[test]
+    fn deferring_leaves_out_what_is_off_and_what_finds_the_deferred() {
+        let mut all = offers();
+        all.extend(["tool_search", "tool_expand_tools"].map(|name| Offer {
+            name: name.to_owned(),
+            bundle: "discover",
+            default: true,
+        }));
+        let check = |options: &[&str], expect: Result<&str, &str>| {
+            let settings = Settings::of_options(options).unwrap();
+            let on = enabled(&all, &settings).unwrap();
+            match (deferred(&all, &on, &settings), expect) {
+                (Ok(names), Ok(expect)) => {
+                    let names: Vec<String> = names.into_iter().collect();
+                    assert_eq!(names.join(" "), expect, "{options:?}");
+                }
+                (Err(problem), Err(says)) => {
+                    let said = problem.to_string();
+                    assert!(said.contains(says), "{options:?}: {said}");
+                }
+                (found, expect) => panic!("{options:?}: {found:?}, not {expect:?}"),
+            }
+        };
+        check(&[], Ok(""));
+        check(&["tools.defer=files"], Ok("read_file write_file"));
+        check(&["tools.defer=Edit"], Ok("write_file"));
+        check(&["tools.defer=*"], Ok("read_file write_file"));
+        check(&["tools.defer=tool_search"], Ok(""));
+        check(&["tools.defer=delete_file"], Ok(""));
+        check(&["tools.defer=read_fil"], Err("names `read_fil`"));
+        let off = "tools.disable=discover";
+        check(
+            &["tools.defer=Edit", off],
+            Err("needs `tool_search`, which is off"),
+        );
+        check(&[off], Ok(""));
     }
 }

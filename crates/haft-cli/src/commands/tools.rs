@@ -1,8 +1,9 @@
 //! `haft tools`: the tools there are, one whole, the exact declarations for a dialect.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use haft::spec::ToolSpec;
+use haft::spec::{Exposure, ToolSpec};
 use haft::toolset::{Entry, Snapshot};
 use serde_json::{Value, json};
 
@@ -21,6 +22,9 @@ pub(crate) fn run(at: &Invocation, house: &House, args: &args::Tools) -> Done {
     if let Some(dialect) = &args.dialect {
         return declarations(at, &tools, args.name.as_deref(), dialect);
     }
+    if let Some(query) = &args.search {
+        return search(at, &tools, query);
+    }
     match &args.name {
         Some(name) => one(at, house, name),
         None => list(at, &tools),
@@ -29,8 +33,8 @@ pub(crate) fn run(at: &Invocation, house: &House, args: &args::Tools) -> Done {
 
 /// What this release cannot do, before anything is read.
 pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
-    if args.search.is_some() {
-        return later::refuse("tools --search");
+    if args.search.as_deref().is_some_and(|q| q.trim().is_empty()) {
+        return Some(Problem::usage("`--search` has no words").advise("`haft tools` lists all"));
     }
     let dialect = args
         .dialect
@@ -48,19 +52,53 @@ fn list(at: &Invocation, tools: &Snapshot) -> Done {
         at.screen.document(&described_all(tools))?;
         return Ok(Exit::Done);
     }
+    at.screen.out(&table(tools.findable()))?;
+    Ok(Exit::Done)
+}
+
+/// Most tools that a search shows.
+const FOUND: usize = 20;
+
+fn search(at: &Invocation, tools: &Snapshot, query: &str) -> Done {
+    let found = tools.search(query, None, FOUND);
+    if at.screen.json {
+        let scored = found.iter().map(|found| {
+            let mut shown = described(found.entry.spec());
+            if let Value::Object(map) = &mut shown {
+                map.insert("score".into(), json!(found.score));
+            }
+            shown
+        });
+        at.screen.document(&scored.collect::<Vec<_>>())?;
+    } else if found.is_empty() {
+        at.screen.say("no tool fits; `haft tools` lists all");
+    } else {
+        at.screen
+            .out(&table(found.iter().map(|found| found.entry)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A line a tool.
+fn table<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> String {
     let columns = [
         ("TOOL", Cut::Never),
         ("RISK", Cut::Never),
         ("DESCRIPTION", Cut::End),
     ];
     let mut list = List::new(&columns);
-    for entry in tools.listed() {
+    for entry in entries {
         let spec = entry.spec();
         let first = spec.description.lines().next().unwrap_or_default();
-        list.row([spec.name.as_str(), spec.risk.as_str(), first]);
+        let mark = if spec.exposure == Exposure::Deferred {
+            "(deferred) "
+        } else {
+            ""
+        };
+        let shown = format!("{mark}{first}");
+        list.row([spec.name.as_str(), spec.risk.as_str(), &shown]);
     }
-    at.screen.out(&list.render())?;
-    Ok(Exit::Done)
+    list.render()
 }
 
 fn one(at: &Invocation, house: &House, name: &str) -> Done {
@@ -109,10 +147,10 @@ fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: 
     Ok(Exit::Done)
 }
 
-/// All listed tools in the shape of contract §9.
+/// All tools that callers may be told of, deferred ones too, in the shape of contract §9.
 pub(crate) fn described_all(tools: &Snapshot) -> Vec<Value> {
     tools
-        .listed()
+        .findable()
         .map(|entry| described(entry.spec()))
         .collect()
 }

@@ -63,7 +63,7 @@ fn tools_are_listed_whole_and_as_mcp_declares_them() {
     for (args, advice) in [
         (["tools", "--dialect", "anthropic"], "release 0.5"),
         (["tools", "--dialect", "klingon"], "`mcp`"),
-        (["tools", "--search", "files"], "release 0.2"),
+        (["tools", "--search", " "], "has no words"),
         (["tools", "delete_file", "--json"], "turns it on"),
         (["tools", "read_fil", "--json"], "did you mean `read_file`?"),
     ] {

@@ -1,0 +1,236 @@
+//! Searching, deferring and expanding tools: at the command line, and over MCP.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, ended};
+
+fn names(list: &Value) -> Vec<&str> {
+    let list = list.as_array().unwrap().iter();
+    list.map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn search_ranks_what_is_on() {
+    let lab = Lab::new();
+    let found = lab
+        .run(&["tools", "--search", "read a file", "--json"])
+        .json();
+    assert_eq!(names(&found)[0], "read_file");
+    let scores: Vec<f64> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["score"].as_f64().unwrap())
+        .collect();
+    assert!(
+        scores.is_sorted_by(|a, b| a >= b) && scores[0] > 0.0,
+        "{scores:?}"
+    );
+    assert!(found[0]["input_schema"].is_object());
+    let rows: [(&[&str], &str); 5] = [
+        (&["GREP_FILES"], "grep_files"),
+        (
+            &["delete a file", "-c", "tools.enable=delete_file"],
+            "delete_file",
+        ),
+        (&["look up tools for a task"], "tool_search"),
+        (&["write", "-c", "tools.disable=Edit"], "todo_write"),
+        (&["write", "-c", "tools.defer=Edit"], "write_file"),
+    ];
+    for (args, expect) in rows {
+        let ran = lab.run(&[&["tools", "--json", "--search"], args].concat());
+        assert_eq!(names(&ran.json())[0], expect, "{args:?}");
+    }
+    let ran = lab.run(&["tools", "--search", "?!"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert!(ran.stderr.contains("no tool fits"), "{}", ran.stderr);
+    let ran = lab.run(&["tools", "--search", &"word ".repeat(20_000)]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(lab.run(&["tools", "read_file", "--search", "x"]).code, 2);
+}
+
+#[test]
+fn the_list_shows_deferred_tools_as_such_and_an_untrusted_folder_defers_nothing() {
+    let lab = Lab::new();
+    let defers = ["tools", "--json", "-c", "tools.defer=files"];
+    let listed = lab.run(&defers).json();
+    let read = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|t| t["name"] == "read_file");
+    assert_eq!(read.unwrap()["exposure"], "deferred");
+    let ran = lab.run(&["call", "read_file", "-c", "tools.defer=files", "--json"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.json()["error"]["kind"], "unavailable");
+    lab.file("haft.toml", "tools.defer = [\"files\"]\n");
+    let ran = lab.run(&["tools", "read_file", "--json"]);
+    assert_eq!(ran.json()["exposure"], "listed");
+    assert!(ran.stderr.contains("tools.defer"), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_settings_of_finding_are_told() {
+    let lab = Lab::new();
+    let rows: [(&[&str], &str); 4] = [
+        (&["-c", "tools.defer=fils"], "did you mean `files`?"),
+        (
+            &["-c", "tools.defer=files", "-c", "tools.disable=discover"],
+            "`tool_search`, which is off",
+        ),
+        (
+            &["-c", "search.embeddings.url=http://127.0.0.1:9/v1"],
+            "search.embeddings.model",
+        ),
+        (
+            &[
+                "-c",
+                "search.embeddings.url=nonsense",
+                "-c",
+                "search.embeddings.model=m",
+            ],
+            "search.embeddings.url",
+        ),
+    ];
+    for (options, says) in rows {
+        let ran = lab.run(&[&["tools"], options].concat());
+        assert_eq!(ran.code, 5, "{options:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{options:?}: {}", ran.stderr);
+    }
+    // A service that does not answer leaves the words.
+    let options = [
+        "-c",
+        "search.embeddings.url=http://127.0.0.1:9/v1",
+        "-c",
+        "search.embeddings.model=m",
+    ];
+    let args = [
+        "call",
+        "tool_search",
+        "--json",
+        "--args",
+        r#"{"query":"read a file"}"#,
+    ];
+    let found = lab.run(&[&args, &options[..]].concat()).json();
+    assert_eq!(found["data"]["tools"][0]["name"], "read_file");
+}
+
+/// An MCP client on the pipes of `haft serve --stdio`.
+struct Client {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// Methods of the notifications that came.
+    notes: Vec<String>,
+    next: u32,
+}
+
+impl Client {
+    fn start(lab: &Lab, options: &[&str]) -> Self {
+        let mut child = lab
+            .command(&[&["serve", "--stdio"], options].concat())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Self {
+            child,
+            stdout,
+            notes: Vec::new(),
+            next: 0,
+        };
+        client.ask("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}));
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(
+            self.stdout.read_line(&mut line).unwrap() > 0,
+            "the server hung up"
+        );
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if let Some(method) = message["method"].as_str() {
+            self.notes.push(method.to_owned());
+        }
+        message
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let message = self.read();
+            if message["id"] == id {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    fn lists(&mut self, tool: &str) -> bool {
+        let list = self.ask("tools/list", &json!({}));
+        names(&list["tools"]).contains(&tool)
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        drop(self.stdout);
+        let ran = ended(self.child);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_deferred_tool_is_found_expanded_listed_and_called_over_mcp() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    let mut client = Client::start(&lab, &["-c", "tools.defer=files"]);
+    let read = json!({"path": "a.txt"});
+    assert!(!client.lists("read_file") && client.lists("tool_expand_tools"));
+
+    let refused = client.call("read_file", &read);
+    assert_eq!(refused["isError"], true);
+    let said = refused.to_string();
+    assert!(
+        said.contains("not expanded") && said.contains("tool_expand_tools"),
+        "{said}"
+    );
+
+    let found = client.call("tool_search", &json!({"query": "read a text file"}));
+    let first = &found["structuredContent"]["tools"][0];
+    assert_eq!(
+        (&first["name"], &first["deferred"]),
+        (&json!("read_file"), &json!(true))
+    );
+
+    let names = json!({"tool_names": ["read_file", "nope"]});
+    let expanded = client.call("tool_expand_tools", &names);
+    assert_eq!(
+        expanded["structuredContent"]["expanded_tools"],
+        json!(["read_file"])
+    );
+    let changed = "notifications/tools/list_changed";
+    while !client.notes.iter().any(|note| note == changed) {
+        client.read();
+    }
+    assert!(client.lists("read_file") && !client.lists("write_file"));
+    let called = client.call("read_file", &read);
+    assert_eq!(called.pointer("/content/0/text").unwrap(), "hello\n");
+
+    // Another client's run knows nothing of it.
+    let mut other = Client::start(&lab, &["-c", "tools.defer=files"]);
+    assert!(!other.lists("read_file"));
+    other.end();
+    client.end();
+}
