@@ -131,6 +131,12 @@ const GOALS: &[Goal] = &[
         Rule::Times(0.5),
     ),
     (
+        "finding a tool among 10,296",
+        "haft/find tool/10296",
+        "tantivy/find tool/10296",
+        Rule::Times(1.0 / 3.0),
+    ),
+    (
         "start of a process, no jail",
         "haft/true/passthrough",
         "posix_spawn/true",

@@ -76,6 +76,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
     all.extend([
         plain("tokens", 5),
         plain("search", 9),
+        plain("search-tools", 9),
         plain("skills", 15),
         plain("spawn", 15),
         Member {

@@ -18,6 +18,7 @@ mod top;
 mod words;
 
 pub use document::Document;
+pub use words::terms;
 
 use labels::Labels;
 use top::Top;

@@ -72,7 +72,7 @@ impl<'a> Document<'a> {
     }
 
     /// Calls `each` with its terms: a bounded number, the telling ones first.
-    pub(super) fn terms(&self, mut each: impl FnMut(&str)) {
+    pub fn terms(&self, mut each: impl FnMut(&str)) {
         let mut left = MAX_TERMS;
         let mut read = |text: &str| {
             if left == 0 {

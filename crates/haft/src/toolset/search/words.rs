@@ -63,8 +63,8 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Calls `each` with every term of a text, in order.
-pub(super) fn terms(text: &str, mut each: impl FnMut(&str)) {
+/// Calls `each` with every term of a text, in order: what the index looks up. For hosts with an index of their own.
+pub fn terms(text: &str, mut each: impl FnMut(&str)) {
     let text = if text.is_ascii() {
         Cow::Borrowed(text)
     } else {

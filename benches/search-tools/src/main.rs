@@ -1,0 +1,113 @@
+//! Finding a tool among 10,296: haft's index beside tantivy's in memory, over the same terms, the same requests.
+//!
+//! Tools and requests are the recorded ones where `HAFT_DATA` names their folder, else made up by a fixed generator.
+
+use std::collections::HashSet;
+use std::hint::black_box;
+
+use haft::toolset::search::{Document, Index};
+use measure::{Row, Step, each, fact, interleave, wall_ms};
+
+mod data;
+mod peer;
+
+use data::{Data, Tool};
+use peer::Peer;
+
+/// Copies of every tool, each under a name of its own.
+const COPIES: usize = 8;
+/// Tools returned.
+const TOP: usize = 10;
+
+fn main() {
+    let data = Data::load();
+    let tools = copies(&data.tools, COPIES);
+    fact("tools", format!("{} from {}", tools.len(), data.source));
+    fact("requests", data.requests.len());
+    let (made, index) = wall_ms(|| ours(&tools));
+    fact("index made in", format!("{made:.1} ms"));
+    fact("index takes", format!("{} KiB", index.bytes() / 1024));
+    let peer = Peer::new(&tools);
+    compare(&data);
+
+    let queries: Vec<&str> = data.requests.iter().map(|r| r.query.as_str()).collect();
+    let count = queries.len();
+    let steps: Vec<Step<'_>> = vec![
+        (
+            Row::new("haft/find tool/10296", "ns"),
+            Box::new(|| {
+                each(count, || {
+                    for query in &queries {
+                        black_box(index.search(query, TOP, |_| true));
+                    }
+                })
+            }),
+        ),
+        (
+            Row::new("tantivy/find tool/10296", "ns"),
+            Box::new(|| {
+                each(count, || {
+                    for query in &queries {
+                        black_box(peer.search(query, TOP));
+                    }
+                })
+            }),
+        ),
+        (
+            Row::new("haft/find tool/index", "ms"),
+            Box::new(|| wall_ms(|| ours(&tools)).0),
+        ),
+    ];
+    interleave(measure::rounds(9), steps);
+}
+
+/// The same tools several times under numbered names.
+fn copies(tools: &[Tool], times: usize) -> Vec<Tool> {
+    let copy = |n: usize| {
+        tools.iter().map(move |tool| Tool {
+            name: format!("{}_{n}", tool.name),
+            ..tool.clone()
+        })
+    };
+    (0..times).flat_map(copy).collect()
+}
+
+fn ours(tools: &[Tool]) -> Index {
+    Index::new(tools.iter().map(Tool::document).enumerate())
+}
+
+/// Both find equally well among the tools as they are.
+fn compare(data: &Data) {
+    let (index, peer) = (ours(&data.tools), Peer::new(&data.tools));
+    let mine = data.recall(|query| {
+        let hits = index.search(query, TOP, |_| true);
+        hits.into_iter().map(|hit| hit.document).collect()
+    });
+    let theirs = data.recall(|query| peer.search(query, TOP));
+    fact("recall at 10, haft", format!("{mine:.4}"));
+    fact("recall at 10, tantivy", format!("{theirs:.4}"));
+    // Ties and tantivy's coarse lengths apart.
+    assert!((mine - theirs).abs() < 0.01, "{mine} beside {theirs}");
+}
+
+impl Tool {
+    fn document(&self) -> Document<'_> {
+        Document {
+            parameters: Some(&self.parameters),
+            ..Document::new(&self.name, &self.description)
+        }
+    }
+}
+
+impl Data {
+    /// The share of each request's tools among those found, averaged.
+    fn recall(&self, find: impl Fn(&str) -> HashSet<usize>) -> f64 {
+        let share = |request: &data::Request| {
+            let found = find(&request.query);
+            let names: HashSet<&str> = found.iter().map(|at| &*self.tools[*at].name).collect();
+            let right = request.tools.iter().filter(|t| names.contains(t.as_str()));
+            right.count() as f64 / request.tools.len() as f64
+        };
+        self.requests.iter().map(share).sum::<f64>() / self.requests.len() as f64
+    }
+}
