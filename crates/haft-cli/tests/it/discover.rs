@@ -36,7 +36,7 @@ fn search_ranks_what_is_on() {
             &["delete a file", "-c", "tools.enable=delete_file"],
             "delete_file",
         ),
-        (&["look up tools for a task"], "tool_search"),
+        (&["capability_search"], "tool_search"),
         (&["write", "-c", "tools.disable=Edit"], "todo_write"),
         (&["write", "-c", "tools.defer=Edit"], "write_file"),
     ];
@@ -82,7 +82,7 @@ fn wrong_settings_of_finding_are_told() {
             "`tool_search`, which is off",
         ),
         (
-            &["-c", "search.embeddings.url=http://127.0.0.1:9/v1"],
+            &["-c", "search.embeddings.url=http://127.0.0.1:48620/v1"],
             "search.embeddings.model",
         ),
         (
@@ -103,7 +103,7 @@ fn wrong_settings_of_finding_are_told() {
     // A service that does not answer leaves the words.
     let options = [
         "-c",
-        "search.embeddings.url=http://127.0.0.1:9/v1",
+        "search.embeddings.url=http://127.0.0.1:48620/v1",
         "-c",
         "search.embeddings.model=m",
     ];
