@@ -6,6 +6,7 @@ mod describe;
 pub mod discover;
 pub mod files;
 pub mod image;
+pub mod memory;
 pub mod search;
 pub mod skills;
 pub mod todo;
@@ -26,6 +27,7 @@ use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
 use crate::image::ViewImage;
+use crate::memory::Memory;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
 use crate::web::fetch::FetchUrl;
@@ -50,6 +52,8 @@ pub struct Builtins {
     pub web: Option<Web>,
     /// What is found besides tools, and how.
     pub discover: DiscoverOptions,
+    /// What is remembered across runs; without one there are no memory tools.
+    pub memory: Option<Memory>,
 }
 
 /// A standard tool, and whether it is there without being asked for.
@@ -84,6 +88,7 @@ impl Builtins {
             inline_media_bytes: SessionLimits::default().inline_media_bytes,
             web: Some(Web::default()),
             discover: DiscoverOptions::default(),
+            memory: None,
         }
     }
 
@@ -142,6 +147,9 @@ impl Builtins {
                 off(AwaitCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
                 off(KillCommand(commands).into_tool()?, COMMANDS),
             ]);
+        }
+        if let Some(memory) = &self.memory {
+            tools.extend(memory.tools()?);
         }
         Ok(tools)
     }

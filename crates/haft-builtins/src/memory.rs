@@ -1,0 +1,208 @@
+//! Memory: what the tools that recall, write and edit it share.
+
+use std::sync::Arc;
+
+use haft::audit::BoxFuture;
+use haft::audit::redact::Redactor;
+use haft::call::{Principal, RunId};
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::memory::run_texts::RunText;
+use haft::memory::{
+    Asker, Draft, MemoryError, MemoryStore, Provenance, Record, Scope, Shelf, State, Step,
+    WriteMode,
+};
+use haft::permission::{Effect, Permission};
+use haft::spec::{NameError, Risk};
+use haft::tool::TypedTool;
+
+use crate::Builtin;
+use crate::memory::files::MemoryFiles;
+use crate::memory::recall::RecallMemory;
+use crate::memory::write::WriteMemory;
+
+pub mod files;
+pub mod recall;
+pub mod write;
+
+/// The bundle's name.
+pub const MEMORY: &str = "memory";
+
+/// What the host knows of runs: the memory tools ask it, and never the disk.
+pub trait RunNotes: Send + Sync + std::fmt::Debug {
+    /// The name of the agent that a run is for.
+    fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>>;
+
+    /// Puts a proposed memory into the run's archive; durable when it answers.
+    fn propose<'a>(
+        &'a self,
+        run: &'a RunId,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<(), ToolError>>;
+
+    /// What the run's own record says that fits the words, the best first, each with its rank.
+    fn recall<'a>(
+        &'a self,
+        run: &'a RunId,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<(RunText, f64)>, ToolError>>;
+}
+
+/// What the memory tools work on.
+#[derive(Debug)]
+pub struct MemoryParts {
+    /// Where memories are kept.
+    pub store: Arc<dyn MemoryStore>,
+    /// What is known of runs.
+    pub runs: Arc<dyn RunNotes>,
+    /// Takes secrets out of whatever is stored.
+    pub redactor: Redactor,
+    /// How what tools write comes into memory.
+    pub mode: WriteMode,
+    /// The workspace's root: the key of the project's memory.
+    pub project: String,
+}
+
+/// The memory of one host; clones share it.
+#[derive(Debug, Clone)]
+pub struct Memory(Arc<MemoryParts>);
+
+impl Memory {
+    /// The memory made of these parts.
+    pub fn new(parts: MemoryParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The tools there are in this write mode; the file tool is off until enabled.
+    pub(crate) fn tools(&self) -> Result<Vec<Builtin>, NameError> {
+        let builtin = |tool, default| Builtin {
+            tool,
+            bundle: MEMORY,
+            default,
+        };
+        let memory = || self.clone();
+        let mut tools = vec![builtin(RecallMemory(memory()).into_tool()?, true)];
+        match self.0.mode {
+            WriteMode::Disabled => {}
+            WriteMode::Candidate => tools.extend([
+                builtin(WriteMemory::<false>(memory()).into_tool()?, true),
+                builtin(MemoryFiles::<false>(memory()).into_tool()?, false),
+            ]),
+            WriteMode::External => tools.extend([
+                builtin(WriteMemory::<true>(memory()).into_tool()?, true),
+                builtin(MemoryFiles::<true>(memory()).into_tool()?, false),
+            ]),
+        }
+        Ok(tools)
+    }
+
+    /// What stands in the run's memory of this scope.
+    async fn shelf(&self, scope: Scope, context: &CallContext) -> Result<Shelf, ToolError> {
+        match scope {
+            Scope::User => Ok(Shelf::user()),
+            Scope::Project => Ok(Shelf::project(&self.0.project)),
+            Scope::Agent => Ok(Shelf::agent(self.0.runs.agent(context.run()).await?)),
+            Scope::Session => Err(read_only_session()),
+        }
+    }
+
+    /// A text to be kept: without secrets, in the state that the write mode gives it.
+    async fn draft(
+        &self,
+        shelf: Shelf,
+        content: &str,
+        context: &CallContext,
+    ) -> Result<Draft, ToolError> {
+        let provenance = Provenance {
+            run: Some(context.run().clone()),
+            call: Some(context.call_id().clone()),
+            agent: Some(self.0.runs.agent(context.run()).await?),
+            author: context.origin().as_str().to_owned(),
+        };
+        let mut draft = Draft::new(shelf, self.clean(content), provenance).map_err(told)?;
+        if self.0.mode == WriteMode::External {
+            draft.state = State::Accepted;
+        }
+        Ok(draft)
+    }
+
+    /// A text without secrets.
+    fn clean(&self, text: &str) -> String {
+        self.0.redactor.redact(text).into_owned()
+    }
+
+    /// Makes the changes; what they propose goes into the run's archive, too, or is taken back.
+    async fn apply(
+        &self,
+        steps: Vec<Step>,
+        context: &CallContext,
+    ) -> Result<Vec<Record>, ToolError> {
+        let asker = asker(context.principal());
+        let drafts: Vec<_> = steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Put(draft) => Some(draft.id.clone()),
+                Step::Update { .. } | Step::Delete { .. } => None,
+            })
+            .collect();
+        let records = self.0.store.apply(&asker, steps).await.map_err(told)?;
+        for record in &records {
+            let fresh = record.state == State::Candidate && drafts.contains(&record.id);
+            if !fresh {
+                continue;
+            }
+            if let Err(error) = self.0.runs.propose(context.run(), record).await {
+                // What the archive does not hold is not proposed.
+                let (id, revision) = (record.id.clone(), record.revision);
+                self.0.store.delete(&asker, id, revision).await.ok();
+                return Err(error);
+            }
+        }
+        Ok(records)
+    }
+}
+
+fn asker(principal: &Principal) -> Asker {
+    Asker::now(principal)
+}
+
+/// What writing to this scope is to the policy: safe while a person reviews it, high when it counts at once.
+fn remember(scope: Scope, at_once: bool) -> Permission {
+    Permission {
+        effect: Effect::Remember {
+            scope: scope.as_str().to_owned(),
+        },
+        risk: risk(at_once),
+    }
+}
+
+fn risk(at_once: bool) -> Risk {
+    if at_once { Risk::High } else { Risk::Safe }
+}
+
+fn read_only_session() -> ToolError {
+    ToolError::invalid_arguments("the session's memory is its own record, and is not written")
+        .with_advice("write to scope project, agent or user")
+}
+
+/// What the caller should hear of a failure.
+fn told(error: MemoryError) -> ToolError {
+    let message = error.to_string();
+    match error {
+        MemoryError::Invalid(_) => ToolError::invalid_arguments(message),
+        MemoryError::NoWords => {
+            ToolError::invalid_arguments(message).with_advice("name at least one word")
+        }
+        MemoryError::NotFound(_) => ToolError::not_found(message),
+        MemoryError::Changed(_) | MemoryError::Decided(..) => ToolError::conflict(message)
+            .with_advice("somebody else changed it meanwhile; look at it again, then repeat"),
+        MemoryError::Exists(_) => ToolError::conflict(message),
+        MemoryError::Full(..) => ToolError::failed(message).with_advice(
+            "a person must make room: `haft memory candidates` and `haft memory reject`",
+        ),
+        MemoryError::Store(_) => {
+            ToolError::unavailable("the memory cannot be reached now").with_source(error)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `memory`: the file face of the memory, as models that were trained on `/memories` use it.
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::memory::Scope;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::{Annotations, ToolSpec};
+use haft::tool::TypedTool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::describe::builtin;
+use crate::memory::files::path::MemoryPath;
+use crate::memory::files::tree::Tree;
+use crate::memory::{Memory, remember, risk};
+
+mod path;
+mod text;
+mod tree;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryCommand {
+    /// Show a file with line numbers, or a directory.
+    View,
+    /// Make a new file.
+    Create,
+    /// Replace a text that occurs once in a file.
+    StrReplace,
+    /// Insert a text after a line; line 0 is the beginning.
+    Insert,
+    /// Delete a file, or a directory with all it holds.
+    Delete,
+    /// Rename or move a file or a directory.
+    Rename,
+}
+
+/// What `memory` takes: the command, and what that command needs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryInput {
+    /// What to do.
+    pub command: MemoryCommand,
+    /// For all but rename: the file or directory, `/memories` or below.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub path: Option<String>,
+    /// For view of a file: first and last line; -1 is the end.
+    #[serde(default)]
+    #[schemars(with = "Vec<i64>", length(min = 2, max = 2))]
+    pub view_range: Option<Vec<i64>>,
+    /// For create: what the file holds. At most 16 KiB.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub file_text: Option<String>,
+    /// For `str_replace`: the text to replace; it must occur once.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub old_str: Option<String>,
+    /// For `str_replace`: what takes its place. Default: nothing.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub new_str: Option<String>,
+    /// For insert: the line after which to insert.
+    #[serde(default)]
+    #[schemars(with = "i64")]
+    pub insert_line: Option<i64>,
+    /// For insert: the lines.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub insert_text: Option<String>,
+    /// For rename: what there is.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub old_path: Option<String>,
+    /// For rename: what it becomes.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub new_path: Option<String>,
+}
+
+/// What `memory` gives besides the text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MemoryData {
+    /// What was done.
+    pub command: MemoryCommand,
+    /// The file or directory.
+    pub path: String,
+    /// For a change: candidate (a person decides; this run sees it already) or accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+}
+
+/// `memory`; `AT_ONCE` is write mode `external`.
+#[derive(Debug)]
+pub(crate) struct MemoryFiles<const AT_ONCE: bool>(pub(crate) Memory);
+
+impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
+    const NAME: &'static str = "memory";
+    const DESCRIPTION: &'static str = "Files under /memories that outlive this run, one set per project. \
+        command: view, create, str_replace, insert, delete or rename. \
+        view {path, view_range}; create {path, file_text}; str_replace {path, old_str, new_str}; \
+        insert {path, insert_line, insert_text}; delete {path}; rename {old_path, new_path}.";
+    type Input = MemoryInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let spec = builtin::<MemoryData>(spec, "memory");
+        ToolSpec {
+            risk: risk(AT_ONCE),
+            annotations: Annotations {
+                read_only_hint: Some(false),
+                destructive_hint: Some(AT_ONCE),
+                ..spec.annotations
+            },
+            ..spec
+        }
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        Ok(match input.command {
+            MemoryCommand::View => Vec::new(),
+            _ => vec![remember(Scope::Project, AT_ONCE)],
+        })
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let command = input.command;
+        let mut tree = Tree::load(&self.0, context).await?;
+        let (path, said) = command.run(&input, &mut tree)?;
+        let state = tree.save(&self.0, context).await?;
+        let data = MemoryData {
+            command,
+            path: path.to_string(),
+            state: state.map(haft::memory::State::as_str),
+        };
+        let summary = match state {
+            Some(haft::memory::State::Candidate) => {
+                format!("{} (a person decides)", first_line(&said))
+            }
+            _ => first_line(&said).to_owned(),
+        };
+        ToolResult::text(said)
+            .with_summary(summary)
+            .with_data(&data)
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+impl MemoryCommand {
+    /// Does it on the tree; gives the path it was about and the text of the reference for it.
+    fn run(self, input: &MemoryInput, tree: &mut Tree) -> Result<(MemoryPath, String), ToolError> {
+        let text = |name: &str, value: &Option<String>| {
+            let missing = || ToolError::invalid_arguments(format!("{} needs {name}", self.word()));
+            value.clone().ok_or_else(missing)
+        };
+        if self == Self::Rename {
+            let from = MemoryPath::parse(&text("old_path", &input.old_path)?)?;
+            let to = MemoryPath::parse(&text("new_path", &input.new_path)?)?;
+            let said = tree.rename(&from, &to)?;
+            return Ok((to, said));
+        }
+        let path = MemoryPath::parse(&text("path", &input.path)?)?;
+        let said = match self {
+            Self::View => tree.view(&path, input.view_range.as_deref())?,
+            Self::Create => tree.create(&path, &text("file_text", &input.file_text)?)?,
+            Self::StrReplace => {
+                let new = input.new_str.as_deref().unwrap_or_default();
+                tree.replace(&path, &text("old_str", &input.old_str)?, new)?
+            }
+            Self::Insert => {
+                let line = input.insert_line;
+                let line =
+                    line.ok_or_else(|| ToolError::invalid_arguments("insert needs insert_line"))?;
+                tree.insert(&path, line, &text("insert_text", &input.insert_text)?)?
+            }
+            Self::Delete | Self::Rename => tree.delete(&path)?,
+        };
+        Ok((path, said))
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Create => "create",
+            Self::StrReplace => "str_replace",
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Rename => "rename",
+        }
+    }
+}

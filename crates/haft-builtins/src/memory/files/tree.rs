@@ -1,0 +1,445 @@
+//! `Tree`: the files of a project's memory as one run sees them, and what its command changes.
+
+use std::collections::BTreeMap;
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::memory::{
+    Change, Draft, Filter, MAX_LISTED, MemoryId, Record, Replaced, Scope, Shelf, State, Step,
+    WriteMode,
+};
+
+use crate::memory::files::path::MemoryPath;
+use crate::memory::files::text::{listing, numbered, snippet};
+use crate::memory::{Memory, asker, told};
+
+/// Most files of one project.
+const MAX_FILES: usize = 500;
+/// Most characters of a text that an error repeats.
+const REPEATED: usize = 1_000;
+
+/// One file.
+#[derive(Debug, Default)]
+struct File {
+    content: String,
+    /// The accepted record that a change takes the place of.
+    base: Option<Replaced>,
+    /// This run's own candidate for it, with its revision.
+    own: Option<(MemoryId, u64)>,
+    /// Deleted, as far as this run is concerned.
+    gone: bool,
+}
+
+/// A change, to be made when the command is done.
+#[derive(Debug)]
+enum Edit {
+    Write(String),
+    Remove(String),
+    Move(String, String),
+}
+
+/// The accepted files, with this run's own candidates laid over them.
+#[derive(Debug)]
+pub(super) struct Tree {
+    shelf: Shelf,
+    files: BTreeMap<String, File>,
+    edits: Vec<Edit>,
+}
+
+impl Tree {
+    /// The files as this run sees them.
+    pub(super) async fn load(memory: &Memory, context: &CallContext) -> Result<Self, ToolError> {
+        let shelf = memory.shelf(Scope::Project, context).await?;
+        let asker = asker(context.principal());
+        let mut filter = Filter {
+            shelves: vec![shelf.clone()],
+            state: Some(State::Accepted),
+            files: true,
+            limit: MAX_LISTED,
+            run: None,
+        };
+        let store = &memory.0.store;
+        let mut tree = Self {
+            shelf,
+            files: BTreeMap::new(),
+            edits: Vec::new(),
+        };
+        for record in store.list(&asker, &filter).await.map_err(told)? {
+            tree.lay(record);
+        }
+        if memory.0.mode == WriteMode::Candidate {
+            filter.state = Some(State::Candidate);
+            filter.run = Some(context.run().clone());
+            for record in store.list(&asker, &filter).await.map_err(told)? {
+                tree.lay(record);
+            }
+        }
+        Ok(tree)
+    }
+
+    /// Lays a record over what is there.
+    fn lay(&mut self, record: Record) {
+        let Some(path) = record.path else { return };
+        if record.state == State::Accepted && record.deletes {
+            return;
+        }
+        let file = self.files.entry(path).or_default();
+        let this = (record.id, record.revision);
+        if record.state == State::Accepted {
+            let (id, revision) = this;
+            file.base = Some(Replaced { id, revision });
+        } else {
+            file.base = record.replaces;
+            file.own = Some(this);
+        }
+        file.content = record.content;
+        file.gone = record.deletes;
+    }
+
+    fn live(&self) -> impl Iterator<Item = (&str, &File)> {
+        let live = self.files.iter().filter(|(_, file)| !file.gone);
+        live.map(|(path, file)| (path.as_str(), file))
+    }
+
+    fn file(&self, path: &MemoryPath) -> Option<&File> {
+        self.files.get(path.as_str()).filter(|file| !file.gone)
+    }
+
+    fn is_dir(&self, path: &MemoryPath) -> bool {
+        let prefix = path.prefix();
+        path.is_root() || self.live().any(|(name, _)| name.starts_with(&prefix))
+    }
+
+    /// The content of a file that must be one.
+    fn content(&self, path: &MemoryPath) -> Result<&str, ToolError> {
+        match self.file(path) {
+            Some(file) => Ok(&file.content),
+            None if self.is_dir(path) => {
+                Err(ToolError::failed(format!("The path {path} is not a file.")))
+            }
+            None => Err(absent(path)),
+        }
+    }
+
+    /// `view`.
+    pub(super) fn view(
+        &self,
+        path: &MemoryPath,
+        range: Option<&[i64]>,
+    ) -> Result<String, ToolError> {
+        if self.file(path).is_none() && self.is_dir(path) {
+            let prefix = path.prefix();
+            let below = self
+                .live()
+                .filter_map(|(name, file)| Some((name.strip_prefix(&prefix)?, file.content.len())));
+            return Ok(listing(path.as_str(), below));
+        }
+        let content = self.content(path)?;
+        let lines: Vec<&str> = content.split('\n').collect();
+        let (from, to) = span(range, lines.len())?;
+        let shown = numbered(&lines[from - 1..to], from);
+        Ok(format!(
+            "Here's the content of {path} with line numbers:\n{shown}"
+        ))
+    }
+
+    /// `create`.
+    pub(super) fn create(&mut self, path: &MemoryPath, text: &str) -> Result<String, ToolError> {
+        self.free(path, "File", path)?;
+        if self.live().count() >= MAX_FILES {
+            let message =
+                format!("the project's memory holds {MAX_FILES} files, which is the most");
+            return Err(ToolError::failed(message).with_advice("delete what is not needed"));
+        }
+        self.write(path, text.to_owned());
+        Ok(format!("File created successfully at: {path}"))
+    }
+
+    /// `str_replace`.
+    pub(super) fn replace(
+        &mut self,
+        path: &MemoryPath,
+        old: &str,
+        new: &str,
+    ) -> Result<String, ToolError> {
+        let content = self.content(path)?;
+        if old.is_empty() {
+            return Err(ToolError::invalid_arguments("old_str is empty"));
+        }
+        let shown: String = old.chars().take(REPEATED).collect();
+        let line = |at: usize| content[..at].matches('\n').count();
+        let found: Vec<usize> = content.match_indices(old).map(|(at, _)| at).collect();
+        let changed = match found[..] {
+            [] => {
+                return Err(ToolError::failed(format!(
+                    "No replacement was performed, old_str `{shown}` did not appear verbatim in {path}."
+                )));
+            }
+            [at] => line(at),
+            _ => {
+                let lines: Vec<String> =
+                    found.iter().map(|at| (line(*at) + 1).to_string()).collect();
+                return Err(ToolError::failed(format!(
+                    "No replacement was performed. Multiple occurrences of old_str `{shown}` in lines: {}. Please ensure it is unique",
+                    lines.join(", ")
+                )));
+            }
+        };
+        let edited = content.replacen(old, new, 1);
+        let shown = snippet(&edited, changed);
+        self.write(path, edited);
+        Ok(format!(
+            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
+        ))
+    }
+
+    /// `insert`.
+    pub(super) fn insert(
+        &mut self,
+        path: &MemoryPath,
+        line: i64,
+        text: &str,
+    ) -> Result<String, ToolError> {
+        let content = self.content(path)?;
+        let mut lines: Vec<&str> = content.lines().collect();
+        let at = usize::try_from(line).ok().filter(|at| *at <= lines.len());
+        let at = at.ok_or_else(|| {
+            ToolError::invalid_arguments(format!(
+                "Invalid `insert_line` parameter: {line}. It should be within the range [0, {}].",
+                lines.len()
+            ))
+        })?;
+        lines.insert(at, text.trim_end_matches('\n'));
+        let mut edited = lines.join("\n");
+        if !edited.ends_with('\n') {
+            edited.push('\n');
+        }
+        self.write(path, edited);
+        Ok(format!("The file {path} has been edited."))
+    }
+
+    /// `delete`.
+    pub(super) fn delete(&mut self, path: &MemoryPath) -> Result<String, ToolError> {
+        if path.is_root() {
+            let message = format!("Cannot delete the {path} directory itself");
+            return Err(ToolError::invalid_arguments(message));
+        }
+        for name in self.at_or_below(path, "delete")? {
+            self.remove(&name);
+            self.edits.push(Edit::Remove(name));
+        }
+        Ok(format!("Successfully deleted {path}"))
+    }
+
+    /// `rename`.
+    pub(super) fn rename(
+        &mut self,
+        from: &MemoryPath,
+        to: &MemoryPath,
+    ) -> Result<String, ToolError> {
+        if from.is_root() || to.as_str().starts_with(&from.prefix()) {
+            let message = format!("{from} cannot be moved into itself");
+            return Err(ToolError::invalid_arguments(message));
+        }
+        let names = self.at_or_below(from, "rename")?;
+        self.free(to, "The destination", from)?;
+        for name in names {
+            let below = name.strip_prefix(from.as_str()).unwrap_or_default();
+            let new = MemoryPath::parse(&format!("{to}{below}"))?.to_string();
+            let content = self.remove(&name);
+            let file = self.files.entry(new.clone()).or_default();
+            (file.content, file.gone) = (content, false);
+            self.edits.push(Edit::Move(name, new));
+        }
+        Ok(format!("Successfully renamed {from} to {to}"))
+    }
+
+    /// The files that a path means, itself or below it.
+    fn at_or_below(&self, path: &MemoryPath, verb: &str) -> Result<Vec<String>, ToolError> {
+        let prefix = path.prefix();
+        let meant = |name: &str| name == path.as_str() || name.starts_with(&prefix);
+        let names: Vec<String> = self
+            .live()
+            .filter(|(name, _)| meant(name))
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        if names.is_empty() {
+            let message = format!("The path {path} does not exist");
+            let advice = format!("view /memories shows what there is to {verb}");
+            return Err(ToolError::not_found(message).with_advice(advice));
+        }
+        Ok(names)
+    }
+
+    /// Whether nothing is at a path, and what would be its directories are no files (but `moved` itself).
+    fn free(&self, path: &MemoryPath, what: &str, moved: &MemoryPath) -> Result<(), ToolError> {
+        if self.file(path).is_some() || self.is_dir(path) {
+            let message = format!("{what} {path} already exists");
+            return Err(ToolError::conflict(message));
+        }
+        let is_file = |parent: &&str| {
+            let file = self.files.get(*parent).is_some_and(|file| !file.gone);
+            file && *parent != moved.as_str()
+        };
+        match path.parents().find(is_file) {
+            Some(file) => Err(ToolError::conflict(format!(
+                "{file} is a file, no directory"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, path: &MemoryPath, content: String) {
+        let file = self.files.entry(path.to_string()).or_default();
+        (file.content, file.gone) = (content, false);
+        self.edits.push(Edit::Write(path.to_string()));
+    }
+
+    /// Marks a file as gone; gives what it held.
+    fn remove(&mut self, name: &str) -> String {
+        let file = self.files.entry(name.to_owned()).or_default();
+        file.gone = true;
+        std::mem::take(&mut file.content)
+    }
+
+    /// Stores what was changed, all or nothing; gives the state it is in, where anything was.
+    pub(super) async fn save(
+        self,
+        memory: &Memory,
+        context: &CallContext,
+    ) -> Result<Option<State>, ToolError> {
+        let mut steps = Vec::new();
+        let at_once = memory.0.mode == WriteMode::External;
+        for edit in &self.edits {
+            let new = match edit {
+                Edit::Write(path) | Edit::Move(_, path) => path,
+                Edit::Remove(_) => "",
+            };
+            if memory.clean(new) != new {
+                let message = "the path looks as if it held a secret";
+                return Err(ToolError::invalid_arguments(message));
+            }
+            if at_once {
+                steps.push(self.accepted(edit, memory, context).await?);
+            } else {
+                steps.extend(self.proposed(edit, memory, context).await?);
+            }
+        }
+        if steps.is_empty() {
+            return Ok((!self.edits.is_empty()).then_some(State::Candidate));
+        }
+        memory.apply(steps, context).await?;
+        let state = if at_once {
+            State::Accepted
+        } else {
+            State::Candidate
+        };
+        Ok(Some(state))
+    }
+
+    /// An edit that counts at once.
+    async fn accepted(
+        &self,
+        edit: &Edit,
+        memory: &Memory,
+        context: &CallContext,
+    ) -> Result<Step, ToolError> {
+        let (at, to) = match edit {
+            Edit::Write(path) | Edit::Remove(path) => (path, path),
+            Edit::Move(from, to) => (from, to),
+        };
+        let by = context.origin().as_str().to_owned();
+        let base = self.files.get(at).and_then(|file| file.base.clone());
+        Ok(match (base, edit) {
+            (Some(Replaced { id, revision }), Edit::Remove(_)) => Step::Delete { id, revision },
+            (Some(Replaced { id, revision }), _) => Step::Update {
+                id,
+                revision,
+                change: Change {
+                    content: Some(memory.clean(self.text(to))),
+                    path: Some(to.clone()),
+                    tags: None,
+                    by,
+                },
+            },
+            (None, _) => Step::Put(self.draft(to, memory, context).await?),
+        })
+    }
+
+    /// An edit that a person decides about: this run's earlier candidate for the file gives way to a new one.
+    async fn proposed(
+        &self,
+        edit: &Edit,
+        memory: &Memory,
+        context: &CallContext,
+    ) -> Result<Vec<Step>, ToolError> {
+        let mut steps = Vec::new();
+        let (written, removed) = match edit {
+            Edit::Write(path) => (Some(path), None),
+            Edit::Remove(path) => (None, Some(path)),
+            Edit::Move(from, to) => (Some(to), Some(from)),
+        };
+        for (path, deletes) in [(removed, true), (written, false)] {
+            let Some(path) = path else { continue };
+            let file = self.files.get(path);
+            if let Some((id, revision)) = file.and_then(|file| file.own.clone()) {
+                steps.push(Step::Delete { id, revision });
+            }
+            let base = file.and_then(|file| file.base.clone());
+            if deletes && base.is_none() {
+                continue;
+            }
+            let mut draft = self.draft(path, memory, context).await?;
+            draft.replaces = base;
+            draft.deletes = deletes;
+            steps.push(Step::Put(draft));
+        }
+        Ok(steps)
+    }
+
+    fn text(&self, path: &str) -> &str {
+        self.files.get(path).map_or("", |file| &file.content)
+    }
+
+    async fn draft(
+        &self,
+        path: &str,
+        memory: &Memory,
+        context: &CallContext,
+    ) -> Result<Draft, ToolError> {
+        let shelf = self.shelf.clone();
+        let mut draft = memory.draft(shelf, self.text(path), context).await?;
+        draft.path = Some(path.to_owned());
+        Ok(draft)
+    }
+}
+
+/// First and last line of a range, counted from 1, both within the file.
+fn span(range: Option<&[i64]>, lines: usize) -> Result<(usize, usize), ToolError> {
+    let Some(range) = range else {
+        return Ok((1, lines));
+    };
+    let wrong = || {
+        ToolError::invalid_arguments(format!(
+            "Invalid `view_range` parameter: {range:?}. It should be within the range of lines of the file: [1, {lines}]"
+        ))
+    };
+    let &[from, to] = range else {
+        return Err(wrong());
+    };
+    let from = usize::try_from(from).map_err(|_| wrong())?;
+    let to = match to {
+        -1 => lines,
+        to => usize::try_from(to).map_err(|_| wrong())?.min(lines),
+    };
+    if from == 0 || from > to {
+        return Err(wrong());
+    }
+    Ok((from, to))
+}
+
+fn absent(path: &MemoryPath) -> ToolError {
+    ToolError::not_found(format!(
+        "The path {path} does not exist. Please provide a valid path."
+    ))
+}
