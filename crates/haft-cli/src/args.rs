@@ -91,6 +91,8 @@ pub(crate) enum Command {
     Artifacts(Artifacts),
     /// List skills, show one whole, check one
     Skills(Skills),
+    /// List what agents remember, and decide about what they propose
+    Memory(Memory),
     /// Show settings and where each comes from
     Config(Config),
     /// Let a folder's own settings count
@@ -266,6 +268,42 @@ pub(crate) enum SkillsAction {
         /// By the letter of the Agent Skills format
         #[arg(long)]
         strict: bool,
+    },
+}
+
+/// `haft memory`.
+#[derive(Debug, Args)]
+pub(crate) struct Memory {
+    #[command(subcommand)]
+    pub(crate) action: Option<MemoryAction>,
+}
+
+/// What to do with memories.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryAction {
+    /// List what is remembered, newest first (the default)
+    List,
+    /// List what waits for a decision, newest first
+    Candidates,
+    /// Show one whole, with its history
+    Show {
+        /// The memory's id: mem-…
+        id: String,
+    },
+    /// Take a candidate in: it is recalled from then on
+    Accept {
+        /// The candidate's id: mem-…
+        id: String,
+    },
+    /// Turn a candidate down; it is kept for seven days
+    Reject {
+        /// The candidate's id: mem-…
+        id: String,
+    },
+    /// Find memories by words, the best first
+    Search {
+        /// Words, in no syntax
+        query: String,
     },
 }
 

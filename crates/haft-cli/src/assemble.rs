@@ -13,6 +13,7 @@ use haft::call::{CallId, Origin, Principal, ToolCall};
 use haft::clock;
 use haft::error::ErrorKind;
 use haft::executor::Executor;
+use haft::memory::MemoryStore;
 use haft::progress;
 use haft::result::{Outcome, Status};
 use haft::session::{Absent, Limits, Session};
@@ -29,12 +30,14 @@ use crate::settings::Settings;
 
 mod approvals;
 mod discover;
+mod memory;
 mod parts;
 mod policy;
 mod selection;
 mod skills;
 mod web;
 
+pub(crate) use memory::told as memory_told;
 pub(crate) use policy::written;
 
 /// How long the calls of an ending run may take to end.
@@ -57,6 +60,7 @@ struct Parts {
     profile: String,
     archive: Arc<Archive>,
     index: Arc<dyn RunIndex>,
+    memory: Arc<dyn MemoryStore>,
     artifacts: Arc<dyn ArtifactStore>,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
@@ -86,7 +90,8 @@ struct SwitchedOff(Arc<ToolRegistry>);
 impl Absent for SwitchedOff {
     fn advice(&self, name: &str) -> Option<String> {
         if self.0.snapshot().entry(name).is_none() {
-            return selection::unconfigured(name).map(str::to_owned);
+            let unconfigured = selection::unconfigured(name).map(str::to_owned);
+            return unconfigured.or_else(|| memory::absent(name));
         }
         Some(selection::how_to_enable(name))
     }
@@ -98,13 +103,15 @@ impl House {
         at.home.create()?;
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
+        let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
+        let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
+        let store = parts::store(at, settings)?;
+        let memory = memory::build(at, settings, &archive, &store)?;
         let skills = Arc::new(skills::set(at, settings));
-        let all = parts::standard(at, settings, &policy, &sandbox, &skills)?;
+        let all = parts::standard(at, settings, &policy, &sandbox, (&skills, memory))?;
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
-        let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
-        let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
         let artifacts = parts::artifacts(at, settings)?;
         let mut executor = Executor::new(policy)
             .with_artifacts(Arc::clone(&artifacts))
@@ -128,7 +135,8 @@ impl House {
                 .unwrap_or_default()
                 .to_owned(),
             archive,
-            index: parts::index(at, settings)?,
+            index: Arc::clone(&store) as Arc<dyn RunIndex>,
+            memory: store,
             artifacts,
             skills,
             skill_tools,
@@ -173,6 +181,11 @@ impl House {
     /// The run index.
     pub(crate) fn index(&self) -> &Arc<dyn RunIndex> {
         &self.0.index
+    }
+
+    /// What is remembered across runs.
+    pub(crate) fn memory(&self) -> &Arc<dyn MemoryStore> {
+        &self.0.memory
     }
 
     /// haft's state folder.

@@ -18,6 +18,7 @@ mod call;
 mod config;
 mod doctor;
 mod man;
+mod memory;
 pub(crate) mod policy;
 pub(crate) mod runs;
 pub(crate) mod signals;
@@ -86,7 +87,8 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
             Command::Skills(args) => skills::run(at, &house, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),
-            _ => doctor::run(at, &house).await,
+            Command::Memory(args) => memory::run(at, &house, args.action.as_ref()).await,
+            _ => doctor::run(at, &house, &settings).await,
         };
         house.shut().await;
         done

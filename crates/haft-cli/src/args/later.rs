@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use crate::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 10] = [
-    ("memory", "0.2 (skills, memory, search)"),
+const LATER: [(&str, &str); 9] = [
     ("chain", "0.3 (code mode)"),
     ("runs resume", "0.3 (code mode)"),
     ("approvals", "0.4 (approvals and the console)"),
@@ -31,7 +30,7 @@ const LATER: [(&str, &str); 10] = [
 const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
 
 /// The commands of this release.
-const NOW: [&str; 13] = [
+const NOW: [&str; 14] = [
     "serve",
     "tools",
     "call",
@@ -39,6 +38,7 @@ const NOW: [&str; 13] = [
     "runs",
     "artifacts",
     "skills",
+    "memory",
     "config",
     "trust",
     "doctor",

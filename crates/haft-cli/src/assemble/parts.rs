@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
-use haft::audit::index::RunIndex;
 use haft::call::Principal;
 use haft::policy::Policy;
 use haft::progress::Pace;
@@ -19,8 +18,10 @@ use haft::toolset::view::{ToolSettings, View, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
 use haft_builtins::files::FileOptions;
+use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
+use haft_store::sqlite::SqliteStore;
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
@@ -98,7 +99,7 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Problem> {
 }
 
 /// A known value that this release cannot give: refused, never taken for something weaker.
-fn not_yet(settings: &Settings, key: &str, word: &str) -> Problem {
+pub(super) fn not_yet(settings: &Settings, key: &str, word: &str) -> Problem {
     let problem = Problem::settings(format!("`{key} = \"{word}\"` is not in this release"))
         .advise(format!("take `{key}` out: the built-in value works"));
     let path: Vec<&str> = key.split('.').collect();
@@ -125,7 +126,7 @@ pub(crate) fn standard(
     settings: &Settings,
     policy: &Arc<Policy>,
     sandbox: &Sandbox,
-    skills: &Arc<SkillSet>,
+    (skills, memory): (&Arc<SkillSet>, Option<Memory>),
 ) -> Result<Standard, Problem> {
     let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
     let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
@@ -139,6 +140,7 @@ pub(crate) fn standard(
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.web = Some(web::web(settings, policy, sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
+    builtins.memory = memory;
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,
@@ -287,15 +289,13 @@ async fn sweep_daily(store: Arc<DirArtifacts>) {
     }
 }
 
-/// The index of runs: a database file under home.
-pub(crate) fn index(at: &Invocation, settings: &Settings) -> Result<Arc<dyn RunIndex>, Problem> {
+/// The index of runs and the memory: a database file under home.
+pub(crate) fn store(at: &Invocation, settings: &Settings) -> Result<Arc<SqliteStore>, Problem> {
     if settings.text("store.url").is_some() {
         // The value may hold a password: it is not shown.
         return Err(not_yet(settings, "store.url", "…"));
     }
-    Ok(Arc::new(haft_store::sqlite::SqliteStore::new(
-        at.home.path(),
-    )))
+    Ok(Arc::new(SqliteStore::new(at.home.path())))
 }
 
 /// The user of this machine who started the process.

@@ -48,7 +48,7 @@ const CLASSES: [(&str, &[&str]); 4] = [
     ("WebFetch", &["fetch_url"]),
 ];
 
-/// Standard tools that later releases bring: naming them today is no mistake.
+/// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
 const LATER: [&str; 5] = [
     "ask_user",
     "recall_memory",

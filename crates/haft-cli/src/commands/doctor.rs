@@ -3,17 +3,19 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use haft::memory::Asker;
 use haft::toolset::Toolset;
 use haft_builtins::web::http::Http;
 use haft_sandbox::Sandbox;
 use serde::Serialize;
 
-use crate::assemble::House;
+use crate::assemble::{self, House};
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::plain_file;
 use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
+use crate::settings::Settings;
 
 /// One line (contract §9).
 #[derive(Debug, Serialize)]
@@ -47,7 +49,7 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 }
 
 /// Tries everything and reports; 1 when something does not work.
-pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
+pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> Done {
     let mut checks = vec![
         check("settings", true, format!("profile {}", house.profile()), ""),
         check("workspace", true, house.workspace(), ""),
@@ -55,6 +57,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
         index(house).await,
         artifacts(house),
         skills(house),
+        memory(house, settings).await,
     ];
     checks.push(web(house).await);
     let (jail, sandbox) = confinement(house.sandbox()).await;
@@ -184,6 +187,23 @@ fn skills(house: &House) -> Check {
     }
     let advice = "`haft skills list` says what is wrong with them";
     check("skills", broken == 0, detail, advice)
+}
+
+async fn memory(house: &House, settings: &Settings) -> Check {
+    let told = assemble::memory_told(settings);
+    match house.memory().counts(&Asker::now(house.principal())).await {
+        Ok(counts) => {
+            let (kept, waiting) = (counts.accepted, counts.candidate);
+            let detail = format!("{told}, {kept} kept, {waiting} waiting");
+            check("memory", true, detail, "")
+        }
+        Err(e) => check(
+            "memory",
+            false,
+            e.to_string(),
+            "move haft.db in the state folder away; archives stay",
+        ),
+    }
 }
 
 /// The jail, tried by doing; what is missing from the full strength as lines of its own.

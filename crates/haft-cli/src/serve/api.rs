@@ -1,4 +1,4 @@
-//! The HTTP API: tools, calls, runs, artifacts and the policy as JSON.
+//! The HTTP API: tools, calls, runs, artifacts, memory and the policy as JSON.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use haft::artifact::{ArtifactError, ArtifactRef, Owner};
 use haft::call::{RunId, ToolCall};
 use haft::session::Session;
@@ -19,6 +19,8 @@ use crate::assemble::{Door, House};
 use crate::commands::{policy, runs, skills, tools};
 use crate::serve::gate::Caller;
 use crate::serve::reply;
+
+mod memory;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -50,6 +52,8 @@ impl Api {
             .route("/artifacts", get(list_artifacts))
             .route("/artifacts/{reference}", get(read_artifact))
             .route("/skills", get(list_skills))
+            .route("/memory", get(memory::list))
+            .route("/memory/{id}/{decision}", post(memory::decide))
             .route("/policy", get(show_policy))
             .layer(DefaultBodyLimit::max(MAX_BODY))
             .with_state(self)

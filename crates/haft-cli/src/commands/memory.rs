@@ -1,0 +1,182 @@
+//! `haft memory`: what agents wrote to memory, and what a person decides about it.
+
+use std::fmt::Write as _;
+
+use haft::memory::{
+    Asker, Decision, Filter, Hit, MAX_LISTED, MemoryError, MemoryId, Query, Record, State,
+};
+use serde_json::json;
+
+use crate::args::MemoryAction;
+use crate::assemble::House;
+use crate::commands::Done;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::{DIM, styled, visible, when};
+
+/// Most memories a search shows.
+const FOUND: u32 = 50;
+
+/// Lists, shows, searches or decides.
+pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&MemoryAction>) -> Done {
+    match action {
+        None | Some(MemoryAction::List) => list(at, house, State::Accepted).await,
+        Some(MemoryAction::Candidates) => list(at, house, State::Candidate).await,
+        Some(MemoryAction::Show { id }) => show(at, house, id).await,
+        Some(MemoryAction::Accept { id }) => decide(at, house, id, true).await,
+        Some(MemoryAction::Reject { id }) => decide(at, house, id, false).await,
+        Some(MemoryAction::Search { query }) => search(at, house, query).await,
+    }
+}
+
+fn asker(house: &House) -> Asker {
+    Asker::now(house.principal())
+}
+
+async fn list(at: &Invocation, house: &House, state: State) -> Done {
+    let filter = Filter {
+        state: Some(state),
+        limit: MAX_LISTED,
+        ..Filter::default()
+    };
+    let records = house.memory().list(&asker(house), &filter).await;
+    let mut records = records.map_err(|e| told(&e))?;
+    // A deletion that was made is an answer of the queue's, nothing that is remembered.
+    records.retain(|record| state == State::Candidate || !record.deletes);
+    if at.screen.json {
+        at.screen.document(&records)?;
+    } else {
+        at.screen.out(&table(records.iter()))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn search(at: &Invocation, house: &House, text: &str) -> Done {
+    let query = Query {
+        text: text.to_owned(),
+        shelves: Vec::new(),
+        run: None,
+        limit: FOUND,
+    };
+    let hits = house.memory().search(&asker(house), &query).await;
+    let hits: Vec<Hit> = hits.map_err(|e| told(&e))?;
+    if at.screen.json {
+        at.screen.document(&hits)?;
+    } else {
+        at.screen.out(&table(hits.iter().map(|hit| &hit.record)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table<'a>(records: impl Iterator<Item = &'a Record>) -> String {
+    let columns = [
+        ("ID", Cut::Never),
+        ("SCOPE", Cut::Never),
+        ("KEY", Cut::Middle),
+        ("CHANGED", Cut::Never),
+        ("WHAT", Cut::End),
+    ];
+    let mut list = List::new(&columns);
+    for record in records {
+        let what = what(record);
+        list.row([
+            record.id.as_str(),
+            record.shelf.scope.as_str(),
+            &record.shelf.key,
+            &when::ago(&record.updated),
+            &what,
+        ]);
+    }
+    list.render()
+}
+
+/// A memory in a line: the file it is, changes or deletes, or its text.
+fn what(record: &Record) -> String {
+    match (&record.path, record.deletes, &record.replaces) {
+        (Some(path), true, _) => format!("deletes {path}"),
+        (Some(path), false, Some(_)) => format!("changes {path}: {}", record.content),
+        (Some(path), false, None) => format!("{path}: {}", record.content),
+        (None, ..) => record.content.clone(),
+    }
+}
+
+async fn show(at: &Invocation, house: &House, id: &str) -> Done {
+    let id = MemoryId::new(id);
+    let asker = asker(house);
+    let record = house.memory().get(&asker, &id).await;
+    let record = record.map_err(|e| told(&e))?;
+    let record = record.ok_or_else(|| told(&MemoryError::NotFound(id.clone())))?;
+    let history = house.memory().history(&asker, &id).await;
+    let history = history.map_err(|e| told(&e))?;
+    if at.screen.json {
+        at.screen
+            .document(&json!({"memory": record, "history": history}))?;
+        return Ok(Exit::Done);
+    }
+    let from = &record.provenance;
+    let mut facts = vec![
+        ("id", record.id.to_string()),
+        ("state", record.state.as_str().to_owned()),
+        (
+            "scope",
+            format!("{} {}", record.shelf.scope.as_str(), record.shelf.key),
+        ),
+        ("changed", record.updated.clone()),
+        ("author", from.author.clone()),
+    ];
+    facts.extend(record.path.clone().map(|path| ("file", path)));
+    facts.extend(from.run.as_ref().map(|run| ("run", run.to_string())));
+    facts.extend(record.expires.clone().map(|until| ("expires", until)));
+    facts.extend(record.decided_by.clone().map(|by| ("decided by", by)));
+    if !record.tags.is_empty() {
+        facts.push(("tags", record.tags.join(", ")));
+    }
+    if record.deletes {
+        facts.push(("asks", "that the file be deleted".to_owned()));
+    }
+    let mut out = String::new();
+    for (name, value) in facts {
+        let name = styled(DIM, &format!("{name:<10}"));
+        let _ = writeln!(out, "{name} {}", visible::line(&value));
+    }
+    let _ = writeln!(out, "\n{}", visible::block(&record.content));
+    at.screen.out(&out)?;
+    Ok(Exit::Done)
+}
+
+async fn decide(at: &Invocation, house: &House, id: &str, accept: bool) -> Done {
+    let decision = Decision {
+        accept,
+        by: house.principal().subject.to_string(),
+    };
+    let id = MemoryId::new(id);
+    let decided = house.memory().decide(&asker(house), &id, &decision).await;
+    let record = decided.map_err(|e| told(&e))?;
+    if at.screen.json {
+        at.screen.document(&record)?;
+    } else {
+        let word = record.state.as_str();
+        at.screen
+            .say(&format!("{word} {}", visible::line(record.id.as_str())));
+    }
+    Ok(Exit::Done)
+}
+
+fn told(error: &MemoryError) -> Problem {
+    let what = error.to_string();
+    match error {
+        MemoryError::NotFound(_) => Problem::usage(what)
+            .advise("`haft memory list` and `haft memory candidates` show what there is"),
+        MemoryError::Decided(..) => Problem::usage(what).advise("a decision is final"),
+        MemoryError::Changed(_) | MemoryError::Exists(_) => Problem::usage(what)
+            .advise("the file is no longer as the candidate's writer saw it: reject the candidate"),
+        MemoryError::NoWords | MemoryError::Invalid(_) => {
+            Problem::usage(what).advise("name at least one word, at most 1,000 characters")
+        }
+        MemoryError::Full(..) | MemoryError::Store(_) => {
+            Problem::failed(what).advise("`haft doctor` says what is wrong with the state folder")
+        }
+    }
+}
