@@ -101,6 +101,30 @@ const GOALS: &[Goal] = &[
         Rule::Most(1.5),
     ),
     (
+        "recall among 100,000 memories, rare word",
+        "haft/recall/rare word",
+        "",
+        Rule::Most(10.0),
+    ),
+    (
+        "recall among 100,000 memories, common word",
+        "haft/recall/common word",
+        "",
+        Rule::Most(10.0),
+    ),
+    (
+        "recall among 100,000 memories, three words",
+        "haft/recall/three words",
+        "",
+        Rule::Most(10.0),
+    ),
+    (
+        "recall among 100,000 memories, question",
+        "haft/recall/question",
+        "",
+        Rule::Most(10.0),
+    ),
+    (
         "grep, rare",
         "haft/grep/rare",
         "rg/grep/rare",

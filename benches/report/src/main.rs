@@ -78,6 +78,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("search", 9),
         plain("search-tools", 9),
         plain("skills", 15),
+        plain("memory", 9),
         plain("spawn", 15),
         Member {
             arguments: vec![haft, rmcp],

@@ -6,6 +6,8 @@ mod discover;
 mod help;
 mod harness;
 mod kill;
+mod memory;
+mod memory_tools;
 mod seed_faults;
 mod serve;
 mod settings;

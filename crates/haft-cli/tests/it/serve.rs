@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use crate::harness::{Lab, Ran, ended};
 
 /// A server that said it is ready.
-struct Server {
+pub(crate) struct Server {
     child: Option<Child>,
     address: String,
-    call: String,
-    operator: String,
+    pub(crate) call: String,
+    pub(crate) operator: String,
     said: String,
 }
 
 impl Server {
-    fn start(lab: &Lab, args: &[&str]) -> Self {
+    pub(crate) fn start(lab: &Lab, args: &[&str]) -> Self {
         let mut all = vec!["serve", "--http", "127.0.0.1:0", "--json"];
         all.extend(args);
         let mut child = lab.command(&all).spawn().unwrap();
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// One request on a connection of its own.
-    fn ask(&self, request: &Request<'_>) -> Reply {
+    pub(crate) fn ask(&self, request: &Request<'_>) -> Reply {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(20)))
@@ -102,18 +102,18 @@ impl Drop for Server {
     }
 }
 
-struct Request<'a> {
-    method: &'a str,
-    path: &'a str,
-    token: Option<&'a str>,
-    host: Option<&'a str>,
-    headers: &'a [(&'a str, &'a str)],
-    body: &'a str,
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) token: Option<&'a str>,
+    pub(crate) host: Option<&'a str>,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    pub(crate) body: &'a str,
 }
 
-struct Reply {
-    status: u16,
-    body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 impl Reply {

@@ -5,12 +5,11 @@ use crate::harness::Lab;
 #[test]
 fn wrong_usage_ends_with_two_and_says_what_to_do() {
     let lab = Lab::new();
-    let rows: [(&[&str], &str); 14] = [
+    let rows: [(&[&str], &str); 13] = [
         (&["chain", "x.py"], "release 0.3"),
         (&["run", "hello", "--model", "x:y"], "release 0.5"),
         (&["approvals", "list", "--json"], "release 0.4"),
         (&["skills", "show", "x"], "haft skills list"),
-        (&["memory", "list"], "release 0.2"),
         (&["mcp", "list"], "release 0.6"),
         (&["mcp", "add", "x"], "release 0.6"),
         (&["mcp", "snipet", "cursor"], "haft mcp snippet CLIENT"),

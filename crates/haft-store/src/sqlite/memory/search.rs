@@ -1,16 +1,17 @@
-//! Search in the memory: words made an expression that cannot be one, ranked by BM25, of equals the newest first.
+//! Search in the memory: words that no expression can be made of, ranked by BM25, of equals the newest first.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 use haft::memory::words::{self, Word, pairs};
 use haft::memory::{Asker, Hit, MAX_LISTED, MAX_QUERY, MemoryError, Query};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::super::nanoseconds;
 use super::{row, store};
 
 /// Most words of a query that count.
-const MOST_WORDS: usize = 32;
+const MOST_WORDS: usize = 16;
 /// Shortest word that also stands for longer ones that begin with it.
 const SHORTEST_PREFIX: usize = 4;
 
@@ -21,13 +22,34 @@ const STOP: [&str; 40] = [
     "that", "the", "this", "to", "was", "we", "what", "when", "where", "which", "with", "you",
 ];
 
+/// A word of at most so many memories is ranked by; a more frequent one tells little, and ranking by it takes long.
+const TELLING: i64 = 1_000;
+/// At most about so many memories are ranked in one search: the words of fewest memories first.
+const RANKED: i64 = 1_500;
+/// So many of those that hold all words are put first, the newest of them.
+const WHOLE: i64 = 50;
+
+/// Counts no further than it must.
+const COUNT: &str = "SELECT count(*) FROM \
+    (SELECT 1 FROM memory_words WHERE memory_words MATCH ?1 LIMIT ?2)";
 /// Ranks are compared to three decimals: what differs less is equal, and the newest comes first.
-const SEARCH: &str = "SELECT m.*, f.rank AS score FROM memory_words f JOIN memory m ON m.row = f.rowid \
+const RANK: &str = "SELECT m.row, f.rank AS rank FROM memory_words f JOIN memory m ON m.row = f.rowid \
     WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
     AND m.state = 'accepted' AND m.deletes = 0 \
     AND (m.expires IS NULL OR m.expires > ?4) AND (?5 IS NULL OR m.run = ?5) \
     AND (?6 IS NULL OR m.scope || ':' || m.key IN (SELECT value FROM json_each(?6))) \
     ORDER BY round(f.rank, 3), m.updated DESC LIMIT ?7";
+/// The same without ranks: the index gives the newest first, and ends when there are enough.
+const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f JOIN memory m ON m.row = f.rowid \
+    WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
+    AND m.state = 'accepted' AND m.deletes = 0 \
+    AND (m.expires IS NULL OR m.expires > ?4) AND (?5 IS NULL OR m.run = ?5) \
+    AND (?6 IS NULL OR m.scope || ':' || m.key IN (SELECT value FROM json_each(?6))) \
+    ORDER BY f.rowid DESC LIMIT ?7";
+const ROWS: &str = "SELECT * FROM memory WHERE row IN (SELECT value FROM json_each(?1))";
+
+/// A memory's row, and the index's rank: lower for what fits better.
+type Ranked = (i64, f64);
 
 /// The hits of a query.
 pub(super) async fn run(
@@ -45,50 +67,120 @@ pub(super) async fn run(
     if wanted.is_empty() {
         return Err(MemoryError::NoWords);
     }
-    let limit = usize::try_from(query.limit.min(MAX_LISTED)).unwrap_or(usize::MAX);
-    let all = expression(&wanted, " AND ", false);
-    let mut hits = matching(connection, asker, query, &all).await?;
-    if hits.len() < limit {
-        let any = expression(&wanted, " OR ", true);
-        if any != all {
-            let mut known: BTreeSet<_> = hits.iter().map(|hit| hit.record.id.clone()).collect();
-            let more = matching(connection, asker, query, &any).await?;
-            hits.extend(
-                more.into_iter()
-                    .filter(|hit| known.insert(hit.record.id.clone())),
-            );
-        }
+    let mut search = Search {
+        connection,
+        asker,
+        query,
+    };
+    let most = i64::from(query.limit.min(MAX_LISTED));
+    let mut found = search.ranked(&wanted, most).await?;
+    if found.is_empty() {
+        found = search.newest(&wanted, most).await?;
     }
-    hits.truncate(limit);
-    Ok(hits)
+    found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    search.hits(&found).await
 }
 
-async fn matching(
-    connection: &mut SqliteConnection,
-    asker: &Asker,
-    query: &Query,
-    expression: &str,
-) -> Result<Vec<Hit>, MemoryError> {
-    let rows = sqlx::query(SEARCH)
-        .bind(expression)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(nanoseconds(asker.at))
-        .bind(query.run.as_ref().map(haft::call::RunId::as_str))
-        .bind(row::shelves(&query.shelves))
-        .bind(i64::from(query.limit.min(MAX_LISTED)))
-        .fetch_all(connection)
-        .await;
-    let hit = |found: &sqlx::sqlite::SqliteRow| {
-        // FTS5's rank is lower for what fits better.
-        let rank: f64 = found.try_get("score")?;
-        Ok(Hit {
-            record: row::record(found)?,
-            score: -rank,
-        })
-    };
-    let hits: Result<Vec<Hit>, sqlx::Error> = rows.map_err(store)?.iter().map(hit).collect();
-    hits.map_err(store)
+/// One search under way.
+struct Search<'s> {
+    connection: &'s mut SqliteConnection,
+    asker: &'s Asker,
+    query: &'s Query,
+}
+
+impl Search<'_> {
+    /// Memories ranked by the words that tell most; those that hold all words first.
+    async fn ranked(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
+        let mut counted = Vec::new();
+        for word in wanted {
+            let count = self.count(&one(word, true)).await?;
+            counted.push((count, word));
+        }
+        counted.retain(|(count, _)| *count > 0);
+        let everywhere = counted.len() == wanted.len();
+        counted.sort_by_key(|(count, _)| *count);
+        let (mut telling, mut rows) = (Vec::new(), 0);
+        for (count, word) in counted {
+            rows += count;
+            if count <= TELLING && rows <= RANKED {
+                telling.push(word.clone());
+            }
+        }
+        if telling.is_empty() {
+            return Ok(Vec::new());
+        }
+        let any = expression(&telling, " OR ", true);
+        let found = self.matching(RANK, &any, RANKED).await?;
+        if wanted.len() == 1 || !everywhere {
+            return Ok(found);
+        }
+        let all = expression(wanted, " AND ", false);
+        let whole = self.matching(NEWEST, &all, WHOLE.max(most)).await?;
+        let whole: HashSet<i64> = whole.into_iter().map(|(row, _)| row).collect();
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(row, _)| whole.contains(row));
+        first.extend(rest);
+        Ok(first)
+    }
+
+    /// Where every word is too frequent to tell anything: the newest that hold all, then the newest that hold any.
+    async fn newest(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
+        let all = expression(wanted, " AND ", false);
+        let mut found = self.matching(NEWEST, &all, most).await?;
+        let any = expression(wanted, " OR ", true);
+        let more = self.matching(NEWEST, &any, most).await?;
+        let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
+        found.extend(more.into_iter().filter(|(row, _)| !known.contains(row)));
+        Ok(found)
+    }
+
+    async fn count(&mut self, expression: &str) -> Result<i64, MemoryError> {
+        let query = sqlx::query_scalar(COUNT).bind(expression).bind(TELLING + 1);
+        query.fetch_one(&mut *self.connection).await.map_err(store)
+    }
+
+    async fn matching(
+        &mut self,
+        statement: &'static str,
+        expression: &str,
+        most: i64,
+    ) -> Result<Vec<Ranked>, MemoryError> {
+        let rows = sqlx::query(statement)
+            .bind(expression)
+            .bind(&*self.asker.principal.tenant)
+            .bind(&*self.asker.principal.subject)
+            .bind(nanoseconds(self.asker.at))
+            .bind(self.query.run.as_ref().map(haft::call::RunId::as_str))
+            .bind(row::shelves(&self.query.shelves))
+            .bind(most)
+            .fetch_all(&mut *self.connection)
+            .await;
+        let ranked = |row: &SqliteRow| Ok((row.try_get("row")?, row.try_get("rank")?));
+        let rows: Result<_, sqlx::Error> = rows.map_err(store)?.iter().map(ranked).collect();
+        rows.map_err(store)
+    }
+
+    /// The records of rows, in their order.
+    async fn hits(&mut self, found: &[Ranked]) -> Result<Vec<Hit>, MemoryError> {
+        let wanted: Vec<i64> = found.iter().map(|(row, _)| *row).collect();
+        let rows = sqlx::query(ROWS)
+            .bind(serde_json::Value::from(wanted).to_string())
+            .fetch_all(&mut *self.connection)
+            .await;
+        let mut records = HashMap::new();
+        for read in &rows.map_err(store)? {
+            let number: i64 = read.try_get("row").map_err(store)?;
+            records.insert(number, row::record(read).map_err(store)?);
+        }
+        let hit = |(row, rank): &Ranked| {
+            let record = records.remove(row)?;
+            Some(Hit {
+                record,
+                score: 0.0 - rank,
+            })
+        };
+        Ok(found.iter().filter_map(hit).collect())
+    }
 }
 
 /// The words that are looked for, each once.
