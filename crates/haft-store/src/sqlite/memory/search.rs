@@ -74,10 +74,13 @@ pub(super) async fn run(
     };
     let most = i64::from(query.limit.min(MAX_LISTED));
     let mut found = search.ranked(&wanted, most).await?;
-    if found.is_empty() {
-        found = search.newest(&wanted, most).await?;
+    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    if found.len() < limit {
+        let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
+        let more = search.newest(&wanted, most).await?;
+        found.extend(more.into_iter().filter(|(row, _)| !known.contains(row)));
     }
-    found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    found.truncate(limit);
     search.hits(&found).await
 }
 
@@ -123,7 +126,7 @@ impl Search<'_> {
         Ok(first)
     }
 
-    /// Where every word is too frequent to tell anything: the newest that hold all, then the newest that hold any.
+    /// By words too frequent to tell anything: the newest that hold all, then the newest that hold any.
     async fn newest(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
         let all = expression(wanted, " AND ", false);
         let mut found = self.matching(NEWEST, &all, most).await?;
