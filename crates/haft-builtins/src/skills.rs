@@ -112,7 +112,7 @@ impl SkillTools {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if !for_models.is_empty() {
             if on("list_skills") {
-                tools.push(ListSkills::new(&self.shelf)?);
+                tools.push(ListSkills::tool(&self.shelf)?);
             }
             if on("load_skill") {
                 tools.push(LoadSkill::any(&self.shelf, &for_models)?);

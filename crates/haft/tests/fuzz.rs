@@ -12,7 +12,6 @@ use haft::policy::{
     CommandLine, Policy, Profile, RuleSet, RuleText, RulesError, command_risk, join_words,
     line_risk, plain_words,
 };
-use haft::skill::check::{Rigour, check_text};
 use haft::testing::fuzz::fuzz;
 use haft::testing::line_verdict;
 use serde_json::{Value, json};

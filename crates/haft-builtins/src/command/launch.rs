@@ -151,12 +151,11 @@ impl Commands {
         }
         let (line, argv) = Self::words(input)?;
         let mut approved = Vec::new();
-        let program = match argv {
-            Some(argv) => Program::Argv(argv.into_iter().map(OsString::from).collect()),
-            None => {
-                approved = self.approved(&line, &self.workspace.claim(&input.cwd)?.path)?;
-                Program::Shell(line.into())
-            }
+        let program = if let Some(argv) = argv {
+            Program::Argv(argv.into_iter().map(OsString::from).collect())
+        } else {
+            approved = self.approved(&line, &self.workspace.claim(&input.cwd)?.path)?;
+            Program::Shell(line.into())
         };
         let mut spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
         for (name, value) in &input.env {

@@ -43,7 +43,7 @@ pub struct ListSkillsData {
 pub(super) struct ListSkills(Arc<Shelf>);
 
 impl ListSkills {
-    pub(super) fn new(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
+    pub(super) fn tool(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
         Self(Arc::clone(shelf)).into_tool()
     }
 }

@@ -194,29 +194,28 @@ impl LoadSkill {
             check_open(&skill, for_person)?;
             match resource {
                 Some(path) => Ok(Read::File(file(&skill, &path)?)),
-                None => Ok(Read::Whole {
+                None => Ok(Read::Whole(Whole {
                     text: skill.instructions()?,
                     files: skill.resources()?,
                     skill,
-                }),
+                })),
             }
         })
         .await?;
         match read {
             Read::File(result) => Ok(result),
-            Read::Whole { skill, text, files } => self.load(&skill, &text, &files, &input, context),
+            Read::Whole(whole) => self.load(&whole, &input, context),
         }
     }
 
     /// Puts the skill in force and gives its text.
     fn load(
         &self,
-        skill: &Skill,
-        text: &str,
-        files: &Resources,
+        whole: &Whole,
         input: &LoadSkillInput,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
+        let Whole { skill, text, files } = whole;
         let active = context.activate(&Activation {
             name: skill.name(),
             body: text,
@@ -267,11 +266,14 @@ impl LoadSkill {
 /// What was read away from the async threads.
 enum Read {
     File(ToolResult),
-    Whole {
-        skill: Skill,
-        text: String,
-        files: Resources,
-    },
+    Whole(Whole),
+}
+
+/// A skill with its text and the names of its files.
+struct Whole {
+    skill: Skill,
+    text: String,
+    files: Resources,
 }
 
 impl Tool for LoadSkill {

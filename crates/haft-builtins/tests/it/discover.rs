@@ -340,7 +340,7 @@ fn answer(stream: TcpStream, broken: bool) {
             length = value.trim().parse().unwrap();
         }
         if let Some(value) = lower.strip_prefix("authorization:") {
-            key = value.trim().to_owned();
+            value.trim().clone_into(&mut key);
         }
         if lower.is_empty() {
             break;
@@ -357,9 +357,10 @@ fn answer(stream: TcpStream, broken: bool) {
     let vector = |(index, text): (usize, &Value)| json!({"index": index, "embedding": grams(text.as_str().unwrap())});
     // Out of order, as a service may.
     let items: Vec<Value> = texts.map(vector).rev().collect();
-    let (status, body) = match broken {
-        true => ("500 No", "{}".to_owned()),
-        false => ("200 OK", json!({ "data": items }).to_string()),
+    let (status, body) = if broken {
+        ("500 No", "{}".to_owned())
+    } else {
+        ("200 OK", json!({ "data": items }).to_string())
     };
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",

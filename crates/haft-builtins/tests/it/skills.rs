@@ -129,6 +129,7 @@ fn data(outcome: &Outcome) -> Value {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one conversation")]
 async fn a_skill_is_listed_loaded_once_and_its_files_read_on_demand() {
     let scene = Scene::new(&[
         (

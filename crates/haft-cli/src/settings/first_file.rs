@@ -1,5 +1,6 @@
 //! The first haft.toml that `haft config init` writes: every key with its meaning, all commented out.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::settings::keys::{KEYS, Key, Kind};
@@ -39,7 +40,7 @@ fn line(out: &mut String, key: &Key, name: &str) {
     let value = if key.default.is_empty() {
         example(key)
     } else {
-        key.default
+        key.default.into()
     };
     let choices = match key.kind {
         Kind::Choice(words) => format!(" ({})", words.join(", ")),
@@ -48,8 +49,8 @@ fn line(out: &mut String, key: &Key, name: &str) {
     let _ = writeln!(out, "# {name} = {value}  # {}{choices}", key.doc);
 }
 
-fn example(key: &Key) -> &'static str {
-    match (key.path, key.kind) {
+fn example(key: &Key) -> Cow<'static, str> {
+    let fixed = match (key.path, key.kind) {
         ("policy.allow", _) => "[\"Bash(git status)\", \"Edit(/src/**)\"]",
         ("policy.ask", _) => "[\"Bash(git push *)\"]",
         ("policy.deny", _) => {
@@ -60,18 +61,15 @@ fn example(key: &Key) -> &'static str {
         ("tools.*.bind", _) => "{ max_lines = 100 }",
         ("tools.*.i18n", _) => "{ de = \"Liest eine Datei\" }",
         ("locale", _) => "\"en\"",
+        (_, Kind::Choice([first, ..])) => return format!("\"{first}\"").into(),
         (_, Kind::Flag) => "true",
         (_, Kind::Whole(_)) => "1024",
         (_, Kind::Seconds) => "60",
         (_, Kind::Items | Kind::Rules) => "[]",
-        (_, Kind::Choice([first, ..])) => match *first {
-            "store" => "\"store\"",
-            "suspend" => "\"suspend\"",
-            _ => "\"\"",
-        },
         (_, Kind::Text | Kind::Choice(_)) => "\"\"",
         (_, Kind::Map | Kind::Anything) => "{}",
-    }
+    };
+    fixed.into()
 }
 
 #[cfg(test)]

@@ -16,12 +16,10 @@ const MAX_COMPARED: u64 = 1024 * 1024;
 /// The lines to show, safe to print.
 pub(crate) fn lines(request: &ApprovalRequest, workspace: &Path) -> Vec<String> {
     let arguments: Value = serde_json::from_str(&request.arguments).unwrap_or_default();
-    let mut out = Vec::new();
+    let mut out = run(request, &arguments);
     for permission in &request.permissions {
-        match &permission.effect {
-            Effect::Run { command, .. } => out.extend(command_lines(command)),
-            Effect::Connect { url, host } => out.push(connect(url, host)),
-            _ => {}
+        if let Effect::Connect { url, host } = &permission.effect {
+            out.push(connect(url, host));
         }
     }
     out.extend(change(&arguments, workspace));
@@ -33,6 +31,48 @@ pub(crate) fn lines(request: &ApprovalRequest, workspace: &Path) -> Vec<String> 
             text
         };
         out.extend(visible::block(&text).lines().map(str::to_owned));
+    }
+    out
+}
+
+/// The whole command line with where and under which variables it runs, then what it comes to: every part by itself, and
+/// what it writes.
+fn run(request: &ApprovalRequest, arguments: &Value) -> Vec<String> {
+    let effects = || request.permissions.iter().map(|p| &p.effect);
+    let parts: Vec<&str> = effects()
+        .filter_map(|effect| match effect {
+            Effect::Run { command, .. } => Some(command.as_str()),
+            _ => None,
+        })
+        .collect();
+    let Some(first) = parts.first() else {
+        return Vec::new();
+    };
+    let line = arguments.get("command").and_then(Value::as_str);
+    let line = line.unwrap_or(first);
+    let mut out = command_lines(line);
+    if let Some(cwd) = arguments.get("cwd").and_then(Value::as_str) {
+        out.push(format!("  in     {}", visible::line(cwd)));
+    }
+    let variables = arguments.get("env").and_then(Value::as_object);
+    for (name, value) in variables.into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        out.push(format!(
+            "  with   {}",
+            visible::line(&format!("{name}={value}"))
+        ));
+    }
+    if parts.len() > 1 {
+        let runs = |part: &&str| format!("  runs   {}", visible::line(part));
+        out.extend(parts.iter().map(runs));
+    }
+    for effect in effects() {
+        if let Effect::Write(claim) = effect {
+            out.push(format!(
+                "  writes {}",
+                styled(BOLD, &visible::line(&claim.path))
+            ));
+        }
     }
     out
 }

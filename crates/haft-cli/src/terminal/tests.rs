@@ -62,14 +62,15 @@ fn enter_is_no_and_critical_needs_the_word() {
 fn the_deciding_fact_comes_whole() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.txt"), "one\ntwo\nthree\n").unwrap();
-    let run = Permission {
+    let part = |command: &str| Permission {
         effect: Effect::Run {
-            command: "rm -rf build\n# \u{202e}hidden\x1b[2K".into(),
+            command: command.into(),
             argv: None,
             jailed: true,
         },
         risk: Risk::High,
     };
+    let run = part("rm -rf build\n# \u{202e}hidden\x1b[2K");
     let connect = Permission {
         effect: Effect::Connect {
             url: "https://good.example@evil.example/x".into(),
@@ -84,6 +85,16 @@ fn the_deciding_fact_comes_whole() {
             "{}",
             vec![run],
             "$ rm -rf build\n> # \\u{202e}hidden\\x1b[2K",
+        ),
+        (
+            "run_command",
+            r#"{"command":"make 2>&1 | tee log >> .envrc","cwd":"sub","env":{"PATH":"/x"}}"#,
+            vec![
+                part("make"),
+                part("tee log"),
+                Permission::write(PathClaim::plain("sub/.envrc")),
+            ],
+            "$ make 2>&1 | tee log >> .envrc\n  in     sub\n  with   PATH=/x\n  runs   make\n  runs   tee log\n  writes sub/.envrc",
         ),
         (
             "fetch_url",

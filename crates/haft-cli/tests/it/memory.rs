@@ -191,24 +191,13 @@ fn over_http_the_call_token_reads_its_own_and_only_the_operator_decides() {
         2
     );
     let id = own[0]["id"].as_str().unwrap();
-    let accept = format!("/api/v1/memory/{id}/accept");
-    assert_eq!(ask("POST", &accept, call, "").0, 403);
-    assert_eq!(ask("POST", &accept, operator, "").1["state"], "accepted");
-    assert_eq!(ask("POST", &accept, operator, "").0, 409);
-    assert_eq!(
-        ask("POST", "/api/v1/memory/mem-none/reject", operator, "").0,
-        404
-    );
-    assert_eq!(
-        ask(
-            "POST",
-            &format!("/api/v1/memory/{id}/frobnicate"),
-            operator,
-            ""
-        )
-        .0,
-        404
-    );
+    let decide = |what: &str, token| ask("POST", &format!("/api/v1/memory/{what}"), token, "");
+    let accept = format!("{id}/accept");
+    assert_eq!(decide(&accept, call).0, 403);
+    assert_eq!(decide(&accept, operator).1["state"], "accepted");
+    assert_eq!(decide(&accept, operator).0, 409);
+    assert_eq!(decide("mem-none/reject", operator).0, 404);
+    assert_eq!(decide(&format!("{id}/frobnicate"), operator).0, 404);
     let found = ask("GET", "/api/v1/memory?q=this+run%21", operator, "").1;
     assert_eq!(found[0]["id"], id);
     assert_eq!(ask("GET", "/api/v1/memory?q=%22", operator, "").0, 400);

@@ -303,6 +303,7 @@ async fn secrets_are_not_kept() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn bad_input_is_refused_with_reasons() {
     let scene = Scene::new(WriteMode::Candidate);
     let invalid = ErrorKind::InvalidArguments;

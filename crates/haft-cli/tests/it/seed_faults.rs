@@ -393,9 +393,12 @@ fn no_24_a_skill_s_folder_is_written_by_nobody_and_never_removed() {
     let outcome = call(
         &lab,
         "run_command",
-        &json!({"command": format!("echo mine > {path}; rm -rf .claude")}),
+        &json!({"command": format!("echo mine | tee {path}; rm -rf .claude")}),
     );
     assert_eq!(outcome["status"], "error", "{outcome}");
+    // A redirection names the path, so a person can be asked about it; no rule allows it.
+    let redirected = format!("echo mine > {path}");
+    assert_eq!(verdict(&lab, &redirected, &["Bash", "Edit"]), "ask");
     assert_eq!(
         std::fs::read_to_string(lab.work().join(path)).unwrap(),
         "no front matter"

@@ -129,7 +129,7 @@ async fn what_the_era_has_not_is_not_found() {
         "ping",
         "logging/setLevel",
         "initialize",
-        "prompts/list",
+        "completion/complete",
         "no/such",
     ] {
         let reply = post_modern(&service, method, None, &modern("1", method, "")).await;

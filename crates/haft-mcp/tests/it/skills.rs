@@ -103,15 +103,14 @@ fn skills_are_listed_in_pages_before_artifacts_and_their_files_read() {
         ("skill://%00/SKILL.md", None),
     ] {
         let read = ask(&mut client, "resources/read", &json!({"uri": uri}));
-        match expect {
-            Some(text) => assert!(
+        if let Some(text) = expect {
+            assert!(
                 read["result"]["contents"][0].to_string().contains(text),
                 "{uri}: {read}"
-            ),
-            None => {
-                assert_eq!(read["error"]["code"], -32002, "{uri}: {read}");
-                assert!(!read.to_string().contains("SECRET"));
-            }
+            );
+        } else {
+            assert_eq!(read["error"]["code"], -32002, "{uri}: {read}");
+            assert!(!read.to_string().contains("SECRET"));
         }
     }
     // Nothing of this was a call.
@@ -119,6 +118,7 @@ fn skills_are_listed_in_pages_before_artifacts_and_their_files_read() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tables of one conversation")]
 fn a_prompt_is_a_recorded_call_that_loads_the_skill() {
     let (mut client, _, _dir) = client(Limits {
         page: 2,

@@ -1,4 +1,8 @@
 //! The memory: what it keeps, what it refuses, who sees it, and several processes at a time.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's preparation that fails is a failed test"
+)]
 
 use std::path::Path;
 use std::time::Duration;
@@ -416,10 +420,8 @@ async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
 
     let now = store.get(&who, &first.id).await.unwrap().unwrap();
     let removal = store.put(&who, replacing("", &now, true)).await.unwrap();
-    store
-        .decide(&who, &removal.id, &accept(true))
-        .await
-        .unwrap();
+    let yes = accept(true);
+    store.decide(&who, &removal.id, &yes).await.unwrap();
     assert!(found(&store, &who, "two").await.is_empty());
     let free = store
         .put(&who, file("/memories/a", "four", State::Accepted))

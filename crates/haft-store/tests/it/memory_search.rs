@@ -1,4 +1,8 @@
 //! Search in the memory: what finds what, in which order, whatever stands in text and query.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's preparation that fails is a failed test"
+)]
 
 use haft::memory::{MemoryError, MemoryStore as _, Shelf, State};
 use haft_store::sqlite::SqliteStore;

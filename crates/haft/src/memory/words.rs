@@ -59,7 +59,7 @@ pub fn terms(text: &str) -> Vec<String> {
 pub fn split(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = text;
-    while let Some(start) = rest.find(|c| is_word(c)) {
+    while let Some(start) = rest.find(is_word) {
         rest = &rest[start..];
         let first_unspaced = rest.starts_with(is_unspaced);
         let ends = |c: char| !is_word(c) || is_unspaced(c) != first_unspaced;

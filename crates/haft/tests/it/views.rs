@@ -233,7 +233,10 @@ async fn an_expanded_tool_is_listed_and_callable_in_its_session_alone() {
     let all = ["far", "far", "hidden", "near", "nowhere", "unlisted"];
     let expanded = session.expand(all);
     assert_eq!(
-        expanded.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+        expanded
+            .iter()
+            .map(haft::ToolName::as_str)
+            .collect::<Vec<_>>(),
         ["far"]
     );
     changes.changed().await;

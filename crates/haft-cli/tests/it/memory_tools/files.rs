@@ -10,6 +10,7 @@ use super::Scene;
 
 /// What the file face says, in both write modes, word by word as its reference does.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one conversation, word by word")]
 async fn the_file_face_says_what_its_reference_says() {
     for mode in [WriteMode::Candidate, WriteMode::External] {
         let scene = Scene::new(mode);

@@ -112,7 +112,7 @@ fn an_unreadable_file_is_told() {
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("SKILL.md");
     write(&file, skill_md("x"));
-    let none = std::os::unix::fs::PermissionsExt::from_mode(0);
+    let none = std::os::unix::fs::PermissionsExt::from_mode(0o0);
     std::fs::set_permissions(&file, none).unwrap();
     refused(tmp.path(), "open \"SKILL.md\": Permission denied");
 }

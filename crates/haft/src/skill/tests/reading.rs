@@ -148,9 +148,10 @@ fn bad_input_is_told_and_never_loads_as_something_else() {
         "demo: D",
         &["line 4: `description` is there already"],
     );
-    let bomb: String = (1..40)
+    let lines: Vec<String> = (1..40)
         .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1))
         .collect();
+    let bomb = lines.concat();
     check(
         &format!("---\nname: demo\ndescription: D\na0: &a0 x\n{bomb}---\n"),
         "demo: D",

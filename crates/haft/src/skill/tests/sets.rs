@@ -21,7 +21,7 @@ fn names(catalogue: &Catalogue) -> Vec<&str> {
     catalogue
         .skills()
         .iter()
-        .map(|skill| skill.name())
+        .map(super::super::Skill::name)
         .collect()
 }
 
