@@ -25,7 +25,8 @@ const LINES: &[(&str, &str, Verdict)] = &[
     (
         "loops and substitutions",
         "for f in src/*.rs tests/*.rs; do if grep -q TODO \"$f\"; then echo \"$f: $(grep -c TODO \"$f\")\"; fi; done; cargo fmt --check && git diff --stat | tail -1; (cargo clippy -p haft --all-targets) 2>&1 | head -50; echo ok",
-        Verdict::Allow,
+        // Which file grep reads is not known, and a rule denies reading one.
+        Verdict::Ask,
     ),
 ];
 
