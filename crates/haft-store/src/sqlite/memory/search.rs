@@ -12,9 +12,6 @@ use super::{row, store};
 
 /// Most words of a query that count.
 const MOST_WORDS: usize = 16;
-/// Shortest word that also stands for longer ones that begin with it.
-const SHORTEST_PREFIX: usize = 4;
-
 /// Words too frequent to tell anything, left out where others remain.
 const STOP: [&str; 40] = [
     "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for",
@@ -96,7 +93,7 @@ impl Search<'_> {
     async fn ranked(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
         let mut counted = Vec::new();
         for word in wanted {
-            let count = self.count(&one(word, true)).await?;
+            let count = self.count(&one(word)).await?;
             counted.push((count, word));
         }
         counted.retain(|(count, _)| *count > 0);
@@ -112,12 +109,12 @@ impl Search<'_> {
         if telling.is_empty() {
             return Ok(Vec::new());
         }
-        let any = expression(&telling, " OR ", true);
+        let any = expression(&telling, " OR ");
         let found = self.matching(RANK, &any, RANKED).await?;
         if wanted.len() == 1 || !everywhere {
             return Ok(found);
         }
-        let all = expression(wanted, " AND ", false);
+        let all = expression(wanted, " AND ");
         let whole = self.matching(NEWEST, &all, WHOLE.max(most)).await?;
         let whole: HashSet<i64> = whole.into_iter().map(|(row, _)| row).collect();
         let (mut first, rest): (Vec<_>, Vec<_>) =
@@ -128,9 +125,9 @@ impl Search<'_> {
 
     /// By words too frequent to tell anything: the newest that hold all, then the newest that hold any.
     async fn newest(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
-        let all = expression(wanted, " AND ", false);
+        let all = expression(wanted, " AND ");
         let mut found = self.matching(NEWEST, &all, most).await?;
-        let any = expression(wanted, " OR ", true);
+        let any = expression(wanted, " OR ");
         let more = self.matching(NEWEST, &any, most).await?;
         let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
         found.extend(more.into_iter().filter(|(row, _)| !known.contains(row)));
@@ -202,21 +199,19 @@ fn wanted(text: &str) -> Vec<Word> {
     words
 }
 
-/// An expression of FTS5 in which every word stands in quotes: none can be an operator.
-fn expression(words: &[Word], joint: &str, prefixes: bool) -> String {
-    let each: Vec<String> = words.iter().map(|word| one(word, prefixes)).collect();
+/// An expression of FTS5 in which every word stands in quotes: none can be an operator. A word does not stand for those that
+/// begin with it: to look through all of them takes a second where they are many, and stems are the same already.
+fn expression(words: &[Word], joint: &str) -> String {
+    let each: Vec<String> = words.iter().map(one).collect();
     each.join(joint)
 }
 
-fn one(word: &Word, prefixes: bool) -> String {
+fn one(word: &Word) -> String {
     let all = |terms: &[String]| {
         let terms: Vec<String> = terms.iter().map(|term| quoted(term)).collect();
         terms.join(" AND ")
     };
     match word {
-        Word::Plain(word) if prefixes && word.chars().count() >= SHORTEST_PREFIX => {
-            format!("({} OR {}*)", quoted(word), quoted(word))
-        }
         Word::Plain(word) => quoted(word),
         Word::Joined { whole, parts } => format!("({} OR ({}))", quoted(whole), all(parts)),
         Word::Run(run) => format!("({})", all(&pairs(run))),
@@ -231,45 +226,25 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(text: &str, all: &str, any: &str) {
-        let words = wanted(text);
-        assert_eq!(expression(&words, " AND ", false), all, "{text:?}");
-        assert_eq!(expression(&words, " OR ", true), any, "{text:?}");
+    fn check(text: &str, expect: &str) {
+        assert_eq!(expression(&wanted(text), " AND "), expect, "{text:?}");
     }
 
     #[test]
     fn no_query_is_an_expression() {
-        check("deploy", "\"deploy\"", "(\"deploy\" OR \"deploy\"*)");
-        check("the api key", "\"api\" AND \"key\"", "\"api\" OR \"key\"");
-        check(
-            "to be or",
-            "\"to\" AND \"be\" AND \"or\"",
-            "\"to\" OR \"be\" OR \"or\"",
-        );
-        check(
-            "getName",
-            "(\"getname\" OR (\"get\" AND \"name\"))",
-            "(\"getname\" OR (\"get\" AND \"name\"))",
-        );
-        check(
-            "数据库",
-            "(\"数据\" AND \"据库\")",
-            "(\"数据\" AND \"据库\")",
-        );
+        check("deploy", "\"deploy\"");
+        check("the api key", "\"api\" AND \"key\"");
+        check("to be or", "\"to\" AND \"be\" AND \"or\"");
+        check("getName", "(\"getname\" OR (\"get\" AND \"name\"))");
+        check("数据库", "(\"数据\" AND \"据库\")");
         check(
             "a* NEAR(b) \"c\" -d",
             "\"near\" AND \"b\" AND \"c\" AND \"d\"",
-            "(\"near\" OR \"near\"*) OR \"b\" OR \"c\" OR \"d\"",
         );
-        check(
-            "words:x ^y",
-            "\"words\" AND \"x\" AND \"y\"",
-            "(\"words\" OR \"words\"*) OR \"x\" OR \"y\"",
-        );
+        check("words:x ^y", "\"words\" AND \"x\" AND \"y\"");
         check(
             "'; DROP TABLE memory; --",
             "\"drop\" AND \"table\" AND \"memory\"",
-            "(\"drop\" OR \"drop\"*) OR (\"table\" OR \"table\"*) OR (\"memory\" OR \"memory\"*)",
         );
     }
 }
