@@ -29,15 +29,15 @@ const WHOLE: i64 = 50;
 /// Counts no further than it must.
 const COUNT: &str = "SELECT count(*) FROM \
     (SELECT 1 FROM memory_words WHERE memory_words MATCH ?1 LIMIT ?2)";
-/// Ranks are compared to three decimals: what differs less is equal, and the newest comes first.
-const RANK: &str = "SELECT m.row, f.rank AS rank FROM memory_words f JOIN memory m ON m.row = f.rowid \
+/// A CROSS JOIN is not reordered: the index is asked once, not for each memory. Ranks are compared to three decimals: what differs less is equal, and the newest comes first.
+const RANK: &str = "SELECT m.row, f.rank AS rank FROM memory_words f CROSS JOIN memory m ON m.row = f.rowid \
     WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
     AND m.state = 'accepted' AND m.deletes = 0 \
     AND (m.expires IS NULL OR m.expires > ?4) AND (?5 IS NULL OR m.run = ?5) \
     AND (?6 IS NULL OR m.scope || ':' || m.key IN (SELECT value FROM json_each(?6))) \
     ORDER BY round(f.rank, 3), m.updated DESC LIMIT ?7";
 /// The same without ranks: the index gives the newest first, and ends when there are enough.
-const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f JOIN memory m ON m.row = f.rowid \
+const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f CROSS JOIN memory m ON m.row = f.rowid \
     WHERE f.memory_words MATCH ?1 AND m.tenant = ?2 AND m.subject = ?3 \
     AND m.state = 'accepted' AND m.deletes = 0 \
     AND (m.expires IS NULL OR m.expires > ?4) AND (?5 IS NULL OR m.run = ?5) \
