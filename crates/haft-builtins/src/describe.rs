@@ -58,6 +58,20 @@ pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
     }
 }
 
+/// Reads from the web: changes nothing there, and what comes is anybody's.
+pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
+    ToolSpec {
+        risk: Risk::High,
+        concurrency_safe: true,
+        annotations: Annotations {
+            read_only_hint: Some(true),
+            open_world_hint: Some(true),
+            ..spec.annotations
+        },
+        ..idempotent(spec)
+    }
+}
+
 /// Changes files.
 pub(crate) fn writes(spec: ToolSpec, risk: Risk) -> ToolSpec {
     ToolSpec {

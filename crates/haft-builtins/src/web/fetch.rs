@@ -13,14 +13,14 @@ use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
-use haft::spec::{Annotations, Risk, ToolName, ToolSpec};
+use haft::spec::{Risk, ToolName, ToolSpec};
 use haft::tool::TypedTool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::describe::{builtin, idempotent, known_as};
+use crate::describe::{builtin, from_the_web, known_as};
 use crate::web::fetch::html::Converter;
 use crate::web::fetch::page::Got;
 use crate::web::http::HttpError;
@@ -182,17 +182,7 @@ impl TypedTool for FetchUrl {
     type Input = FetchUrlInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        let spec = idempotent(builtin::<FetchUrlData>(spec, WEB));
-        let spec = ToolSpec {
-            risk: Risk::High,
-            concurrency_safe: true,
-            annotations: Annotations {
-                read_only_hint: Some(true),
-                open_world_hint: Some(true),
-                ..spec.annotations
-            },
-            ..spec
-        };
+        let spec = from_the_web(builtin::<FetchUrlData>(spec, WEB));
         known_as(spec, &["web_fetch", "curl", "wget", "browse", "http_get"])
     }
 

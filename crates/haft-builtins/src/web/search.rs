@@ -6,14 +6,14 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Effect, Permission};
 use haft::result::ToolResult;
-use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use service::{Provider, SearchError, SearchService, SearchSettings};
 
-use crate::describe::{builtin, idempotent, known_as};
+use crate::describe::{builtin, from_the_web, known_as};
 use crate::web::WEB;
 
 /// Longest query, in characters.
@@ -65,17 +65,7 @@ impl TypedTool for WebSearch {
     type Input = WebSearchInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        let spec = idempotent(builtin::<WebSearchData>(spec, WEB));
-        let spec = ToolSpec {
-            risk: Risk::High,
-            concurrency_safe: true,
-            annotations: Annotations {
-                read_only_hint: Some(true),
-                open_world_hint: Some(true),
-                ..spec.annotations
-            },
-            ..spec
-        };
+        let spec = from_the_web(builtin::<WebSearchData>(spec, WEB));
         known_as(spec, &["search_web", "internet_search", "google", "bing"])
     }
 

@@ -380,7 +380,7 @@ impl Http {
 }
 
 #[test]
-fn no_24_a_skill_s_folder_is_written_by_nobody_and_never_removed() {
+fn no_24_a_skill_s_folder_is_written_by_nobody_unasked_and_never_removed() {
     let lab = Lab::new();
     lab.file(".claude/skills/x/SKILL.md", "no front matter");
     let path = ".claude/skills/x/SKILL.md";

@@ -25,38 +25,6 @@ pub(super) const MAX_HEAD: u64 = 64 * 1024;
 /// The most that is read of a resource at once.
 const MAX_SLICE: u64 = 1024 * 1024;
 
-/// Tells one state of a file or folder from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    pub(super) changed: (i64, i64),
-}
-
-impl Stamp {
-    #[expect(
-        clippy::allow_attributes,
-        reason = "which conversions are needless differs by architecture"
-    )]
-    #[allow(
-        clippy::useless_conversion,
-        clippy::cast_possible_wrap,
-        clippy::unnecessary_cast,
-        reason = "the fields' widths differ by architecture"
-    )]
-    pub(super) fn of(stat: &Stat) -> Self {
-        Self {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        }
-    }
-}
-
 /// A skill's folder.
 #[derive(Debug)]
 pub(super) struct Folder {

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD};
 
 use crate::clock;
-use crate::skill::folder::{FILES, Folder, MAX_HEAD, OVERLAY, Stamp};
+use crate::skill::folder::{FILES, Folder, MAX_HEAD, OVERLAY};
 use crate::skill::lenient::{Declared, Head, declare};
 use crate::skill::resources::SKIPPED;
 use crate::skill::{Problem, Skill, SkillError, Source};
+use crate::workspace::FileStamp;
 
 /// Folders deeper than this below a root are not looked into.
 const MAX_DEPTH: usize = 6;
@@ -30,7 +31,7 @@ const UNSETTLED: i128 = 50_000_000;
 #[derive(Debug)]
 pub(super) struct Watch {
     path: PathBuf,
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
 }
 
 impl Watch {
@@ -51,9 +52,9 @@ impl Watch {
     }
 }
 
-fn stamp_of(path: &Path) -> Option<Stamp> {
+fn stamp_of(path: &Path) -> Option<FileStamp> {
     let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
-    Some(Stamp::of(&stat))
+    Some(FileStamp::of(&stat))
 }
 
 /// A folder with a `SKILL.md`, read.
@@ -61,7 +62,7 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
 pub(super) struct Found {
     pub(super) dir: PathBuf,
     /// Of the two files.
-    stamps: [Option<Stamp>; 2],
+    stamps: [Option<FileStamp>; 2],
     /// Whether a change now would change a stamp.
     settled: bool,
     /// The skill, or what keeps it from loading.
@@ -233,7 +234,7 @@ impl Walk<'_> {
     }
 }
 
-fn is_settled(stamp: Stamp) -> bool {
+fn is_settled(stamp: FileStamp) -> bool {
     let (seconds, nanoseconds) = stamp.changed;
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     clock::now() - changed > UNSETTLED

@@ -12,11 +12,11 @@ use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
 /// Tells one state of a file from another: any write, replacement or rename changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
-    device: u64,
-    inode: u64,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
     bytes: u64,
     modified: (i64, i64),
-    changed: (i64, i64),
+    pub(crate) changed: (i64, i64),
 }
 
 impl FileStamp {
@@ -30,7 +30,7 @@ impl FileStamp {
         clippy::unnecessary_cast,
         reason = "the fields' widths differ by architecture"
     )]
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
