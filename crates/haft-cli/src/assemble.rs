@@ -320,6 +320,7 @@ impl House {
     pub(crate) fn record_refusal(&self, session: &Session, number: u64, reason: &str) {
         let record = CallRecord {
             call: CallId::new(format!("refused-{number}")),
+            parent: None,
             tool: String::new(),
             origin: Origin::Mcp,
             principal: session.principal().clone(),

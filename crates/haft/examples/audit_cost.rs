@@ -106,6 +106,7 @@ fn event(run: &RunId, what: What) -> Event {
 fn call(n: u32) -> Arc<CallRecord> {
     Arc::new(CallRecord {
         call: CallId::new(format!("call-{n}")),
+        parent: None,
         tool: "read_file".into(),
         origin: Origin::Model,
         principal: Principal::local("ada"),

@@ -65,6 +65,8 @@ pub struct RunStart {
 pub struct CallRecord {
     /// The call.
     pub call: CallId,
+    /// The call that it was made within: a chain's.
+    pub parent: Option<CallId>,
     /// The tool's name as asked for.
     pub tool: String,
     /// Who asked.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -12,6 +13,8 @@ use crate::error::ToolError;
 use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::result::Outcome;
+use crate::result::TracedCall;
+use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
 use crate::spec::ToolName;
 use crate::tokens::Tokenizer;
@@ -44,6 +47,8 @@ pub struct CallContext {
     pub(crate) origin: Origin,
     pub(crate) session: Session,
     pub(crate) host: Arc<dyn Host>,
+    /// What the call keeps of those made within it.
+    pub(crate) nest: Arc<Nest>,
 }
 
 impl CallContext {
@@ -101,8 +106,18 @@ impl CallContext {
     /// A nested call, through the same door as every other.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
-        let nested = self.session.nested(None, None);
+        let nested = self.session.nested(&self.nest, None, None);
         Arc::clone(&self.host).execute_nested(&nested, call).await
+    }
+
+    /// Whether the run was begun by another process that did not end it, and is gone on with here.
+    pub fn is_resumed(&self) -> bool {
+        self.session.is_resumed()
+    }
+
+    /// Where the session's tools are found: to be narrowed for a [`scope`](Self::scope).
+    pub fn toolset(&self) -> Arc<dyn Toolset> {
+        Arc::clone(self.session.view())
     }
 
     /// The tools that the session sees now, for tools that find or expand others.
@@ -133,10 +148,12 @@ impl CallContext {
 
     /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.
     pub fn scope(&self, limits: Limits, view: Option<Arc<dyn Toolset>>) -> Scope {
-        let session = self.session.nested(Some(limits), view);
+        let session = self.session.nested(&self.nest, Some(limits), view);
         Scope {
             session,
             host: Arc::clone(&self.host),
+            nest: Arc::clone(&self.nest),
+            begun: Instant::now(),
         }
     }
 }
@@ -155,6 +172,8 @@ impl std::fmt::Debug for CallContext {
 pub struct Scope {
     session: Session,
     host: Arc<dyn Host>,
+    nest: Arc<Nest>,
+    begun: Instant,
 }
 
 impl Scope {
@@ -164,6 +183,22 @@ impl Scope {
         Arc::clone(&self.host)
             .execute_nested(&self.session, call)
             .await
+    }
+
+    /// The calls made so far, in the order in which they began; one under way is shown as cancelled, which it will be
+    /// should nobody wait for it. The same trace is in the outcome of the call that the scope belongs to.
+    pub fn trace(&self) -> Vec<TracedCall> {
+        self.nest.trace()
+    }
+
+    /// Completes when the scope has been there for `limit`, without the time in which one of its calls waited for a person.
+    pub async fn elapsed(&self, limit: Duration) {
+        self.nest.elapsed(self.begun, limit).await;
+    }
+
+    /// For how long calls have waited for a person.
+    pub fn waited(&self) -> Duration {
+        self.nest.waited().0
     }
 
     /// The child session.

@@ -17,6 +17,7 @@ pub mod policy;
 pub mod approval;
 pub mod progress;
 pub mod audit;
+pub mod journal;
 pub mod memory;
 pub mod context;
 pub mod tool;

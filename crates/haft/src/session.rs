@@ -15,6 +15,7 @@ use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
 use crate::session::expanded::Expanded;
+use crate::session::nest::Nest;
 use crate::session::running::Running;
 use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
@@ -22,76 +23,12 @@ use crate::toolset::{Changes, Snapshot, Toolset};
 
 mod active;
 mod expanded;
+mod limits;
+pub(crate) mod nest;
 mod running;
 
 pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
-
-/// The bounds of a run; all above zero, checked when built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Calls in all, counted before anything else is looked at.
-    pub max_calls: u64,
-    /// One call, without the wait for a person.
-    pub call_timeout: Duration,
-    /// The wait for a person.
-    pub approval_timeout: Duration,
-    /// All calls together: time spent running tools, without waits and idle time.
-    pub total_timeout: Duration,
-    /// Tokens of content and data together that a call returns inline.
-    pub inline_tokens: usize,
-    /// Bytes of pictures and sound that a call returns inline.
-    pub inline_media_bytes: usize,
-    /// Bytes instead of tokens: inside a chain.
-    pub inline_bytes: Option<usize>,
-}
-
-impl Default for Limits {
-    /// The limits of a direct call (contract §2).
-    fn default() -> Self {
-        Self {
-            max_calls: 10_000,
-            call_timeout: Duration::from_secs(600),
-            approval_timeout: Duration::from_secs(300),
-            total_timeout: Duration::from_secs(3600),
-            inline_tokens: 12_000,
-            inline_media_bytes: 5 << 20,
-            inline_bytes: None,
-        }
-    }
-}
-
-/// Why limits make no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimitsError {
-    /// A limit of zero would refuse everything.
-    #[error("limit {0} must be above zero")]
-    Zero(&'static str),
-    /// One call could outlast the whole.
-    #[error("limit call_timeout must not exceed total_timeout")]
-    CallOverTotal,
-}
-
-impl Limits {
-    /// Checks that all are above zero and a call fits into the whole.
-    pub fn check(&self) -> Result<(), LimitsError> {
-        let zero = [
-            ("max_calls", self.max_calls == 0),
-            ("call_timeout", self.call_timeout.is_zero()),
-            ("approval_timeout", self.approval_timeout.is_zero()),
-            ("total_timeout", self.total_timeout.is_zero()),
-            ("inline_tokens", self.inline_tokens == 0),
-            ("inline_media_bytes", self.inline_media_bytes == 0),
-            ("inline_bytes", self.inline_bytes == Some(0)),
-        ];
-        if let Some((name, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
-            return Err(LimitsError::Zero(name));
-        }
-        if self.call_timeout > self.total_timeout {
-            return Err(LimitsError::CallOverTotal);
-        }
-        Ok(())
-    }
-}
+pub use limits::{Limits, LimitsError};
 
 /// What a host says of a tool that the session does not see: which setting would enable it, for one.
 pub trait Absent: Send + Sync + std::fmt::Debug {
@@ -128,6 +65,10 @@ struct Inner {
     narrowed: Arc<Narrowed>,
     /// The skills it sees; all where nobody says otherwise.
     skills: Option<Arc<BTreeSet<String>>>,
+    /// The call that it is nested in.
+    nest: Option<Arc<Nest>>,
+    /// It goes on with a run that another process began.
+    resumed: bool,
     depth: u32,
 }
 
@@ -175,6 +116,8 @@ impl Session {
                 active: Arc::default(),
                 narrowed: Arc::default(),
                 skills: None,
+                nest: None,
+                resumed: false,
                 depth: 0,
             },
         }
@@ -283,6 +226,21 @@ impl Session {
         self.0.cancel.cancel();
     }
 
+    /// Its view: where the tools it sees are found.
+    pub(crate) fn view(&self) -> &Arc<dyn Toolset> {
+        &self.0.view
+    }
+
+    /// The call that it is nested in, if it is.
+    pub(crate) fn nest(&self) -> Option<&Arc<Nest>> {
+        self.0.nest.as_ref()
+    }
+
+    /// Whether it goes on with a run that another process began and did not end.
+    pub fn is_resumed(&self) -> bool {
+        self.0.resumed
+    }
+
     /// Its cancellation token.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.0.cancel
@@ -298,8 +256,14 @@ impl Session {
     }
 
     /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
-    pub(crate) fn nested(&self, limits: Option<Limits>, view: Option<Arc<dyn Toolset>>) -> Self {
+    pub(crate) fn nested(
+        &self,
+        nest: &Arc<Nest>,
+        limits: Option<Limits>,
+        view: Option<Arc<dyn Toolset>>,
+    ) -> Self {
         let mut child = self.0.share();
+        child.nest = Some(Arc::clone(nest));
         if view.is_some() {
             child.narrowed = Arc::default();
         }
@@ -431,6 +395,8 @@ impl Inner {
             active: Arc::clone(&self.active),
             narrowed: Arc::clone(&self.narrowed),
             skills: self.skills.clone(),
+            nest: self.nest.clone(),
+            resumed: self.resumed,
             depth: self.depth,
         }
     }
@@ -452,6 +418,13 @@ impl SessionBuilder {
     /// Under this run id instead of a fresh one.
     pub fn with_run(mut self, run: RunId) -> Self {
         self.inner.owner.run = run;
+        self
+    }
+
+    /// Goes on with the run of this id, which another process began and did not end.
+    pub fn resuming(mut self, run: RunId) -> Self {
+        self.inner.owner.run = run;
+        self.inner.resumed = true;
         self
     }
 

@@ -80,6 +80,7 @@ fn event(what: What) -> Event {
 fn call(n: u32) -> Arc<CallRecord> {
     Arc::new(CallRecord {
         call: CallId::new(format!("c{n}")),
+        parent: None,
         tool: "write_file".into(),
         origin: Origin::Host,
         principal: Principal::local("ada"),

@@ -66,6 +66,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'static str>,
@@ -296,6 +298,7 @@ impl<'a> Pen<'a> {
         let principal = call.principal.to_string();
         Line {
             call: Some(self.name(call.call.as_str())),
+            parent: call.parent.as_ref().map(|p| self.name(p.as_str())),
             tool: Some(self.name(&call.tool)),
             origin: Some(call.origin.as_str()),
             principal: Some(cut(principal).into()),

@@ -110,6 +110,9 @@ fn judge(
         permissions: &permissions,
     };
     let mut ruling = parts.policy.judge(&call);
+    if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
+        ruling = above(session, ruling);
+    }
     if ruling.verdict < Verdict::Deny
         && let Some(denied) = session.restricted(&parts.policy, &call, ruling.risk)
     {
@@ -120,6 +123,18 @@ fn judge(
         open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
     }
     Ok((permissions, ruling))
+}
+
+/// An allowed call whose risk is above what the session's limits let pass unasked.
+fn above(session: &Session, ruling: Ruling) -> Ruling {
+    let most = session.limits().max_risk_unapproved;
+    Ruling {
+        verdict: Verdict::Ask,
+        rule: "max_risk_unapproved".into(),
+        reason: format!("risk {} is above {most} here", ruling.risk).into(),
+        advice: "make the call outside the chain, or raise chain.max_risk_unapproved".into(),
+        ..ruling
+    }
 }
 
 /// Who allowed these effects for the session, if anybody did.
@@ -148,6 +163,8 @@ async fn asked(
         return Err(nobody(&question.ruling));
     };
     let request = request(parts, session, open, &question);
+    // Its own nest is the innermost: the clocks of the calls around it stand still, too.
+    let _waiting = open.nest().waiting();
     let limit = session.limits().approval_timeout;
     let answer = tokio::select! {
         answer = tokio::time::timeout(limit, approver.ask(&request)) => answer,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::audit::canonical::args_digest;
 use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
 use crate::error::ErrorKind;
@@ -10,8 +11,9 @@ use crate::executor::Parts;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::permission::Verdict;
-use crate::result::{Content, Outcome, Status};
+use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;
+use crate::session::nest::Nest;
 
 /// Longest summary, in bytes.
 const SUMMARY: usize = 160;
@@ -27,6 +29,10 @@ pub(super) struct OpenCall<'a> {
     begun: Instant,
     closed: bool,
     record: Option<Arc<CallRecord>>,
+    /// What it keeps of the calls made within it.
+    nest: Arc<Nest>,
+    /// Its number in the trace of the call that it is nested in.
+    seq: Option<u64>,
     /// Paths of arguments that admission coerced.
     pub(super) coerced: Vec<String>,
     /// The arguments as they were judged.
@@ -41,10 +47,16 @@ impl<'a> OpenCall<'a> {
     /// Takes a call in.
     pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall) -> Self {
         session.running().begin();
+        let id = call.id.unwrap_or_else(|| session.next_call());
+        let outer = session.nest();
+        // Traced before anything is looked at: a refused call is in the trace, too.
+        let traced = |outer: &Arc<Nest>| outer.begin(&call.name, args_digest(&call.arguments));
         Self {
             parts,
             session,
-            id: call.id.unwrap_or_else(|| session.next_call()),
+            nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
+            seq: outer.and_then(traced),
+            id,
             name: call.name,
             origin: call.origin,
             arguments: call.arguments,
@@ -78,6 +90,18 @@ impl<'a> OpenCall<'a> {
         self.origin
     }
 
+    /// What it keeps of the calls made within it.
+    pub(super) fn nest(&self) -> &Arc<Nest> {
+        &self.nest
+    }
+
+    /// Ends its line in the trace of the call that it is nested in.
+    fn trace_end(&self, status: Status) {
+        if let (Some(outer), Some(seq)) = (self.session.nest(), self.seq) {
+            outer.end(seq, status, milliseconds(self.begun.elapsed()));
+        }
+    }
+
     /// Takes the arguments as asked for.
     pub(super) fn take_arguments(&mut self) -> String {
         std::mem::take(&mut self.arguments)
@@ -103,6 +127,7 @@ impl<'a> OpenCall<'a> {
         let (verdict, rule) = self.ruling.take().unzip();
         let record = Arc::new(CallRecord {
             call: self.id.clone(),
+            parent: self.session.nest().map(|nest| nest.call().clone()),
             tool: self.name.clone(),
             origin: self.origin,
             principal: self.session.principal().clone(),
@@ -122,6 +147,7 @@ impl<'a> OpenCall<'a> {
         let duration = self.begun.elapsed();
         let summary = summary(&shaped);
         self.closed = true;
+        self.trace_end(shaped.status);
         if self.is_recorded() {
             self.record_end(CallEnd {
                 status: shaped.status,
@@ -147,7 +173,7 @@ impl<'a> OpenCall<'a> {
             data: shaped.data,
             artifacts: shaped.artifacts,
             error: shaped.error,
-            calls: Vec::new(),
+            calls: self.nest.trace(),
             strength: shaped.strength,
             approval: None,
             duration,
@@ -165,6 +191,9 @@ impl<'a> OpenCall<'a> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
+        if !self.closed {
+            self.trace_end(Status::Cancelled);
+        }
         if !self.closed && self.is_recorded() {
             self.record_end(CallEnd {
                 status: Status::Cancelled,

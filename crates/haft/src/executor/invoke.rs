@@ -16,6 +16,7 @@ use crate::executor::clear::Cleared;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::{Given, Stop};
 use crate::session::Session;
+use crate::session::nest::Nest;
 use crate::spec::Risk;
 use crate::toolset::Entry;
 
@@ -42,12 +43,12 @@ pub(super) async fn invoke(
     started(parts, session, open, cleared.risk()).await?;
     let (entry, tool, arguments) = cleared.into_parts();
     let host: Arc<dyn Host> = Arc::clone(parts) as _;
-    let (call, origin) = (open.id().clone(), open.origin());
     let context = CallContext {
-        call,
-        origin,
+        call: open.id().clone(),
+        origin: open.origin(),
         session: session.clone(),
         host,
+        nest: Arc::clone(open.nest()),
     };
     let limit = entry
         .spec()
@@ -68,10 +69,10 @@ pub(super) async fn invoke(
     #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
     let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
     let given = match running {
-        Ok(running) => bounded(session, limit, running).await,
+        Ok(running) => bounded(session, (open.nest(), limit), running).await,
         Err(_) => Err(panicked()),
     };
-    session.spend_time(begun.elapsed());
+    session.spend_time(begun.elapsed().saturating_sub(open.nest().waited().0));
     Ok(Invoked { entry, given })
 }
 
@@ -141,13 +142,15 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
     }
 }
 
-/// The tool's future under the host's deadline and the session's cancellation. A tool that is ready at once needs no timer.
+/// The tool's future under the host's deadline and the session's cancellation. A tool that is ready at once needs no
+/// timer; time in which a call within waits for a person does not count.
 async fn bounded(
     session: &Session,
-    limit: Duration,
+    (nest, limit): (&Nest, Duration),
     running: Pin<Box<dyn Future<Output = Given> + Send + '_>>,
 ) -> Given {
     let mut running = pin!(CatchPanic(running));
+    let begun = Instant::now();
     let at_once = poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await;
     if let Poll::Ready(given) = at_once {
         return given;
@@ -156,7 +159,7 @@ async fn bounded(
         biased;
         given = running => given,
         () = session.cancellation().cancelled() => Err(cancelled()),
-        () = tokio::time::sleep(limit) => Err(timed_out(limit)),
+        () = nest.elapsed(begun, limit) => Err(timed_out(limit)),
     }
 }
 

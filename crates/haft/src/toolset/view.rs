@@ -32,6 +32,14 @@ pub trait View: Toolset + Sized + 'static {
         })
     }
 
+    /// Only what this process runs: no tool of a provider's.
+    fn local(self) -> Derived {
+        Derived::new([Arc::new(self) as _], |all| {
+            let entries = all.iter().flat_map(|s| s.entries());
+            entries.filter(|e| !e.is_hosted()).cloned().collect()
+        })
+    }
+
     /// Every name with `prefix.` before it.
     fn prefixed(self, prefix: &str) -> Result<Derived, NameError> {
         ToolName::new(prefix)?;

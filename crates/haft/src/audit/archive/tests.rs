@@ -69,6 +69,7 @@ fn event(run: &RunId, what: What) -> Event {
 fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
     Arc::new(CallRecord {
         call: CallId::new(id),
+        parent: None,
         tool: "write_file".into(),
         origin: Origin::Model,
         principal: Principal::local("ada"),

@@ -37,6 +37,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
     for n in 0..6 {
         let call = Arc::new(CallRecord {
             call: CallId::new(format!("c{n}")),
+            parent: None,
             tool: "read_file".into(),
             origin: Origin::Host,
             principal: principal.clone(),

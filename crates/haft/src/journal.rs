@@ -1,0 +1,112 @@
+//! `Journal`: what a chain did, call by call, so that an interrupted one can be gone on with and nothing runs twice.
+//!
+//! A chain's script runs again from its start. What it was told the first time it is told again: the seed, the time, the
+//! replies to its calls, as long as it asks the same in the same order. So a journal holds what went into a script, and
+//! nothing of the script itself.
+
+use std::fmt;
+use std::io;
+
+use crate::audit::canonical;
+use crate::call::{CallId, RunId};
+use crate::result::Status;
+
+pub mod dir;
+
+/// Keeps chains. Every call returns when the entry survives this process: it is written, not necessarily on the disk
+/// (before an effect of risk high or more the run's record is, and a chain that is gone on with is held against it).
+pub trait Journal: Send + Sync + fmt::Debug {
+    /// A chain begins, before its script does.
+    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError>;
+
+    /// A call is about to be dispatched.
+    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError>;
+
+    /// A call has ended; `reply` is what the script is about to be told.
+    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError>;
+
+    /// The chain has ended, however it did. Must not be lost with the caller: also called on a cancelled one.
+    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError>;
+
+    /// The last chain of a run, if nobody closed it and nobody is at it.
+    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError>;
+}
+
+/// What goes into a script before its first line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainStart {
+    /// The script.
+    pub code: String,
+    /// The chain's arguments as they came in: JSON, the script among them.
+    pub arguments: String,
+    /// What its random numbers begin with.
+    pub seed: u64,
+    /// Its time when it began, in nanoseconds since 1970.
+    pub started_ns: i128,
+}
+
+/// A call that a script makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalCall {
+    /// Its number within the chain, from 1.
+    pub seq: u64,
+    /// The tool.
+    pub tool: String,
+    /// The digest of its arguments as the script gave them: [`digest`].
+    pub args_digest: String,
+    /// What the script saw since the call before of what differs each time (times, random bytes): JSON.
+    pub noise: String,
+}
+
+/// A recorded chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The call that began it.
+    pub chain: CallId,
+    /// What went into it.
+    pub start: ChainStart,
+    /// Its calls, in their order.
+    pub calls: Vec<RecordedCall>,
+    /// The numbers of those that ended, in the order in which they did.
+    pub ends: Vec<u64>,
+}
+
+/// A recorded call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedCall {
+    /// What was called.
+    pub call: JournalCall,
+    /// What the script was told; none of a call that started and did not end: it may have run.
+    pub reply: Option<String>,
+}
+
+/// Why a journal could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Somebody else is at this run.
+    #[error("run {0} is still at work in another process")]
+    Busy(RunId),
+    /// The file is not what was written.
+    #[error("journal of run {run}, line {line}: {problem}")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It could not be written or read.
+    #[error("journal of run {run}: {source}")]
+    Io {
+        /// The run.
+        run: RunId,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The digest by which a recorded call is known again: SHA-256 of the canonical arguments (RFC 8785).
+pub fn digest(arguments: &str) -> String {
+    canonical::args_digest(arguments)
+}

@@ -1,0 +1,132 @@
+//! A journal read back says what was written, also when its writer was killed.
+
+use super::*;
+
+fn start(code: &str) -> ChainStart {
+    ChainStart {
+        code: code.into(),
+        arguments: format!("{{\"code\":{code:?}}}"),
+        seed: u64::MAX,
+        started_ns: 1_795_298_400_123_456_789,
+    }
+}
+
+fn call(seq: u64) -> JournalCall {
+    JournalCall {
+        seq,
+        tool: "append".into(),
+        args_digest: format!("digest-{seq}"),
+        noise: "[]".into(),
+    }
+}
+
+fn home() -> (tempfile::TempDir, RunId) {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
+    (home, RunId::new("r1"))
+}
+
+#[test]
+fn an_interrupted_chain_is_read_back_whole() {
+    let (home, run) = home();
+    let chain = CallId::new("call-1");
+    let journal = DirJournal::new(home.path());
+    assert!(journal.interrupted(&run).unwrap().is_none());
+    journal.begin(&run, &chain, &start("x")).unwrap();
+    for seq in [1, 2, 3] {
+        journal.call(&run, &chain, &call(seq)).unwrap();
+    }
+    journal.end(&run, &chain, 2, "two\n\"").unwrap();
+    journal.end(&run, &chain, 1, "one").unwrap();
+    // While its writer is at it nobody may go on with it.
+    let other = DirJournal::new(home.path());
+    assert!(matches!(
+        other.interrupted(&run),
+        Err(JournalError::Busy(_))
+    ));
+    drop(journal);
+    let read = other.interrupted(&run).unwrap().unwrap();
+    assert_eq!((read.chain, read.start), (chain.clone(), start("x")));
+    let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
+    assert_eq!(replies, [Some("one"), Some("two\n\""), None]);
+    assert_eq!(
+        (read.calls[2].call.clone(), read.ends),
+        (call(3), vec![2, 1])
+    );
+    // Closed, it is over; another chain of the run is its own.
+    other
+        .begin(&run, &CallId::new("call-9"), &start("y"))
+        .unwrap();
+    other
+        .close(&run, &CallId::new("call-9"), Status::Ok)
+        .unwrap();
+    assert_eq!(other.interrupted(&run).unwrap().unwrap().chain, chain);
+    other.begin(&run, &chain, &start("x")).unwrap();
+    other.close(&run, &chain, Status::Timeout).unwrap();
+    assert!(other.interrupted(&run).unwrap().is_none());
+}
+
+#[test]
+fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
+    let (home, run) = home();
+    let chain = CallId::new("call-1");
+    let journal = DirJournal::new(home.path());
+    journal.begin(&run, &chain, &start("x")).unwrap();
+    journal.call(&run, &chain, &call(1)).unwrap();
+    journal.end(&run, &chain, 1, "one").unwrap();
+    drop(journal);
+    let path = home.path().join("runs/r1").join(FILE);
+    let whole = std::fs::read(&path).unwrap();
+    for cut in 0..=whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let lines = memchr::memchr_iter(b'\n', &whole[..cut]).count();
+        // A line that only lacks its newline is whole.
+        let lines = lines + usize::from(whole.get(cut) == Some(&b'\n'));
+        let read = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        let seen = read.map(|r| (r.calls.len(), r.ends.len()));
+        let expect = [None, Some((0, 0)), Some((1, 0)), Some((1, 1))];
+        assert_eq!(seen, expect[lines], "cut at {cut}");
+        // Whoever goes on with it finds lines of its own.
+        let next = DirJournal::new(home.path());
+        next.begin(&run, &chain, &start("x")).unwrap();
+        drop(next);
+        let again = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        assert_eq!(again.unwrap().calls.len(), 0, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_damaged_journal_says_which_line() {
+    let (home, run) = home();
+    let path = home.path().join("runs/r1").join(FILE);
+    for (text, line) in [
+        ("nonsense\n", 1),
+        (
+            "{\"type\":\"end\",\"chain\":\"c\",\"seq\":1,\"reply\":\"\"}\n",
+            1,
+        ),
+        (
+            "{\"type\":\"close\",\"chain\":\"c\",\"status\":\"ok\"}\n[]\n",
+            2,
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = DirJournal::new(home.path()).interrupted(&run).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(&format!("line {line}:")), "{said}");
+    }
+}
+
+#[test]
+fn chains_that_ended_leave_an_empty_journal() {
+    let (home, run) = home();
+    let journal = DirJournal::new(home.path());
+    for number in 0..3 {
+        let chain = CallId::new(format!("call-{number}"));
+        journal.begin(&run, &chain, &start("x")).unwrap();
+        journal.call(&run, &chain, &call(1)).unwrap();
+        journal.close(&run, &chain, Status::Ok).unwrap();
+    }
+    let left = std::fs::metadata(home.path().join("runs/r1").join(FILE));
+    assert_eq!(left.unwrap().len(), 0);
+}

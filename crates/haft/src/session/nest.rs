@@ -1,0 +1,190 @@
+//! `Nest`: what a call keeps of the calls made within it: their trace, and the time in which one of them waits for a person.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::call::CallId;
+use crate::result::{Status, TracedCall};
+
+/// Most calls that a trace holds: a session's own default budget.
+const MOST_TRACED: usize = 10_000;
+
+/// One per call that runs; the sessions nested in it share it.
+#[derive(Debug)]
+pub(crate) struct Nest {
+    call: CallId,
+    /// The nest of the session that the call itself runs in.
+    outer: Option<Arc<Nest>>,
+    trace: Mutex<Vec<TracedCall>>,
+    waits: Mutex<Waits>,
+    changed: Notify,
+}
+
+/// Time in which at least one call within waits for a person.
+#[derive(Debug, Default)]
+struct Waits {
+    open: u32,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl Nest {
+    pub(crate) fn new(call: CallId, outer: Option<Arc<Nest>>) -> Self {
+        Self {
+            call,
+            outer,
+            trace: Mutex::default(),
+            waits: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The call itself.
+    pub(crate) fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<TracedCall>> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call within begins; its number, from 1. Until it ends its line says that it was cancelled: should nobody come
+    /// to say otherwise, that is the truth.
+    pub(crate) fn begin(&self, tool: &str, args_digest: String) -> Option<u64> {
+        let mut lines = self.lines();
+        if lines.len() >= MOST_TRACED {
+            return None;
+        }
+        let seq = lines.len() as u64 + 1;
+        lines.push(TracedCall {
+            seq,
+            tool: tool.chars().take(128).collect(),
+            args_digest,
+            status: Status::Cancelled,
+            duration_ms: 0.0,
+        });
+        Some(seq)
+    }
+
+    /// A call within has ended.
+    pub(crate) fn end(&self, seq: u64, status: Status, duration_ms: f64) {
+        let index = usize::try_from(seq - 1).unwrap_or(usize::MAX);
+        if let Some(line) = self.lines().get_mut(index) {
+            line.status = status;
+            line.duration_ms = duration_ms;
+        }
+    }
+
+    /// The calls within, in the order in which they began.
+    pub(crate) fn trace(&self) -> Vec<TracedCall> {
+        self.lines().clone()
+    }
+
+    /// Begins a wait for a person, in this call and in those around it; it ends when the guard is dropped.
+    pub(crate) fn waiting(self: &Arc<Self>) -> Waiting {
+        let mut at = Some(self);
+        while let Some(nest) = at {
+            nest.change(|waits| {
+                waits.open += 1;
+                waits.since.get_or_insert_with(Instant::now);
+            });
+            at = nest.outer.as_ref();
+        }
+        Waiting(Arc::clone(self))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Waits)) {
+        change(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_waiters();
+    }
+
+    /// Time so far in which a call within waited for a person, and whether one does now.
+    pub(crate) fn waited(&self) -> (Duration, bool) {
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = waits.since.map_or(Duration::ZERO, |since| since.elapsed());
+        (waits.total + now, waits.open > 0)
+    }
+
+    /// Completes when `limit` has passed since `begun`, waits for people not counted.
+    pub(crate) async fn elapsed(&self, begun: Instant, limit: Duration) {
+        loop {
+            let changed = self.changed.notified();
+            let (waited, waiting) = self.waited();
+            let spent = begun.elapsed().saturating_sub(waited);
+            let Some(left) = limit.checked_sub(spent).filter(|left| !left.is_zero()) else {
+                return;
+            };
+            if waiting {
+                changed.await;
+                continue;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left) => {}
+                () = changed => {}
+            }
+        }
+    }
+}
+
+/// A wait for a person that goes on.
+#[derive(Debug)]
+pub(crate) struct Waiting(Arc<Nest>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut at = Some(&self.0);
+        while let Some(nest) = at {
+            nest.change(|waits| {
+                waits.open = waits.open.saturating_sub(1);
+                if waits.open == 0
+                    && let Some(since) = waits.since.take()
+                {
+                    waits.total += since.elapsed();
+                }
+            });
+            at = nest.outer.as_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use super::Nest;
+    use crate::call::CallId;
+    use crate::result::Status;
+
+    #[test]
+    fn a_call_that_nobody_closes_is_traced_as_cancelled() {
+        let nest = Nest::new(CallId::new("call-1"), None);
+        let (first, second) = (nest.begin("a", "x".into()), nest.begin("b", "y".into()));
+        nest.end(second.unwrap(), Status::Ok, 1.0);
+        let seen: Vec<_> = nest.trace().iter().map(|c| (c.seq, c.status)).collect();
+        assert_eq!(first, Some(1));
+        assert_eq!(seen, [(1, Status::Cancelled), (2, Status::Ok)]);
+    }
+
+    #[tokio::test]
+    async fn waits_of_calls_within_stop_the_clock_of_all_around_them() {
+        let outer = Arc::new(Nest::new(CallId::new("call-1"), None));
+        let inner = Arc::new(Nest::new(CallId::new("call-2"), Some(Arc::clone(&outer))));
+        let begun = Instant::now();
+        let (first, second) = (inner.waiting(), inner.waiting());
+        let limit = Duration::from_millis(30);
+        let early = tokio::time::timeout(Duration::from_millis(90), outer.elapsed(begun, limit));
+        assert!(
+            early.await.is_err(),
+            "the clock ran while a person was asked"
+        );
+        drop(first);
+        assert!(outer.waited().1);
+        drop(second);
+        assert!(!outer.waited().1 && outer.waited().0 >= Duration::from_millis(90));
+        outer.elapsed(begun, limit).await;
+        assert!(begun.elapsed() >= Duration::from_millis(120));
+    }
+}
