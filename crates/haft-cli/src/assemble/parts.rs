@@ -56,6 +56,7 @@ pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
         inline_tokens: whole("limits.inline_tokens", own.inline_tokens),
         inline_media_bytes: whole("limits.inline_media_bytes", own.inline_media_bytes),
         inline_bytes: own.inline_bytes,
+        max_risk_unapproved: own.max_risk_unapproved,
     };
     limits
         .check()
