@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::outlet::Outlet;
 use crate::output::DEFAULT_LOG_CAP;
 use crate::words::parse_simple;
 
@@ -28,14 +30,33 @@ pub enum Stdin {
 }
 
 /// What the command reaches over the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Network {
     /// Nothing: an empty network of its own with a loopback that no one else shares. Passthrough
     /// cannot give this and does not pretend to.
     #[default]
     None,
+    /// An empty network of its own in which one address, [`OUTLET_ADDRESS`](crate::OUTLET_ADDRESS), is
+    /// answered by this outlet outside. Needs namespaces: refused below [`Strength::NoProc`](crate::Strength::NoProc)
+    /// and by passthrough.
+    Outlet(Arc<dyn Outlet>),
+    /// The machine's own network and its names, with every address this machine reaches.
+    Host,
 }
+
+impl PartialEq for Network {
+    /// Two outlets are the same only if they are one.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) | (Self::Host, Self::Host) => true,
+            (Self::Outlet(one), Self::Outlet(two)) => Arc::ptr_eq(one, two),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Network {}
 
 /// What one command may use up. Without a delegated cgroup, memory is limited for each process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +183,9 @@ pub struct CommandSpec {
     /// The environment beside `PATH`, `HOME`, `TMPDIR`, `LANG` and `TERM`, which it always has;
     /// nothing else of this process's own is passed on.
     pub env: BTreeMap<OsString, OsString>,
+    /// Folders of programs behind those of the system in `PATH`, where the environment has no `PATH` of
+    /// its own.
+    pub path: Vec<PathBuf>,
     /// What it reads.
     pub stdin: Stdin,
     /// When the whole tree is ended, counted from the start; none = never by time.
@@ -183,6 +207,7 @@ impl CommandSpec {
             program,
             cwd: cwd.into(),
             env: BTreeMap::new(),
+            path: Vec::new(),
             stdin: Stdin::Null,
             timeout: None,
             limits: Limits::default(),

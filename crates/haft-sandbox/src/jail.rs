@@ -13,23 +13,27 @@ mod system;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io::{self, IoSliceMut, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use seccompiler::BpfProgram;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncWriteExt, Interest};
 
 pub(crate) use self::guards::Guards;
-use self::plan::{Bind, Caps, Entry, Grant, Plan};
+use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
+use self::seccomp::Sockets;
 use self::supervisor::{Held, Report};
 pub(crate) use self::system::SystemList;
-use crate::command::{CommandSpec, Limits, Stdin};
+use crate::command::{CommandSpec, Limits, Network, Stdin};
+use crate::outlet::Gate;
 use crate::running::{self, Running, Started};
 use crate::spawn::Start;
 use crate::strength::{Missing, Probe, Strength};
@@ -171,6 +175,9 @@ pub(crate) async fn start(
     if spec.words().first().is_none_or(|word| word.is_empty()) {
         return Err(StartError::Spec("no program".into()));
     }
+    if matches!(spec.network, Network::Outlet(_)) && probe.level <= Strength::LandlockSeccomp {
+        return Err(StartError::NoOutlet(probe.strength));
+    }
     let (mut started, _) = set_up(config, system, probe.level, &spec).await?;
     started.strength = probe.strength;
     running::serve(started, &spec)
@@ -204,15 +211,22 @@ async fn set_up(
     let (plan, guards) = plan(system, strength, spec).await?;
     tree.hold(guards);
     let report = tokio::time::timeout(SETUP, talk(ours, &plan.encode())).await;
-    match report.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+    let (report, listener) = match report {
+        Ok(Ok((report, listener))) => (Ok(report), listener),
+        Ok(Err(error)) => (Err(error), None),
+        Err(_) => (Err(io::ErrorKind::TimedOut.into()), None),
+    };
+    match report {
         Ok(Report::Ready(held)) => {
             let (stdout, stderr) = (stdout.into(), stderr.into());
+            let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
             Ok((
                 Started {
                     tree,
                     stdout,
                     stderr,
                     strength,
+                    gate,
                 },
                 held,
             ))
@@ -236,19 +250,57 @@ async fn set_up(
     }
 }
 
-/// Sends the plan and reads the first report.
-async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<Report> {
+/// Opens the outlet, where the command has one; a jail that gave no listener is not left without.
+fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<Gate>> {
+    let Network::Outlet(outlet) = &spec.network else {
+        return Ok(None);
+    };
+    let listener = listener.ok_or(io::ErrorKind::NotConnected)?;
+    Gate::open(listener, Arc::clone(outlet)).map(Some)
+}
+
+/// Sends the plan and reads the first report, with the listener that may come with it.
+async fn talk(link: UnixStream, plan: &[u8]) -> io::Result<(Report, Option<OwnedFd>)> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
     // The report and no further: the next one is the end's. Dropping the stream leaves the connection
     // open, as the tree holds another handle on it.
-    let mut bytes = vec![0; Report::HEAD];
-    link.read_exact(&mut bytes).await?;
+    let (mut bytes, mut listener) = (vec![0; Report::HEAD], None);
+    receive(&link, &mut bytes, &mut listener).await?;
     bytes.resize(Report::HEAD + Report::text_length(&bytes), 0);
-    link.read_exact(&mut bytes[Report::HEAD..]).await?;
+    receive(&link, &mut bytes[Report::HEAD..], &mut listener).await?;
     let report = Report::decode(&bytes).map(|(report, _)| report);
-    report.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let report = report.ok_or(io::ErrorKind::InvalidData)?;
+    Ok((report, listener))
+}
+
+/// Fills `bytes`, and keeps a descriptor that comes with them.
+async fn receive(
+    link: &tokio::net::UnixStream,
+    mut bytes: &mut [u8],
+    file: &mut Option<OwnedFd>,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let read = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let into = &mut [IoSliceMut::new(bytes)];
+            let got = recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(mut files) = message {
+                    *file = files.next().or(file.take());
+                }
+            }
+            Ok(got.bytes)
+        };
+        let count = link.async_io(Interest::READABLE, read).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[count..];
+    }
+    Ok(())
 }
 
 /// How the command ended, once the supervisor is gone; without a word from inside it was killed.
@@ -283,7 +335,12 @@ async fn plan(
             Stdin::Bytes(bytes) => Some(bytes.clone()),
         },
         caps: caps(&spec.limits),
-        filters: filters(own_root)?,
+        filters: filters(sockets(&spec.network, own_root))?,
+        net: match &spec.network {
+            Network::None => Net::Own,
+            Network::Outlet(_) => Net::Outlet,
+            Network::Host => Net::Host,
+        },
         ..Plan::default()
     };
     plan.set_strength(strength);
@@ -317,6 +374,9 @@ async fn plan(
             source,
         })?;
         plan.grants.clone_from(&system.bare);
+    }
+    if spec.network == Network::Host {
+        system::host_names(&mut plan, own_root);
     }
     plan.env = environment(system, spec, &scratch);
     plan.grants.push((scratch, Grant::Write));
@@ -379,8 +439,10 @@ fn depth(entry: &Entry) -> usize {
 
 /// The environment inside: nothing of this process's own.
 fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<OsString> {
+    let folders = std::env::split_paths(&system.path).chain(spec.path.iter().cloned());
+    let path = std::env::join_paths(folders).unwrap_or_else(|_| system.path.clone());
     let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
-        ("PATH".into(), system.path.clone()),
+        ("PATH".into(), path),
         ("HOME".into(), scratch.into()),
         ("TMPDIR".into(), scratch.into()),
         ("LANG".into(), "C.UTF-8".into()),
@@ -411,16 +473,20 @@ fn caps(limits: &Limits) -> Caps {
     }
 }
 
+/// The sockets a command may make: what they reach is bounded by the network it is in, and by its root.
+fn sockets(network: &Network, own_root: bool) -> Sockets {
+    match (network, own_root) {
+        (_, true) => Sockets::All,
+        (Network::Host, false) => Sockets::Internet,
+        (_, false) => Sockets::None,
+    }
+}
+
 /// The system call filters, compiled once for the process.
-fn filters(own_network: bool) -> Result<Vec<BpfProgram>, StartError> {
-    static COMPILED: [OnceLock<Option<Vec<BpfProgram>>>; 2] = [OnceLock::new(), OnceLock::new()];
-    COMPILED[usize::from(own_network)]
-        .get_or_init(|| {
-            Some(vec![
-                seccomp::absent().ok()?,
-                seccomp::deny(own_network).ok()?,
-            ])
-        })
+fn filters(sockets: Sockets) -> Result<Vec<BpfProgram>, StartError> {
+    static COMPILED: [OnceLock<Option<Vec<BpfProgram>>>; 3] = [const { OnceLock::new() }; 3];
+    COMPILED[sockets as usize]
+        .get_or_init(|| Some(vec![seccomp::absent().ok()?, seccomp::deny(sockets).ok()?]))
         .clone()
         .ok_or_else(|| StartError::Spec("no system call filter for this architecture".into()))
 }

@@ -26,6 +26,7 @@
 
 mod command;
 mod jail;
+mod outlet;
 mod output;
 mod running;
 mod spawn;
@@ -41,6 +42,7 @@ use tokio::sync::OnceCell;
 
 pub use crate::command::{CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, Stdin};
 pub use crate::jail::enter;
+pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
 pub use crate::output::{Chunk, DEFAULT_LOG_CAP, Log, TextChunk};
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
@@ -115,6 +117,11 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// An outlet needs a network of the command's own, which this confinement does not make.
+    #[error(
+        "start a command: it may only use the network by an outlet, which needs namespaces of its own, and the confinement here is {0}"
+    )]
+    NoOutlet(Strength),
     /// There is no tokio runtime with I/O and time enabled around the call.
     #[error("start a command: no tokio runtime")]
     NoRuntime,

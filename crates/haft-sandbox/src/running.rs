@@ -15,7 +15,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::StartError;
-use crate::command::{CommandSpec, Stdin};
+use crate::command::{CommandSpec, Network, Stdin};
+use crate::outlet::Gate;
 use crate::output::Log;
 use crate::spawn::{self, Start};
 use crate::strength::Strength;
@@ -209,10 +210,15 @@ pub(crate) struct Started {
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
+    /// Answers what it connects to, until it has ended.
+    pub(crate) gate: Option<Gate>,
 }
 
 /// Starts a command without a jail.
 pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
+    if matches!(spec.network, Network::Outlet(_)) {
+        return Err(StartError::NoOutlet(Strength::None));
+    }
     let system = |step| move |source| StartError::System { step, source };
     let argv = spec.words();
     let name = argv
@@ -252,6 +258,7 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
         stdout: stdout.into(),
         stderr: stderr.into(),
         strength: Strength::None,
+        gate: None,
     };
     serve(started, spec)
 }
@@ -274,6 +281,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         stdout,
         stderr,
         strength,
+        gate,
     } = started;
     let system = |source| StartError::System {
         step: "read it",
@@ -298,10 +306,14 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
             deadline,
         }),
     });
-    tokio::spawn(drive(tree, [stdout, stderr], Ending(state.clone())));
-    Ok(Running {
-        held: Arc::new(Held(state)),
-    })
+    let running = Running {
+        held: Arc::new(Held(Arc::clone(&state))),
+    };
+    tokio::spawn(async move {
+        drive(tree, [stdout, stderr], Ending(state)).await;
+        drop(gate);
+    });
+    Ok(running)
 }
 
 /// Whatever becomes of the task, those who wait hear of an end.

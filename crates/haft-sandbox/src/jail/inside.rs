@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -14,9 +15,10 @@ use std::process::{Child, Stdio};
 use rustix::fs::Mode;
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
 
-use super::plan::Plan;
-use super::supervisor::{Fail, Held, Report, leave, step, tell};
+use super::plan::{Net, Plan};
+use super::supervisor::{Fail, Held, Report, hand, leave, step, tell};
 use super::{lock, root, sys};
+use crate::outlet::OUTLET_ADDRESS;
 use crate::spawn::{self, Start};
 use crate::strength::Strength;
 
@@ -24,7 +26,7 @@ use crate::strength::Strength;
 pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
     match prepare(plan, parent) {
         Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
-        Ok(held) if plan.argv.is_empty() => tell(link, &Report::Ready(held)),
+        Ok((held, _)) if plan.argv.is_empty() => tell(link, &Report::Ready(held)),
         Ok(_) if !plan.cwd.is_dir() => {
             let step = format!("enter {}: the command does not see it", plan.cwd.display());
             tell(
@@ -35,7 +37,7 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 },
             );
         }
-        Ok(held) => match start(plan) {
+        Ok((held, listener)) => match start(plan) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -44,7 +46,8 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 tell(link, &Report::NoProgram { errno });
             }
             Ok(child) => {
-                tell(link, &Report::Ready(held));
+                // From here on the host alone holds it: a connection waits until then.
+                hand(link, &Report::Ready(held), listener.map(OwnedFd::from));
                 tell(link, &reap(&child));
             }
         },
@@ -52,18 +55,24 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
     leave(0)
 }
 
-/// Everything up to the last lock; what holds.
-fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<Held, Fail> {
+/// Everything up to the last lock; what holds, and the listener of an outlet.
+fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<(Held, Option<TcpListener>), Fail> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Away from the host's terminal and from everybody's signals to its groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
-    let mut held = Held::default();
+    let (mut held, mut listener) = (Held::default(), None);
     let mask = umask(Mode::from_raw_mode(0o022));
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
-        sys::loopback_up().map_err(step("turn the loopback on"))?;
+        if plan.net != Net::Host {
+            sys::loopback_up().map_err(step("turn the loopback on"))?;
+        }
+        if plan.net == Net::Outlet {
+            let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
+            listener = Some(made);
+        }
         held.counted = root::build(plan)?;
     }
     umask(mask);
@@ -77,7 +86,7 @@ fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<Held, Fail> {
     lock::limits(&plan.caps).map_err(step("limit resources"))?;
     lock::capabilities().map_err(step("drop capabilities"))?;
     lock::seccomp(plan)?;
-    Ok(held)
+    Ok((held, listener))
 }
 
 /// Dies when the supervisor does, also when that happened just before.

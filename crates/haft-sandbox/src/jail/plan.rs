@@ -68,6 +68,18 @@ pub(crate) enum Grant {
     Device,
 }
 
+/// Which network the command is in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Net {
+    /// An empty one of its own, or no sockets where there are no namespaces.
+    #[default]
+    Own,
+    /// The same, with a listener in it that is handed to the host.
+    Outlet,
+    /// The host's.
+    Host,
+}
+
 /// Resource limits as the kernel takes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Caps {
@@ -83,6 +95,7 @@ pub(crate) struct Caps {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) level: u8,
+    pub(crate) net: Net,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<OsString>,
     pub(crate) cwd: PathBuf,
@@ -111,6 +124,7 @@ impl Plan {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Out(vec![0; 4]);
         out.number(u64::from(self.level));
+        out.number(self.net as u64);
         out.list(&self.argv, |out, word| out.text(word));
         out.list(&self.env, |out, word| out.text(word));
         out.text(self.cwd.as_os_str());
@@ -153,6 +167,7 @@ impl Plan {
         let mut from = From(bytes);
         let plan = Self {
             level: u8::try_from(from.number()?).ok()?,
+            net: from.net()?,
             argv: from.list(From::text)?,
             env: from.list(From::text)?,
             cwd: from.text()?.into(),
@@ -296,6 +311,11 @@ impl From<'_> {
         grants.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
+    fn net(&mut self) -> Option<Net> {
+        let nets = [Net::Own, Net::Outlet, Net::Host];
+        nets.get(usize::try_from(self.number()?).ok()?).copied()
+    }
+
     fn instruction(&mut self) -> Option<sock_filter> {
         let code = u16::from_ne_bytes(self.take(2)?.try_into().ok()?);
         let [jt, jf] = self.take(2)?.try_into().ok()?;
@@ -306,11 +326,13 @@ impl From<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bind, Caps, Cover, Entry, Grant, Plan};
+    use super::{Bind, Caps, Cover, Entry, Grant, Net, Plan};
+    use crate::jail::seccomp::Sockets;
     use crate::strength::Strength;
 
     fn plan() -> Plan {
         let mut plan = Plan {
+            net: Net::Host,
             argv: vec!["a".into(), "".into(), "ü b".into()],
             env: vec!["X=1".into()],
             cwd: "/w".into(),
@@ -351,7 +373,7 @@ mod tests {
                 cpu: 5,
                 open_files: 6,
             },
-            filters: vec![super::super::seccomp::deny(true).unwrap()],
+            filters: vec![super::super::seccomp::deny(Sockets::All).unwrap()],
             ..Plan::default()
         };
         plan.set_strength(Strength::NoProc);

@@ -156,24 +156,34 @@ fn set_id_bits(rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sockets: inside a network of its own, local and internet ones; without that, none.
-fn sockets(rules: &mut Rules, own_network: bool) -> Result<(), Error> {
-    if !own_network {
-        rules.insert(libc::SYS_socket, Vec::new());
-        return Ok(());
+/// Which sockets may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sockets {
+    /// None: without a network of its own nothing else keeps the command from the host's.
+    None,
+    /// Internet ones: without a root of its own a local socket reaches the host's services by their files.
+    Internet,
+    /// Local and internet ones.
+    All,
+}
+
+fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
+    let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
+    match allowed {
+        Sockets::None => {
+            rules.insert(libc::SYS_socket, Vec::new());
+            return Ok(());
+        }
+        Sockets::Internet => {}
+        Sockets::All => known.push(is_not(0, libc::AF_UNIX)?),
     }
-    let known = vec![
-        is_not(0, libc::AF_UNIX)?,
-        is_not(0, libc::AF_INET)?,
-        is_not(0, libc::AF_INET6)?,
-    ];
     rule(rules, libc::SYS_socket, known)?;
     let raw = libc::SOCK_RAW.cast_unsigned();
     rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])
 }
 
 /// The filter that answers `EPERM`.
-pub(crate) fn deny(own_network: bool) -> Result<BpfProgram, Error> {
+pub(crate) fn deny(allowed: Sockets) -> Result<BpfProgram, Error> {
     let mut rules: Rules = DENIED
         .iter()
         .chain(DENIED_HERE)
@@ -199,7 +209,7 @@ pub(crate) fn deny(own_network: bool) -> Result<BpfProgram, Error> {
         vec![is_not(0, 0)?, is_not(0, -1)?],
     )?;
     set_id_bits(&mut rules)?;
-    sockets(&mut rules, own_network)?;
+    sockets(&mut rules, allowed)?;
     let mut filter = prelude();
     filter.extend(compile(rules, libc::EPERM)?);
     Ok(filter)

@@ -4,17 +4,19 @@
 //! wait: for that process to end, or for the host to shut the link (or die, which shuts it too). It
 //! goes only when the tree is gone, so its end tells the host that nothing is left.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getgid, getuid, pidfd_open, pidfd_send_signal, waitpid,
 };
 use rustix::thread::UnshareFlags;
 
-use super::plan::Plan;
+use super::plan::{Net, Plan};
 use super::{inside, sys};
 use crate::strength::Strength;
 
@@ -146,6 +148,25 @@ pub(crate) fn tell(mut link: &UnixStream, report: &Report) {
     let _ = link.write_all(&report.encode());
 }
 
+/// Says something to the host with a descriptor for it to keep, where there is one.
+pub(crate) fn hand(link: &UnixStream, report: &Report, file: Option<OwnedFd>) {
+    let Some(file) = file else {
+        return tell(link, report);
+    };
+    let files = [file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let bytes = report.encode();
+    // One small frame on a socket that nothing else is waiting on: it goes out whole or not at all.
+    let _ = sendmsg(
+        link,
+        &[IoSlice::new(&bytes)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    );
+}
+
 /// The socket comes as standard input, so that no descriptor has to be inherited; what else came along
 /// by a host's mistake is closed.
 fn take_link() -> io::Result<UnixStream> {
@@ -175,7 +196,7 @@ fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
 fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
     if namespaces {
-        enter_namespaces()?;
+        enter_namespaces(plan.net)?;
     } else {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(io::Error::from)
@@ -193,9 +214,9 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Namespaces of every kind, with this user's own number inside as outside: files of the workspace keep
+/// Namespaces of every kind (the network's but where the plan has the host's), with this user's own number inside as outside: files of the workspace keep
 /// their owner, and no other number exists.
-fn enter_namespaces() -> Result<(), Fail> {
+fn enter_namespaces(net: Net) -> Result<(), Fail> {
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
     if uid == 0 {
         // Groups give access too; root alone may drop them, and must before the namespace.
@@ -208,12 +229,14 @@ fn enter_namespaces() -> Result<(), Fail> {
     map("setgroups", "deny".into())?;
     map("uid_map", format!("{uid} {uid} 1"))?;
     map("gid_map", format!("{gid} {gid} 1"))?;
-    let others = UnshareFlags::NEWNS
+    let mut others = UnshareFlags::NEWNS
         | UnshareFlags::NEWPID
         | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
-        | UnshareFlags::NEWNET
         | UnshareFlags::NEWCGROUP;
+    if net != Net::Host {
+        others |= UnshareFlags::NEWNET;
+    }
     sys::unshare(others).map_err(step("mount, pid, ipc, uts, net and cgroup namespaces"))
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Bind, Entry, Grant};
+use super::plan::{Bind, Entry, Grant, Plan};
 use crate::Config;
 
 /// Folders of programs and libraries; a link stays a link.
@@ -199,6 +199,29 @@ impl SystemList {
         self.bare.push((path.to_owned(), Grant::Execute));
         self.bind(path.to_owned(), path.to_owned(), Bind::ReadOnly);
         true
+    }
+}
+
+/// What a command in the host's network needs to look names up as the host does: copied as they are now.
+pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
+    for name in ["resolv.conf", "hosts", "nsswitch.conf", "gai.conf"] {
+        let target = Path::new("/etc").join(name);
+        if !own_root {
+            plan.grants
+                .extend(target.canonicalize().ok().map(|file| (file, Grant::Read)));
+            continue;
+        }
+        let made_up =
+            |entry: &Entry| matches!(entry, Entry::File { target: file, .. } if *file == target);
+        plan.entries.retain(|entry| !made_up(entry));
+        let bytes = match name {
+            // Its other services may be those of a network directory, which has no place here.
+            "nsswitch.conf" => {
+                b"passwd: files\ngroup: files\nhosts: files dns\nservices: files\n".to_vec()
+            }
+            _ => fs::read(&target).unwrap_or_default(),
+        };
+        plan.entries.push(Entry::File { target, bytes });
     }
 }
 

@@ -15,6 +15,7 @@
 mod files;
 mod kernel;
 mod network;
+mod outlet;
 mod process;
 mod resources;
 #[path = "../it/runner.rs"]
@@ -42,6 +43,7 @@ fn main() {
     let lists = [
         files::TESTS,
         network::TESTS,
+        outlet::TESTS,
         process::TESTS,
         kernel::TESTS,
         resources::TESTS,
@@ -57,6 +59,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
     let lists = [
         files::ATTEMPTS,
         network::ATTEMPTS,
+        outlet::ATTEMPTS,
         process::ATTEMPTS,
         kernel::ATTEMPTS,
         resources::ATTEMPTS,
