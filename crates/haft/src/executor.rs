@@ -19,6 +19,7 @@ mod batch;
 mod clear;
 mod exit;
 mod invoke;
+mod refs;
 mod shape;
 mod stop;
 
@@ -242,7 +243,7 @@ async fn stages(
     open: &mut OpenCall<'_>,
 ) -> Result<Shaped, Stop> {
     parts.open(session)?;
-    let admitted = admit::admit(session, open)?;
+    let admitted = admit::admit(parts, session, open)?;
     let cleared = clear::clear(parts, session, open, admitted).await?;
     let invoked = invoke::invoke(parts, session, open, cleared).await?;
     shape::shape(parts, session, invoked)

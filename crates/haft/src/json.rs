@@ -5,6 +5,7 @@ pub mod cache;
 mod coerce;
 pub(crate) mod keys;
 pub(crate) mod lexer;
+pub(crate) mod refs;
 pub mod scan;
 pub mod schema;
 pub(crate) mod value;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
+use crate::executor::Parts;
 use crate::executor::exit::OpenCall;
+use crate::executor::refs;
 use crate::executor::stop::Stop;
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
@@ -37,8 +39,13 @@ impl Admitted {
     }
 
     /// The same call with arguments that a person changed; checked like the first.
-    pub(super) fn edited(self, text: String, open: &mut OpenCall<'_>) -> Result<Self, Stop> {
-        let arguments = check(&self.entry, text, open)?;
+    pub(super) fn edited(
+        self,
+        parts: &Parts,
+        text: String,
+        open: &mut OpenCall<'_>,
+    ) -> Result<Self, Stop> {
+        let arguments = check(parts, &self.entry, text, open)?;
         Ok(Self { arguments, ..self })
     }
 
@@ -49,7 +56,11 @@ impl Admitted {
 }
 
 /// Admits a call, or says what is wrong with it.
-pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitted, Stop> {
+pub(super) fn admit(
+    parts: &Parts,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+) -> Result<Admitted, Stop> {
     if session.cancellation().is_cancelled() || session.is_closed() {
         return Err(Stop::new(ErrorKind::Cancelled, "the session has ended"));
     }
@@ -78,7 +89,7 @@ pub(super) fn admit(session: &Session, open: &mut OpenCall<'_>) -> Result<Admitt
     } else {
         text
     };
-    let arguments = check(&entry, text, open)?;
+    let arguments = check(parts, &entry, text, open)?;
     Ok(Admitted {
         entry,
         tool,
@@ -125,16 +136,30 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
 /// The changed text, if any, and the paths of what was coerced.
 type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 
-/// Bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
-fn check(entry: &Entry, text: String, open: &mut OpenCall<'_>) -> Result<Arguments, Stop> {
+/// Refs bound, bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
+fn check(
+    parts: &Parts,
+    entry: &Entry,
+    text: String,
+    open: &mut OpenCall<'_>,
+) -> Result<Arguments, Stop> {
+    let (text, written) = match refs::bind(parts, open.session(), entry, &text) {
+        Ok(None) => (text, None),
+        Ok(Some(bound)) => (bound, Some(text)),
+        Err(stop) => {
+            open.keep_arguments(text);
+            return Err(stop);
+        }
+    };
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
             open.coerced = coerced;
+            open.written = written.map(Arc::from);
             Ok(Arguments::new(changed.unwrap_or(text)))
         }
         Err(violations) => {
             let stop = invalid(entry, &violations);
-            open.keep_arguments(text);
+            open.keep_arguments(written.unwrap_or(text));
             Err(stop)
         }
     }

@@ -101,7 +101,7 @@ fn judge(
     admitted: &Admitted,
 ) -> Result<(Vec<Permission>, Ruling), Stop> {
     let permissions = wanted(admitted.tool().as_ref(), admitted.arguments()).inspect_err(|_| {
-        open.judged = Some(admitted.arguments().as_str().into());
+        open.judged = Some(shown(open, admitted));
     })?;
     let spec = admitted.entry().spec();
     let call = JudgedCall {
@@ -119,7 +119,7 @@ fn judge(
         ruling = denied;
     }
     if open.is_recorded() || ruling.verdict != Verdict::Allow {
-        open.judged = Some(admitted.arguments().as_str().into());
+        open.judged = Some(shown(open, admitted));
         open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
     }
     Ok((permissions, ruling))
@@ -135,6 +135,12 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
         advice: "make the call outside the chain, or raise chain.max_risk_unapproved".into(),
         ..ruling
     }
+}
+
+/// The arguments as people and the record see them: refs stay refs, which are hashes of what they name.
+fn shown(open: &OpenCall<'_>, admitted: &Admitted) -> Arc<str> {
+    let effective = || admitted.arguments().as_str().into();
+    open.written.clone().unwrap_or_else(effective)
 }
 
 /// Who allowed these effects for the session, if anybody did.
@@ -217,7 +223,7 @@ fn approved(
             admitted,
         });
     };
-    let admitted = admitted.edited(text, open)?;
+    let admitted = admitted.edited(parts, text, open)?;
     let (_, ruling) = judge(parts, session, open, &admitted)?;
     match ruling.verdict {
         Verdict::Deny => Err(denied(&ruling)),
@@ -245,7 +251,7 @@ fn request(
         arguments: admitted.arguments(),
         permissions,
     };
-    let arguments = admitted.arguments().as_str();
+    let arguments = &*shown(open, admitted);
     let workspace = session.workspace().unwrap_or_default();
     let hash = admitted.entry().spec_hash();
     ApprovalRequest {

@@ -35,6 +35,8 @@ pub(super) struct OpenCall<'a> {
     seq: Option<u64>,
     /// Paths of arguments that admission coerced.
     pub(super) coerced: Vec<String>,
+    /// The arguments with refs as the caller wrote them, where they held any: these are shown, fingerprinted and logged.
+    pub(super) written: Option<Arc<str>>,
     /// The arguments as they were judged.
     pub(super) judged: Option<Arc<str>>,
     /// Verdict and rule, when it came to that.
@@ -64,6 +66,7 @@ impl<'a> OpenCall<'a> {
             closed: false,
             record: None,
             coerced: Vec::new(),
+            written: None,
             judged: None,
             ruling: None,
             decided_by: None,
@@ -88,6 +91,11 @@ impl<'a> OpenCall<'a> {
     /// Who asked.
     pub(super) fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// The session that it runs in.
+    pub(super) fn session(&self) -> &'a Session {
+        self.session
     }
 
     /// What it keeps of the calls made within it.

@@ -4,4 +4,5 @@ mod agreement;
 mod bind;
 mod coerce;
 mod keywords;
+mod refs;
 mod scan;

@@ -3,8 +3,10 @@
 
 mod lifecycle;
 mod macros;
+mod nested;
 mod pipeline;
 mod readme;
+mod refs;
 mod seed_faults;
 mod shaping;
 mod skills;

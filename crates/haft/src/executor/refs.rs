@@ -1,0 +1,118 @@
+//! Refs bound: artifacts named in a call's arguments take their places before anyone judges the call.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use crate::artifact::{ArtifactError, ArtifactRef};
+use crate::error::ErrorKind;
+use crate::executor::Parts;
+use crate::executor::stop::Stop;
+use crate::json::refs::{self, Found, Takes};
+use crate::json::scan;
+use crate::session::Session;
+use crate::toolset::Entry;
+
+/// Most bytes of all artifacts that one call's arguments take in.
+pub(super) const MOST_BOUND: u64 = 256 << 20;
+
+/// The text with every ref replaced by what it names, as the tool's schema takes it; `None` where there is no ref. A ref
+/// that names nothing of this run is an error and never passed on.
+pub(super) fn bind(
+    parts: &Parts,
+    session: &Session,
+    entry: &Entry,
+    text: &str,
+) -> Result<Option<String>, Stop> {
+    let found = refs::find(text);
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut bound = String::with_capacity(text.len());
+    let (mut taken, mut left) = (0, MOST_BOUND);
+    for one in &found {
+        let (artifact, media_type) = read(parts, session, one, &mut left)?;
+        bound.push_str(text.get(taken..one.span.start).unwrap_or_default());
+        bound.push_str(&written(entry, one, &artifact, &media_type)?);
+        taken = one.span.end;
+    }
+    bound.push_str(text.get(taken..).unwrap_or_default());
+    Ok(Some(bound))
+}
+
+fn wrong(at: &Found, what: impl std::fmt::Display) -> Stop {
+    let message = format!("argument {}: {what}", at.pointer());
+    Stop::new(ErrorKind::InvalidArguments, message)
+}
+
+/// An artifact's bytes and media type.
+fn read(
+    parts: &Parts,
+    session: &Session,
+    at: &Found,
+    left: &mut u64,
+) -> Result<(Bytes, String), Stop> {
+    let Some(named) = &at.reference else {
+        let form = format!("{{\"{}\": \"sha256-…\"}} and nothing else", refs::MEMBER);
+        return Err(wrong(at, format_args!("a ref is {form}")));
+    };
+    let Some(store) = &parts.artifacts else {
+        let message = "this host keeps no artifacts";
+        return Err(Stop::new(ErrorKind::Unavailable, message));
+    };
+    let missing = |error: ArtifactError| match error {
+        ArtifactError::NotFound(_) => Stop::new(
+            ErrorKind::NotFound,
+            format!("argument {}: {error}", at.pointer()),
+        )
+        .advise("a ref is good in the run that made it, and only there"),
+        other => Stop::new(
+            ErrorKind::Unavailable,
+            format!("argument {}: {other}", at.pointer()),
+        ),
+    };
+    let shown: String = named.chars().take(80).collect();
+    let reference = ArtifactRef::parse(named);
+    let reference = reference.ok_or_else(|| missing(ArtifactError::NotFound(shown)))?;
+    let owner = session.owner();
+    let info = store.info(owner, &reference).map_err(missing)?;
+    *left = left.checked_sub(info.bytes).ok_or_else(|| {
+        wrong(
+            at,
+            format_args!("artifacts of more than {MOST_BOUND} bytes in one call"),
+        )
+        .advise("pass it in parts, or to a tool that takes the ref itself")
+    })?;
+    let bytes = store
+        .read(owner, &reference, 0..info.bytes)
+        .map_err(missing)?;
+    Ok((bytes, info.media_type))
+}
+
+/// The JSON text that takes a ref's place.
+fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result<String, Stop> {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let takes = refs::takes(&entry.spec().input_schema, &at.path);
+    if takes == Takes::Ref {
+        return Ok(quoted(at.reference.as_deref().unwrap_or_default()));
+    }
+    if takes == Takes::Base64 {
+        return Ok(quoted(&STANDARD.encode(bytes)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| {
+        let what = format!("the artifact is binary ({media_type}), the argument takes text");
+        wrong(at, what).advise("read it in the script, or pass it to a tool that takes files")
+    })?;
+    if takes == Takes::Text {
+        return Ok(quoted(text));
+    }
+    let sound = serde_json::from_str::<&RawValue>(text).is_ok() && scan::scan(text).is_ok();
+    if !sound {
+        return Err(wrong(
+            at,
+            "the artifact holds no JSON, the argument is no text",
+        ));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,201 @@
+//! Artifact refs in arguments: where a text holds `{"$artifact": ref}`, and what the schema wants there.
+
+use std::ops::Range;
+
+use memchr::memmem;
+use serde_json::Value;
+
+use crate::json::keys::Keys;
+use crate::json::lexer::{Lexer, Stop};
+use crate::json::scan;
+
+/// The one member of an object that stands for an artifact.
+pub(crate) const MEMBER: &str = "$artifact";
+
+/// An object that stands for an artifact.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it stands in the text.
+    pub(crate) span: Range<usize>,
+    /// The names and indices that lead there.
+    pub(crate) path: Vec<String>,
+    /// What it names; none where the object is more than a ref, or its value is no text.
+    pub(crate) reference: Option<String>,
+}
+
+impl Found {
+    /// The path as violations write it.
+    pub(crate) fn pointer(&self) -> String {
+        let escaped = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
+        self.path.iter().map(escaped).collect()
+    }
+}
+
+/// What an argument takes in the place of a ref.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// The ref itself: the tool reads ranges of it.
+    Ref,
+    /// Its text.
+    Text,
+    /// Bytes as base64.
+    Base64,
+    /// The JSON value that it holds.
+    Json,
+}
+
+/// All refs of the text of an object, in their order. Text that is no strict JSON has none: others refuse it.
+pub(crate) fn find(text: &str) -> Vec<Found> {
+    // An escape could spell the name another way; few arguments have either.
+    let named = memmem::find(text.as_bytes(), MEMBER.as_bytes()).is_some()
+        || memmem::find(text.as_bytes(), b"\\u").is_some();
+    let mut found = Vec::new();
+    if named && scan::scan_object(text).is_ok() {
+        let mut walk = Walk {
+            lexer: Lexer::new(text),
+            path: Vec::new(),
+            found: &mut found,
+        };
+        // The scan has just seen that it is sound.
+        let _ = walk.value();
+    }
+    found
+}
+
+struct Walk<'t, 'f> {
+    lexer: Lexer<'t>,
+    path: Vec<String>,
+    found: &'f mut Vec<Found>,
+}
+
+impl Walk<'_, '_> {
+    fn value(&mut self) -> Result<(), Stop> {
+        match self.lexer.peek() {
+            b'{' => self.object(),
+            b'[' => self.array(),
+            _ => scan::value(&mut self.lexer, &mut Keys::default(), 0),
+        }
+    }
+
+    fn object(&mut self) -> Result<(), Stop> {
+        let start = self.lexer.at;
+        let before = self.found.len();
+        let (mut members, mut marked, mut reference) = (0, false, None);
+        self.lexer.at += 1;
+        while self.lexer.peek() != b'}' {
+            members += 1;
+            let key = self.lexer.key()?;
+            let name = self.lexer.unescape(key);
+            if name == MEMBER && !self.path.is_empty() {
+                marked = true;
+                if self.lexer.peek() == b'"' {
+                    let text = self.lexer.string()?;
+                    reference = Some(self.lexer.unescape(text));
+                } else {
+                    self.step(name)?;
+                }
+            } else {
+                self.step(name)?;
+            }
+            self.comma();
+        }
+        self.lexer.at += 1;
+        if marked {
+            self.found.truncate(before);
+            self.found.push(Found {
+                span: start..self.lexer.at,
+                path: self.path.clone(),
+                reference: reference.filter(|_| members == 1),
+            });
+        }
+        Ok(())
+    }
+
+    fn array(&mut self) -> Result<(), Stop> {
+        self.lexer.at += 1;
+        for index in 0.. {
+            if self.lexer.peek() == b']' {
+                break;
+            }
+            self.step(index.to_string())?;
+            self.comma();
+        }
+        self.lexer.at += 1;
+        Ok(())
+    }
+
+    fn step(&mut self, name: String) -> Result<(), Stop> {
+        self.path.push(name);
+        self.value()?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn comma(&mut self) {
+        if self.lexer.peek() == b',' {
+            self.lexer.at += 1;
+        }
+    }
+}
+
+/// What a schema takes at a path. Where it says nothing, text.
+pub(crate) fn takes(schema: &Value, path: &[String]) -> Takes {
+    let mut at = Some(schema);
+    for step in path {
+        at = at.and_then(|at| member(schema, at, step));
+    }
+    at.map_or(Takes::Text, |at| wanted(schema, at))
+}
+
+/// The schema of a member or an item.
+fn member<'s>(root: &'s Value, at: &'s Value, step: &str) -> Option<&'s Value> {
+    let at = resolved(root, at);
+    let own = at
+        .get("properties")
+        .and_then(|all| all.get(step))
+        .or_else(|| step.parse::<usize>().ok().and(at.get("items")))
+        .or_else(|| {
+            at.get("additionalProperties")
+                .filter(|more| more.is_object())
+        });
+    own.or_else(|| branches(at).find_map(|branch| member(root, branch, step)))
+}
+
+/// A schema, or what it refers to within its own document.
+fn resolved<'s>(root: &'s Value, at: &'s Value) -> &'s Value {
+    let pointer = at.get("$ref").and_then(Value::as_str);
+    let target = pointer.and_then(|p| root.pointer(p.strip_prefix('#')?));
+    target.unwrap_or(at)
+}
+
+fn branches(at: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["anyOf", "oneOf", "allOf"].map(|name| at.get(name).and_then(Value::as_array));
+    lists.into_iter().flatten().flatten()
+}
+
+fn wanted(root: &Value, at: &Value) -> Takes {
+    let at = resolved(root, at);
+    let text = |name: &str| at.get(name).and_then(Value::as_str);
+    if text("format") == Some("artifact") {
+        return Takes::Ref;
+    }
+    if text("contentEncoding") == Some("base64") {
+        return Takes::Base64;
+    }
+    let kind = |name: &Value| name.as_str() == Some("string");
+    match at.get("type") {
+        Some(Value::Array(kinds)) if !kinds.iter().any(kind) => Takes::Json,
+        Some(one @ Value::String(_)) if !kind(one) => Takes::Json,
+        Some(_) => Takes::Text,
+        None => branches(at)
+            .map(|branch| wanted(root, branch))
+            .find(|takes| *takes != Takes::Json)
+            .unwrap_or_else(|| {
+                if branches(at).next().is_some() {
+                    Takes::Json
+                } else {
+                    Takes::Text
+                }
+            }),
+    }
+}
