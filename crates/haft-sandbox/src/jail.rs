@@ -1,15 +1,16 @@
 //! The jail driver, host side: plans a jail, starts its supervisor, hears how it went.
 
-mod bare;
+pub(crate) mod bare;
 mod guards;
 mod inside;
 mod lock;
-mod plan;
+pub(crate) mod plan;
 mod root;
-mod seccomp;
+mod script;
+pub(crate) mod seccomp;
 mod supervisor;
 pub(crate) mod sys;
-mod system;
+pub(crate) mod system;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,7 +19,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,7 +44,7 @@ use crate::{Config, StartError};
 /// What the supervisor is called in place of a program's name.
 const MARKER: &str = "haft-jail-supervisor";
 /// How long a jail may take to set up; a machine that swaps needs some, a hang is an error.
-const SETUP: Duration = Duration::from_secs(30);
+pub(crate) const SETUP: Duration = Duration::from_secs(30);
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
@@ -190,7 +191,37 @@ async fn set_up(
     strength: Strength,
     spec: &CommandSpec,
 ) -> Result<(Started, Held), StartError> {
-    let failed = |step: &'static str| move |source| StartError::System { step, source };
+    let (mut child, ours) = supervisor(config, Stdio::piped(), Stdio::piped())?;
+    let pipes = child.stdout.take().zip(child.stderr.take());
+    let link = ours.try_clone().map_err(failed("make a socket"))?;
+    let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
+    let (stdout, stderr) =
+        pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
+    let (plan, guards) = plan(system, strength, spec).await?;
+    tree.hold(guards);
+    let (held, listener) = ready(ours, &plan).await?;
+    let (stdout, stderr) = (stdout.into(), stderr.into());
+    let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
+    let started = Started {
+        tree,
+        stdout,
+        stderr,
+        strength,
+        gate,
+    };
+    Ok((started, held))
+}
+
+fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::System { step, source }
+}
+
+/// Starts a supervisor that waits for its plan.
+fn supervisor(
+    config: &Config,
+    stdout: Stdio,
+    stderr: Stdio,
+) -> Result<(Child, UnixStream), StartError> {
     let (ours, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
     let own = PathBuf::from("/proc/self/exe");
     let start = Start {
@@ -200,16 +231,27 @@ async fn set_up(
         cwd: Path::new("/"),
     };
     let stdin = Stdio::from(OwnedFd::from(theirs));
-    let mut child = start
-        .spawn(stdin, Stdio::piped)
+    let child = start
+        .spawn(stdin, stdout, stderr)
         .map_err(failed("start the supervisor"))?;
-    let pipes = child.stdout.take().zip(child.stderr.take());
+    Ok((child, ours))
+}
+
+/// A jail of this plan, whose first program has the two descriptors as its output.
+pub(crate) async fn launch(
+    config: &Config,
+    plan: &Plan,
+    (stdout, stderr): (OwnedFd, OwnedFd),
+) -> Result<Tree, StartError> {
+    let (child, ours) = supervisor(config, stdout.into(), stderr.into())?;
     let link = ours.try_clone().map_err(failed("make a socket"))?;
-    let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
-    let (stdout, stderr) =
-        pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
-    let (plan, guards) = plan(system, strength, spec).await?;
-    tree.hold(guards);
+    let tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
+    ready(ours, plan).await?;
+    Ok(tree)
+}
+
+/// Tells a supervisor its plan and hears how far it came, with the listener that may come with that.
+async fn ready(ours: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>), StartError> {
     let report = tokio::time::timeout(SETUP, talk(ours, &plan.encode())).await;
     let (report, listener) = match report {
         Ok(Ok((report, listener))) => (Ok(report), listener),
@@ -217,20 +259,7 @@ async fn set_up(
         Err(_) => (Err(io::ErrorKind::TimedOut.into()), None),
     };
     match report {
-        Ok(Report::Ready(held)) => {
-            let (stdout, stderr) = (stdout.into(), stderr.into());
-            let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
-            Ok((
-                Started {
-                    tree,
-                    stdout,
-                    stderr,
-                    strength,
-                    gate,
-                },
-                held,
-            ))
-        }
+        Ok(Report::Ready(held)) => Ok((held, listener)),
         Ok(Report::NoProgram { errno }) => Err(StartError::Program {
             program: plan
                 .argv
@@ -428,7 +457,7 @@ fn files(
 }
 
 /// Parents before children; a stable sort, so the list's own order stays otherwise.
-fn depth(entry: &Entry) -> usize {
+pub(crate) fn depth(entry: &Entry) -> usize {
     let (Entry::Bind { target, .. }
     | Entry::Link { target, .. }
     | Entry::File { target, .. }

@@ -24,6 +24,7 @@
 //! names what is missing and how to get it ([`Sandbox::probe`] has the same for a doctor command), and
 //! only [`Backend::Passthrough`], chosen by name, runs without a jail.
 
+pub mod code;
 mod command;
 mod jail;
 mod outlet;
@@ -122,6 +123,15 @@ pub enum StartError {
         "start a command: it may only use the network by an outlet, which needs namespaces of its own, and the confinement here is {0}"
     )]
     NoOutlet(Strength),
+    /// An interpreter could not be started or did not come so far as to be locked.
+    #[error("start an interpreter: {0}")]
+    Interpreter(String),
+    /// There is no interpreter that works in the jail.
+    #[error("start a script: {0}")]
+    NoInterpreter(Missing),
+    /// The jail for scripts was shut.
+    #[error("start a script: its jail was shut")]
+    Shut,
     /// There is no tokio runtime with I/O and time enabled around the call.
     #[error("start a command: no tokio runtime")]
     NoRuntime,

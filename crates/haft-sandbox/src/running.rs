@@ -248,7 +248,9 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
         env: &env,
         cwd: &spec.cwd,
     };
-    let mut child = start.spawn(stdin, Stdio::piped).map_err(refused)?;
+    let mut child = start
+        .spawn(stdin, Stdio::piped(), Stdio::piped())
+        .map_err(refused)?;
     let pipes = child.stdout.take().zip(child.stderr.take());
     let tree = Tree::passthrough(child, cookie).map_err(system("watch it"))?;
     let (stdout, stderr) =

@@ -25,7 +25,18 @@ pub(crate) struct Start<'a> {
 
 impl Start<'_> {
     /// Starts it in a process group of its own, with an environment of nothing but `env`.
-    pub(crate) fn spawn(&self, stdin: Stdio, output: fn() -> Stdio) -> io::Result<Child> {
+    pub(crate) fn spawn(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
+        let mut command = self.command();
+        command.process_group(0);
+        command.stdin(stdin).stdout(stdout).stderr(stderr).spawn()
+    }
+
+    /// Executes it in the place of this process, with the descriptors as they are; why that failed.
+    pub(crate) fn replace(&self) -> io::Error {
+        self.command().exec()
+    }
+
+    fn command(&self) -> Command {
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that starts a process"
@@ -34,16 +45,8 @@ impl Start<'_> {
         if let Some((name, rest)) = self.argv.split_first() {
             command.arg0(name).args(rest);
         }
+        command.env_clear().envs(self.env).current_dir(self.cwd);
         command
-            .env_clear()
-            .envs(self.env)
-            .current_dir(self.cwd)
-            .process_group(0);
-        command
-            .stdin(stdin)
-            .stdout(output())
-            .stderr(output())
-            .spawn()
     }
 }
 

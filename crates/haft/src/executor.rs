@@ -190,15 +190,7 @@ impl Parts {
             workspace: session.workspace().map(str::to_owned),
             profile: self.policy.profile().as_str().to_owned(),
         };
-        let start = Arc::new(start);
-        self.record(
-            session,
-            if session.is_resumed() {
-                What::RunResumed(start)
-            } else {
-                What::RunStarted(start)
-            },
-        )
+        self.record(session, What::RunStarted(Arc::new(start)))
     }
 
     /// Records the end of a run of which nothing runs any more.

@@ -4,7 +4,7 @@
 //! with the supervisor. It is confined by the same locks as the command before the command exists.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -15,9 +15,9 @@ use std::process::{Child, Stdio};
 use rustix::fs::Mode;
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
 
-use super::plan::{Net, Plan};
+use super::plan::{Net, Plan, Role};
 use super::supervisor::{Fail, Held, Report, hand, leave, step, tell};
-use super::{lock, root, sys};
+use super::{lock, root, script, sys};
 use crate::outlet::OUTLET_ADDRESS;
 use crate::spawn::{self, Start};
 use crate::strength::Strength;
@@ -37,7 +37,7 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 },
             );
         }
-        Ok((held, listener)) => match start(plan) {
+        Ok((held, listener)) => match begin(plan) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -45,10 +45,10 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 });
                 tell(link, &Report::NoProgram { errno });
             }
-            Ok(child) => {
+            Ok(first) => {
                 // From here on the host alone holds it: a connection waits until then.
                 hand(link, &Report::Ready(held), listener.map(OwnedFd::from));
-                tell(link, &reap(&child));
+                tell(link, &reap(first));
             }
         },
     }
@@ -66,7 +66,8 @@ fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<(Held, Option<TcpListener>),
     let mask = umask(Mode::from_raw_mode(0o022));
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
-        if plan.net != Net::Host {
+        // A script has no socket to use it with.
+        if plan.net != Net::Host && plan.role == Role::Command {
             sys::loopback_up().map_err(step("turn the loopback on"))?;
         }
         if plan.net == Net::Outlet {
@@ -84,7 +85,11 @@ fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<(Held, Option<TcpListener>),
         held.landlock = lock::landlock(plan)?;
     }
     lock::limits(&plan.caps).map_err(step("limit resources"))?;
-    lock::capabilities().map_err(step("drop capabilities"))?;
+    if plan.role == Role::Command || plan.strength() <= Strength::LandlockSeccomp {
+        lock::capabilities().map_err(step("drop capabilities"))?;
+    } else {
+        lock::keep_two().map_err(step("drop capabilities"))?;
+    }
     lock::seccomp(plan)?;
     Ok((held, listener))
 }
@@ -99,20 +104,22 @@ fn die_with(parent: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Starts what the plan is for; its number.
+fn begin(plan: &Plan) -> io::Result<u32> {
+    match plan.role {
+        Role::Command => start(plan).map(|child| child.id()),
+        Role::Zygote => {
+            let child = start(plan)?;
+            script::let_go()?;
+            Ok(child.id())
+        }
+        Role::Fresh => script::fresh(plan),
+    }
+}
+
 fn start(plan: &Plan) -> io::Result<Child> {
-    let env: BTreeMap<_, _> = plan
-        .env
-        .iter()
-        .filter_map(|pair| {
-            let bytes = pair.as_bytes();
-            let at = bytes.iter().position(|byte| *byte == b'=')?;
-            Some((
-                OsStr::from_bytes(&bytes[..at]).into(),
-                OsStr::from_bytes(&bytes[at + 1..]).into(),
-            ))
-        })
-        .collect();
-    let empty = std::ffi::OsString::new();
+    let env = environment(plan);
+    let empty = OsString::new();
     let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
     let program = spawn::find(plan.argv.first().unwrap_or(&empty), path, &plan.cwd)?;
     let stdin = match &plan.stdin {
@@ -125,18 +132,33 @@ fn start(plan: &Plan) -> io::Result<Child> {
         env: &env,
         cwd: &plan.cwd,
     };
-    start.spawn(stdin, Stdio::inherit)
+    start.spawn(stdin, Stdio::inherit(), Stdio::inherit())
+}
+
+/// The environment as pairs.
+pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
+    plan.env
+        .iter()
+        .filter_map(|pair| {
+            let bytes = pair.as_bytes();
+            let at = bytes.iter().position(|byte| *byte == b'=')?;
+            Some((
+                OsStr::from_bytes(&bytes[..at]).into(),
+                OsStr::from_bytes(&bytes[at + 1..]).into(),
+            ))
+        })
+        .collect()
 }
 
 /// Reaps everybody until the command itself ends.
-fn reap(child: &Child) -> Report {
+fn reap(first: u32) -> Report {
     let gone = Report::Ended {
         code: None,
         signal: Some(libc::SIGKILL),
     };
     loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == child.id() => {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == first => {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (None, None) => gone,
                     (code, signal) => Report::Ended { code, signal },

@@ -10,8 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
-    set_no_new_privs,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
+    set_capabilities_secure_bits, set_no_new_privs,
 };
 
 use super::plan::{Caps, Grant, Plan};
@@ -121,8 +121,37 @@ pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
 /// Gives up every capability, and every way to get one back.
 pub(crate) fn capabilities() -> io::Result<()> {
     let _ = clear_ambient_capability_set();
+    give_up(CapabilitySet::empty())?;
+    set_no_new_privs(true)?;
+    // Nobody inside may look into the process that holds the jail together.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+/// Gives up every capability but those by which a zygote makes locked children (namespaces and mounts;
+/// and the right to give up the rest), which it has after it is executed.
+pub(crate) fn keep_two() -> io::Result<()> {
+    let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: kept,
+    };
+    set_capabilities(None, sets)?;
+    configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?;
+    configure_capability_in_ambient_set(CapabilitySet::SETPCAP, true)?;
+    give_up(kept)?;
+    set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// Drops everything but `kept` from what an executed program could have, and locks that.
+fn give_up(kept: CapabilitySet) -> io::Result<()> {
     for number in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << number);
+        if kept.contains(one) {
+            continue;
+        }
         match remove_capability_from_bounding_set(one) {
             Ok(()) => {}
             // Numbers above the kernel's last; or, without namespaces, no right to drop what the
@@ -142,18 +171,14 @@ pub(crate) fn capabilities() -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::PERM) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let none = CapabilitySet::empty();
     set_capabilities(
         None,
         CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
+            effective: kept,
+            permitted: kept,
+            inheritable: kept,
         },
     )?;
-    set_no_new_privs(true)?;
-    // Nobody inside may look into the process that holds the jail together.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 

@@ -80,6 +80,18 @@ pub(crate) enum Net {
     Host,
 }
 
+/// Who takes the last locks, and what is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A command, which starts under every lock.
+    #[default]
+    Command,
+    /// An interpreter that makes locked children and keeps the two capabilities which that takes.
+    Zygote,
+    /// An interpreter for one script, executed under the script's own locks.
+    Fresh,
+}
+
 /// Resource limits as the kernel takes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Caps {
@@ -96,6 +108,10 @@ pub(crate) struct Caps {
 pub(crate) struct Plan {
     pub(crate) level: u8,
     pub(crate) net: Net,
+    pub(crate) role: Role,
+    /// The list of a script's locks, for [`Role::Fresh`], and the script's folder.
+    pub(crate) locks: Vec<u8>,
+    pub(crate) folder: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<OsString>,
     pub(crate) cwd: PathBuf,
@@ -125,6 +141,9 @@ impl Plan {
         let mut out = Out(vec![0; 4]);
         out.number(u64::from(self.level));
         out.number(self.net as u64);
+        out.number(self.role as u64);
+        out.bytes(&self.locks);
+        out.text(self.folder.as_os_str());
         out.list(&self.argv, |out, word| out.text(word));
         out.list(&self.env, |out, word| out.text(word));
         out.text(self.cwd.as_os_str());
@@ -168,6 +187,9 @@ impl Plan {
         let plan = Self {
             level: u8::try_from(from.number()?).ok()?,
             net: from.net()?,
+            role: from.role()?,
+            locks: from.bytes()?.to_vec(),
+            folder: from.text()?.into(),
             argv: from.list(From::text)?,
             env: from.list(From::text)?,
             cwd: from.text()?.into(),
@@ -316,6 +338,11 @@ impl From<'_> {
         nets.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
+    fn role(&mut self) -> Option<Role> {
+        let roles = [Role::Command, Role::Zygote, Role::Fresh];
+        roles.get(usize::try_from(self.number()?).ok()?).copied()
+    }
+
     fn instruction(&mut self) -> Option<sock_filter> {
         let code = u16::from_ne_bytes(self.take(2)?.try_into().ok()?);
         let [jt, jf] = self.take(2)?.try_into().ok()?;
@@ -326,13 +353,16 @@ impl From<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bind, Caps, Cover, Entry, Grant, Net, Plan};
+    use super::{Bind, Caps, Cover, Entry, Grant, Net, Plan, Role};
     use crate::jail::seccomp::Sockets;
     use crate::strength::Strength;
 
     fn plan() -> Plan {
         let mut plan = Plan {
             net: Net::Host,
+            role: Role::Fresh,
+            locks: vec![1, 0, 255],
+            folder: "/f".into(),
             argv: vec!["a".into(), "".into(), "ü b".into()],
             env: vec!["X=1".into()],
             cwd: "/w".into(),

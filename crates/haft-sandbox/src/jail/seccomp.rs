@@ -11,7 +11,7 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-type Error = seccompiler::BackendError;
+pub(crate) type Error = seccompiler::BackendError;
 
 /// Calls that are denied whatever their arguments.
 const DENIED: &[i64] = &[
@@ -94,7 +94,7 @@ const DENIED_HERE: &[i64] = &[];
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 
 /// Bits of `clone` that make namespaces.
-const NAMESPACES: &[i32] = &[
+pub(crate) const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
     libc::CLONE_NEWPID,
@@ -105,10 +105,10 @@ const NAMESPACES: &[i32] = &[
     // CLONE_NEWTIME shares its bit with the exit signal's mask in `clone`, where it means nothing.
 ];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Argument `index` equals `value` in the bits of `mask` (its low 32 bits: what the kernel looks at).
-fn has(index: u8, mask: u32, value: u32) -> Result<SeccompCondition, Error> {
+pub(crate) fn has(index: u8, mask: u32, value: u32) -> Result<SeccompCondition, Error> {
     let op = SeccompCmpOp::MaskedEq(u64::from(mask));
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, u64::from(value))
 }
@@ -118,7 +118,7 @@ fn is_not(index: u8, value: i32) -> Result<SeccompCondition, Error> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
-fn rule(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), Error> {
+pub(crate) fn rule(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), Error> {
     rules.entry(call).or_default().push(SeccompRule::new(all)?);
     Ok(())
 }
@@ -233,7 +233,7 @@ fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
 
 /// What comes first on `x86_64`: a call by the x32 numbers, which the rules would not recognise, kills.
 /// (Another architecture is killed by the filters themselves.)
-fn prelude() -> BpfProgram {
+pub(crate) fn prelude() -> BpfProgram {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;

@@ -16,8 +16,8 @@ use rustix::process::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::plan::{Net, Plan};
-use super::{inside, sys};
+use super::plan::{Net, Plan, Role};
+use super::{inside, script, sys};
 use crate::strength::Strength;
 
 /// A step that failed; nothing of the command has run.
@@ -173,7 +173,7 @@ fn take_link() -> io::Result<UnixStream> {
     sys::close_from(3)?;
     let link = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
-    sys::replace_stdin(null.as_fd())?;
+    sys::replace(null.as_fd(), 0)?;
     Ok(link.into())
 }
 
@@ -210,6 +210,9 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
         inside::run(plan, link, &alive)
     };
     drop(alive);
+    if plan.role != Role::Command {
+        script::let_go().map_err(step("let go of the socket"))?;
+    }
     wait_for(child, link, namespaces).map_err(step("wait for the jail"))?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 )]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
@@ -96,9 +96,15 @@ pub(crate) fn loopback_up() -> io::Result<()> {
 
 /// Watches a pidfd for the end of its process.
 pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor is owned by the value that is registered and closed only with it.
-    let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
-    Ok(watched?)
+    watch_for(pidfd, Interest::READABLE)
+}
+
+/// Watches a descriptor.
+pub(crate) fn watch_for<T: AsFd + AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    // SAFETY: the descriptor is owned or borrowed by the value that is registered, so it is open, and
+    // the same, for as long as that lives.
+    let watched = unsafe { AsyncFd::register_with_interest(file, interest) };
+    watched.map_err(io::Error::from)
 }
 
 /// Drops the supplementary groups, where that is permitted.
@@ -107,10 +113,22 @@ pub(crate) fn drop_groups() {
     let _ = unsafe { libc::setgroups(0, std::ptr::null()) };
 }
 
-/// Puts another file in the place of standard input.
-pub(crate) fn replace_stdin(file: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: both numbers are open; nothing in this crate owns descriptor 0.
-    let done = unsafe { libc::dup2(file.as_raw_fd(), 0) };
+/// Puts another file in the place of a standard stream (0, 1 or 2).
+pub(crate) fn replace(file: BorrowedFd<'_>, stream: i32) -> io::Result<()> {
+    // SAFETY: nothing in this crate owns one of the first three descriptors.
+    let done = unsafe { libc::dup2(file.as_raw_fd(), stream.clamp(0, 2)) };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Sends a datagram on a socket known by its number alone.
+pub(crate) fn send_on(socket: i32, bytes: &[u8]) -> io::Result<()> {
+    let flags = libc::MSG_NOSIGNAL;
+    // SAFETY: the bytes outlive the call; a wrong number is an error of the call.
+    let done = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
     if done < 0 {
         Err(io::Error::last_os_error())
     } else {

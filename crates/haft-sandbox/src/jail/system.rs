@@ -10,7 +10,7 @@ use super::plan::{Bind, Entry, Grant, Plan};
 use crate::Config;
 
 /// Folders of programs and libraries; a link stays a link.
-const FOLDERS: &[&str] = &[
+pub(crate) const FOLDERS: &[&str] = &[
     "usr",
     "bin",
     "sbin",
@@ -259,6 +259,19 @@ fn interpreters() -> Vec<PathBuf> {
         }));
     }
     found
+}
+
+/// Where `python3` lies for this process: on its `PATH`, behind a version manager's script.
+pub(crate) fn python_on_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).find_map(|bin| {
+        let file = if bin.ends_with("shims") {
+            chosen_version(&bin, "python3")?.join("bin/python3")
+        } else {
+            bin.join("python3")
+        };
+        (file.is_absolute() && file.is_file()).then_some(file)
+    })
 }
 
 /// Version managers put scripts on `PATH`; the interpreter they would run lies beside them.

@@ -1,0 +1,260 @@
+//! Which interpreter is used, found by running those there are; and how each script gets one.
+
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+
+use super::fresh;
+use super::interpreter::{Interpreter, candidates};
+use super::pool::{Pool, Ready};
+use super::script::{Keeper, Script};
+use super::stage::Stage;
+use super::zygote::Zygote;
+use super::{CodeConfig, CodeProbe, Kind};
+use crate::strength::{Missing, Strength};
+use crate::{Sandbox, StartError};
+
+/// What all clones of a jail share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    sandbox: Sandbox,
+    config: CodeConfig,
+    chosen: OnceCell<Chosen>,
+    plain: Pool,
+    data: Pool,
+}
+
+/// The outcome of the search.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) probe: CodeProbe,
+    interpreter: Option<Interpreter>,
+    level: Strength,
+    landlock: u32,
+}
+
+impl Inner {
+    pub(super) fn new(sandbox: Sandbox, config: CodeConfig) -> Self {
+        Self {
+            sandbox,
+            config,
+            chosen: OnceCell::new(),
+            plain: Pool::new(),
+            data: Pool::new(),
+        }
+    }
+
+    fn pool(&self, kind: Kind) -> &Pool {
+        match kind {
+            Kind::Plain => &self.plain,
+            Kind::Data => &self.data,
+        }
+    }
+
+    pub(super) async fn chosen(&self) -> &Chosen {
+        self.chosen.get_or_init(|| self.choose()).await
+    }
+
+    fn stage<'a>(&'a self, chosen: &'a Chosen, of: &'a Interpreter, kind: Kind) -> Stage<'a> {
+        Stage {
+            config: &self.config,
+            interpreter: of,
+            kind,
+            level: chosen.level,
+            landlock: chosen.landlock,
+        }
+    }
+
+    /// Runs interpreters in the jail until one works: as a zygote, else afresh for each script.
+    async fn choose(&self) -> Chosen {
+        let jail = self.sandbox.probe().await;
+        let mut chosen = Chosen {
+            probe: CodeProbe {
+                python: None,
+                version: String::new(),
+                zygote: false,
+                why_not: None,
+                data: false,
+                strength: jail.strength,
+                missing: None,
+            },
+            interpreter: None,
+            level: jail.level,
+            landlock: jail.landlock_abi,
+        };
+        if let Err(error) = jail.admit(self.sandbox.config().require) {
+            chosen.probe.missing = Some(Missing {
+                what: "a jail for scripts".into(),
+                why: error.to_string(),
+                fix: "see what is missing from the jail".into(),
+            });
+            return chosen;
+        }
+        let found = candidates(self.config.python.as_deref());
+        let mut errors = Vec::new();
+        if self.config.force_fresh {
+            chosen.probe.why_not = Some("the configuration wants none".into());
+        } else if self.choose_zygote(&mut chosen, &found, &mut errors).await {
+            return chosen;
+        } else {
+            chosen.probe.why_not = Some(errors.join("; "));
+        }
+        self.choose_fresh(&mut chosen, found, errors).await;
+        chosen
+    }
+
+    async fn choose_fresh(
+        &self,
+        chosen: &mut Chosen,
+        found: Vec<Interpreter>,
+        mut errors: Vec<String>,
+    ) {
+        for interpreter in found {
+            match fresh::start(
+                &self.sandbox,
+                &self.stage(chosen, &interpreter, Kind::Plain),
+            )
+            .await
+            {
+                Ok(script) => {
+                    let engine = script.engine().trim_end_matches(fresh::SUFFIX);
+                    chosen.found(interpreter, engine.to_owned());
+                    return;
+                }
+                Err(error) => errors.push(format!("{}: {error}", interpreter.program.display())),
+            }
+        }
+        let why = if errors.is_empty() {
+            "there is none on the PATH, in /usr/bin or in /usr/local/bin".to_owned()
+        } else {
+            errors.join("; ")
+        };
+        chosen.probe.missing = Some(Missing {
+            what: "a Python that works in the jail".into(),
+            why,
+            fix: "install python3 (3.9 or later; on Debian and Ubuntu `apt install python3`)"
+                .into(),
+        });
+    }
+
+    async fn choose_zygote(
+        &self,
+        chosen: &mut Chosen,
+        found: &[Interpreter],
+        errors: &mut Vec<String>,
+    ) -> bool {
+        for interpreter in found {
+            let stage = self.stage(chosen, interpreter, Kind::Plain);
+            let tried = match Zygote::start(self.sandbox.config(), &stage).await {
+                // A zygote is no use before it has made a child.
+                Ok(zygote) => zygote.spawn().await.map(|newborn| {
+                    super::zygote::kill(&newborn.pidfd);
+                    zygote
+                }),
+                Err(error) => Err(error),
+            };
+            match tried {
+                Ok(zygote) => {
+                    chosen.probe.zygote = true;
+                    chosen.probe.data = zygote.data;
+                    chosen.found(interpreter.clone(), zygote.name.clone());
+                    // Shut already: then there will be no script either.
+                    let _ = self.plain.put(zygote);
+                    return true;
+                }
+                Err(error) => errors.push(format!("{}: {error}", interpreter.program.display())),
+            }
+        }
+        false
+    }
+
+    /// A script's interpreter, the fastest way there is now.
+    pub(super) async fn take(&self, kind: Kind) -> Result<Script, StartError> {
+        let chosen = self.chosen().await;
+        let Some(interpreter) = &chosen.interpreter else {
+            let jail = self.sandbox.probe().await;
+            jail.admit(self.sandbox.config().require)?;
+            let missing = chosen.probe.missing.clone();
+            return Err(missing.map_or(StartError::NotEntered, StartError::NoInterpreter));
+        };
+        let stage = self.stage(chosen, interpreter, kind);
+        if chosen.probe.zygote {
+            let ready = match self.pool(kind).pop() {
+                Some(ready) => Ok(ready),
+                None => self.on_demand(&stage).await,
+            };
+            match ready {
+                Ok(ready) => return chosen.script(ready),
+                Err(StartError::Shut) => return Err(StartError::Shut),
+                // There can be no zygote for now; the jail is the same without.
+                Err(_) => {}
+            }
+        }
+        fresh::start(&self.sandbox, &stage).await
+    }
+
+    /// A child made now; by another zygote where the one there was is gone.
+    async fn on_demand(&self, stage: &Stage<'_>) -> Result<Ready, StartError> {
+        let pool = self.pool(stage.kind);
+        let mut again = true;
+        loop {
+            let zygote = pool
+                .zygote_or(Zygote::start(self.sandbox.config(), stage))
+                .await?;
+            match zygote.spawn().await {
+                Ok(newborn) => return Ok((newborn, zygote)),
+                Err(error) => {
+                    pool.discard(&zygote);
+                    if !std::mem::take(&mut again) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills the pool of a kind, with children of another zygote where the old has served its time.
+    pub(super) async fn fill(&self, kind: Kind) {
+        let chosen = self.chosen().await;
+        let (Some(interpreter), true) = (&chosen.interpreter, chosen.probe.zygote) else {
+            return;
+        };
+        let pool = self.pool(kind);
+        let Some(filling) = pool.begin(self.config.idle) else {
+            return;
+        };
+        let stage = self.stage(chosen, interpreter, kind);
+        if pool.is_due(&self.config)
+            && let Ok(next) = Zygote::start(self.sandbox.config(), &stage).await
+        {
+            let _ = pool.put(next);
+        }
+        loop {
+            let Ok(ready) = self.on_demand(&stage).await else {
+                return;
+            };
+            if !filling.keep(ready, self.config.idle) {
+                return;
+            }
+        }
+    }
+
+    pub(super) async fn shut(&self) {
+        self.plain.shut().await;
+        self.data.shut().await;
+    }
+}
+
+impl Chosen {
+    fn found(&mut self, interpreter: Interpreter, version: String) {
+        self.probe.python = Some(interpreter.program.clone());
+        self.probe.version = version;
+        self.interpreter = Some(interpreter);
+    }
+
+    fn script(&self, (newborn, zygote): Ready) -> Result<Script, StartError> {
+        let engine: Arc<str> = format!("{} (zygote)", zygote.name).into();
+        let keeper = Keeper::Zygote(zygote);
+        Script::new(newborn, keeper, self.probe.strength, engine)
+    }
+}

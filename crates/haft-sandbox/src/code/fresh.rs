@@ -1,0 +1,53 @@
+//! A script's own interpreter, in the same jail and under the same locks, where no zygote can be.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::time::timeout;
+
+use super::datagram::pair;
+use super::locks::WORKSPACE;
+use super::script::{Keeper, Script};
+use super::stage::Stage;
+use super::zygote::{Newborn, locked, pipe};
+use crate::jail::bare::Scratch;
+use crate::jail::{SETUP, launch};
+use crate::strength::Strength;
+use crate::{Sandbox, StartError};
+
+/// What its engine's name ends with.
+pub(super) const SUFFIX: &str = " (fresh)";
+
+/// Starts one and waits until it has run its first line.
+pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script, StartError> {
+    let failed = |step| move |source: io::Error| StartError::System { step, source };
+    let scratch = if stage.level > Strength::LandlockSeccomp {
+        None
+    } else {
+        Some(Scratch::make().map_err(failed("make a private folder"))?)
+    };
+    let folder = scratch
+        .as_ref()
+        .map_or_else(|| PathBuf::from(WORKSPACE), |scratch| scratch.0.clone());
+    let (plan, _files) = stage.fresh(&folder)?;
+    let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
+    let (_errors, their_errors) = pipe()?;
+    let tree = launch(sandbox.config(), &plan, (theirs, their_errors)).await?;
+    let pid = i32::try_from(tree.pid()).ok().and_then(Pid::from_raw);
+    let pidfd = pidfd_open(pid.unwrap_or(Pid::INIT), PidfdFlags::empty())
+        .map_err(|errno| failed("watch the interpreter")(errno.into()))?;
+    let (folder, name) = timeout(SETUP, locked(&bridge))
+        .await
+        .unwrap_or_else(|_| Err(StartError::Interpreter("it took too long".to_owned())))?;
+    let newborn = Newborn {
+        bridge,
+        pidfd,
+        folder,
+        scratch,
+    };
+    let strength = sandbox.probe().await.strength;
+    let engine = format!("{name}{SUFFIX}").into();
+    Script::new(newborn, Keeper::Jail(Mutex::new(tree)), strength, engine)
+}

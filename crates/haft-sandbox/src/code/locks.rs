@@ -1,0 +1,202 @@
+//! Writes the list of a script's locks, in the order in which they are taken.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::filter::{self, Signals};
+use super::lock::{FOLDER, Step};
+use crate::StartError;
+use crate::strength::Strength;
+
+/// The script's folder where it has a root of its own.
+pub(super) const WORKSPACE: &str = "/workspace";
+/// Its `/tmp` and its folder, each: size, and files, so that neither fills the machine's memory.
+const QUOTA: &str = "mode=0700,size=64m,nr_inodes=8k";
+/// Threads of one script.
+const THREADS: u64 = 64;
+/// Numbers of processes below this are given out only once (the kernel's `RESERVED_PIDS`).
+const RESERVED: u64 = 300;
+const MIB: u64 = 1 << 20;
+
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const EXECUTE: u64 = 1;
+/// Everything in a folder of its own but programs, devices and sockets.
+const CHANGE: u64 = (1 << 1)
+    | READ_FILE
+    | READ_DIR
+    | (1 << 4)
+    | (1 << 5)
+    | (1 << 7)
+    | (1 << 8)
+    | (1 << 10)
+    | (1 << 12)
+    | (1 << 13)
+    | (1 << 14);
+
+/// What a list of locks is made from.
+#[derive(Debug)]
+pub(super) struct Locks<'a> {
+    pub(super) level: Strength,
+    /// The Landlock ABI; 0 = there is none.
+    pub(super) landlock: u32,
+    pub(super) memory_mb: u64,
+    /// Folders and files that may be read.
+    pub(super) readable: &'a [PathBuf],
+    /// Our own files, for an interpreter that reads them under the locks.
+    pub(super) own: Option<&'a Path>,
+    /// Files that may be executed, for an interpreter that starts under the locks.
+    pub(super) programs: &'a [PathBuf],
+}
+
+impl Locks<'_> {
+    /// The whole list.
+    pub(super) fn list(&self) -> Result<Vec<u8>, StartError> {
+        let mut list = List::default();
+        list.add(Step::Session, &[], &[]);
+        list.prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if self.level > Strength::LandlockSeccomp {
+            self.world(&mut list);
+        }
+        list.add(Step::Folder, &[], &[self.folder().as_bytes()]);
+        self.limits(&mut list);
+        list.add(Step::Capabilities, &[], &[]);
+        list.prctl(libc::PR_SET_NO_NEW_PRIVS, 1);
+        list.prctl(libc::PR_SET_DUMPABLE, 0);
+        if self.landlock > 0 {
+            self.rules(&mut list);
+        }
+        list.add(Step::Enter, &[], &[self.folder().as_bytes()]);
+        let signals = match (self.level, self.landlock) {
+            (Strength::Full | Strength::NoProc, _) => Signals::Itself,
+            (_, 6..) => Signals::Scoped,
+            _ => Signals::None,
+        };
+        let filter = filter::allow(signals, !self.programs.is_empty());
+        let filter = filter
+            .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
+        let mut lines = Vec::new();
+        for line in filter {
+            lines.extend(line.code.to_ne_bytes());
+            lines.extend([line.jt, line.jf]);
+            lines.extend(line.k.to_ne_bytes());
+        }
+        list.payload(Step::Filter, &lines);
+        Ok(list.0)
+    }
+
+    fn folder(&self) -> &'static OsStr {
+        if self.level > Strength::LandlockSeccomp {
+            OsStr::new(WORKSPACE)
+        } else {
+            OsStr::from_bytes(FOLDER.to_bytes())
+        }
+    }
+
+    /// Namespaces and file systems of its own.
+    fn world(&self, list: &mut List) {
+        let flags = libc::CLONE_NEWNS
+            | libc::CLONE_NEWIPC
+            | libc::CLONE_NEWUTS
+            | libc::CLONE_NEWNET
+            | libc::CLONE_NEWCGROUP;
+        list.add(Step::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
+        if self.level == Strength::Full {
+            // Seen only to set how many processes, which here are threads, there may be; then never
+            // again: a script has no use for it that is not an attempt. Covered by two, it is taken
+            // away twice.
+            list.add(Step::Proc, &[], &[b"/proc"]);
+            let last = RESERVED.to_string();
+            let most = (RESERVED + THREADS).to_string();
+            for (name, value) in [("ns_last_pid", last), ("pid_max", most)] {
+                let path = format!("/proc/sys/kernel/{name}");
+                list.add(Step::Write, &[], &[path.as_bytes(), value.as_bytes()]);
+            }
+            list.add(Step::Unmount, &[], &[b"/proc"]);
+            list.add(Step::Unmount, &[], &[b"/proc"]);
+        }
+        for path in ["/tmp", WORKSPACE] {
+            list.add(Step::Tmpfs, &[], &[path.as_bytes(), QUOTA.as_bytes()]);
+        }
+    }
+
+    fn limits(&self, list: &mut List) {
+        for (resource, most) in [
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_AS, self.memory_mb.saturating_mul(MIB)),
+            (libc::RLIMIT_FSIZE, 64 * MIB),
+            (libc::RLIMIT_NOFILE, 64),
+            (libc::RLIMIT_CPU, 301),
+            (libc::RLIMIT_MEMLOCK, 0),
+            (libc::RLIMIT_MSGQUEUE, 0),
+            (libc::RLIMIT_SIGPENDING, 1024),
+        ] {
+            list.add(Step::Limit, &[u64::from(resource), most], &[]);
+        }
+    }
+
+    /// Landlock: what is named may be read, the own folders changed; no port, no socket or process of
+    /// somebody else where the kernel can forbid it.
+    fn rules(&self, list: &mut List) {
+        let (bits, size) = match self.landlock {
+            1 => (13, 8),
+            2 => (14, 8),
+            3 => (15, 8),
+            4 => (15, 16),
+            5 => (16, 16),
+            _ => (16, 24),
+        };
+        let handled = (1 << bits) - 1;
+        list.add(Step::Rules, &[handled, 3, 3, size], &[]);
+        let mut grant = |access: u64, path: &OsStr| {
+            list.add(Step::Grant, &[access & handled], &[path.as_bytes()]);
+        };
+        for path in self.readable.iter().map(PathBuf::as_path).chain(self.own) {
+            // Our own folder may exist inside only.
+            let folder = path.is_dir() || self.own == Some(path);
+            let folder = if folder { READ_DIR } else { 0 };
+            grant(READ_FILE | folder, path.as_os_str());
+        }
+        for path in self.programs {
+            grant(READ_FILE | EXECUTE, path.as_os_str());
+        }
+        for device in ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"] {
+            let write = if device == "/dev/null" { 1 << 1 } else { 0 };
+            if Path::new(device).exists() {
+                grant(READ_FILE | write, OsStr::new(device));
+            }
+        }
+        grant(CHANGE, self.folder());
+        if self.level > Strength::LandlockSeccomp {
+            grant(CHANGE, OsStr::new("/tmp"));
+        }
+        list.add(Step::Restrict, &[], &[]);
+    }
+}
+
+/// Steps one after another: kind, length, payload.
+#[derive(Debug, Default)]
+struct List(Vec<u8>);
+
+impl List {
+    fn add(&mut self, step: Step, numbers: &[u64], texts: &[&[u8]]) {
+        let mut payload: Vec<u8> = numbers.iter().flat_map(|one| one.to_ne_bytes()).collect();
+        for text in texts {
+            payload.extend(*text);
+            payload.push(0);
+        }
+        self.payload(step, &payload);
+    }
+
+    fn payload(&mut self, step: Step, payload: &[u8]) {
+        self.0.extend((step as u64).to_ne_bytes());
+        self.0.extend((payload.len() as u64).to_ne_bytes());
+        self.0.extend(payload);
+    }
+
+    fn prctl(&mut self, option: i32, argument: i32) {
+        let numbers = [option, argument].map(|one| u64::from(one.cast_unsigned()));
+        self.add(Step::Prctl, &numbers, &[]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Locked children kept ready, and the zygote that makes them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::CodeConfig;
+use super::script::gone;
+use super::zygote::{Newborn, Zygote, kill};
+use crate::StartError;
+
+/// After a zygote that failed, the next is not tried for this long; doubled with each failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A child and the zygote that it must not outlive.
+pub(super) type Ready = (Newborn, Arc<Zygote>);
+
+/// The children of one kind.
+#[derive(Debug)]
+pub(super) struct Pool {
+    state: Mutex<State>,
+    /// Held while a zygote starts, so that only one does.
+    starting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    zygote: Option<Arc<Zygote>>,
+    idle: VecDeque<Ready>,
+    filling: bool,
+    failures: u32,
+    not_before: Option<Instant>,
+    closed: bool,
+}
+
+impl Pool {
+    pub(super) fn new() -> Self {
+        Self {
+            state: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A warmed child that is still alive.
+    pub(super) fn pop(&self) -> Option<Ready> {
+        loop {
+            let (newborn, zygote) = self.state().idle.pop_front()?;
+            if !gone(&newborn.pidfd, 0) {
+                return Some((newborn, zygote));
+            }
+        }
+    }
+
+    /// The zygote, if there is one.
+    pub(super) fn zygote(&self) -> Option<Arc<Zygote>> {
+        self.state().zygote.clone()
+    }
+
+    /// The zygote, started by `start` where there is none.
+    pub(super) async fn zygote_or(
+        &self,
+        start: impl Future<Output = Result<Zygote, StartError>>,
+    ) -> Result<Arc<Zygote>, StartError> {
+        if let Some(zygote) = self.zygote() {
+            return Ok(zygote);
+        }
+        let _alone = self.starting.lock().await;
+        if let Some(zygote) = self.zygote() {
+            return Ok(zygote);
+        }
+        if self.state().closed {
+            return Err(StartError::Shut);
+        }
+        if self
+            .state()
+            .not_before
+            .is_some_and(|at| at > Instant::now())
+        {
+            let why = "the last one failed a moment ago".to_owned();
+            return Err(StartError::Interpreter(why));
+        }
+        match start.await {
+            Ok(zygote) => self.put(zygote),
+            Err(error) => {
+                self.failed();
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes this the zygote of the pool; the idle children of an older one go.
+    pub(super) fn put(&self, zygote: Zygote) -> Result<Arc<Zygote>, StartError> {
+        let zygote = Arc::new(zygote);
+        let mut state = self.state();
+        if state.closed {
+            return Err(StartError::Shut);
+        }
+        let old = state.zygote.replace(Arc::clone(&zygote));
+        let idle = std::mem::take(&mut state.idle);
+        (state.failures, state.not_before) = (0, None);
+        drop(state);
+        end(idle);
+        drop(old);
+        Ok(zygote)
+    }
+
+    fn failed(&self) {
+        let mut state = self.state();
+        let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10));
+        state.failures += 1;
+        state.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+    }
+
+    /// Gives up a zygote that failed to make a child.
+    pub(super) fn discard(&self, zygote: &Arc<Zygote>) {
+        let mut state = self.state();
+        if state
+            .zygote
+            .as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own, zygote))
+        {
+            let (old, idle) = (state.zygote.take(), std::mem::take(&mut state.idle));
+            drop(state);
+            end(idle);
+            drop(old);
+        }
+    }
+
+    /// Whether the zygote has served long enough.
+    pub(super) fn is_due(&self, config: &CodeConfig) -> bool {
+        self.zygote().is_some_and(|zygote| {
+            let (made, age) = zygote.age();
+            made >= config.recycle_after || age >= config.recycle_age
+        })
+    }
+
+    /// The right to fill the pool, unless somebody has it or there is nothing to fill.
+    pub(super) fn begin(&self, idle: usize) -> Option<Filling<'_>> {
+        let mut state = self.state();
+        if state.filling || state.closed || state.idle.len() >= idle {
+            return None;
+        }
+        state.filling = true;
+        Some(Filling(self))
+    }
+
+    /// Ends everything; returns when it is gone.
+    pub(super) async fn shut(&self) {
+        let (zygote, idle) = {
+            let mut state = self.state();
+            state.closed = true;
+            (state.zygote.take(), std::mem::take(&mut state.idle))
+        };
+        end(idle);
+        if let Some(zygote) = zygote {
+            zygote.end().await;
+        }
+    }
+}
+
+/// Ends children that no script will have.
+fn end(idle: VecDeque<Ready>) {
+    for (newborn, _) in idle {
+        kill(&newborn.pidfd);
+        if newborn.scratch.is_some() {
+            gone(&newborn.pidfd, 1);
+        }
+    }
+}
+
+/// Held by whoever fills a pool.
+#[derive(Debug)]
+pub(super) struct Filling<'a>(&'a Pool);
+
+impl Filling<'_> {
+    /// Keeps a child; whether more are wanted.
+    pub(super) fn keep(&self, ready: Ready, idle: usize) -> bool {
+        let mut state = self.0.state();
+        let current = state
+            .zygote
+            .as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own, &ready.1));
+        if state.closed || !current {
+            kill(&ready.0.pidfd);
+            return !state.closed;
+        }
+        state.idle.push_back(ready);
+        state.idle.len() < idle
+    }
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        self.0.state().filling = false;
+    }
+}

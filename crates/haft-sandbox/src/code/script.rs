@@ -1,0 +1,204 @@
+//! One locked interpreter, for one script.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, SendFlags};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::locks::WORKSPACE;
+use super::zygote::{Newborn, Zygote, kill};
+use crate::StartError;
+use crate::jail::bare::Scratch;
+use crate::jail::sys;
+use crate::strength::Strength;
+use crate::tree::Tree;
+
+/// How long a folder on the host's own file system waits for its writer's end, in seconds.
+const LAST_WRITES: i64 = 1;
+
+/// One locked interpreter that serves exactly one script; dropping it ends its whole tree.
+#[derive(Debug)]
+pub struct Script {
+    bridge: AsyncFd<OwnedFd>,
+    pidfd: OwnedFd,
+    watch: OnceLock<AsyncFd<OwnedFd>>,
+    folder: OwnedFd,
+    scratch: Option<Scratch>,
+    path: String,
+    strength: Strength,
+    engine: Arc<str>,
+    keeper: Keeper,
+}
+
+/// What a script's process hangs on.
+#[derive(Debug)]
+pub(super) enum Keeper {
+    /// The zygote that made it must not end before it.
+    Zygote(#[expect(dead_code, reason = "held for its end alone")] Arc<Zygote>),
+    /// A jail of its own.
+    Jail(Mutex<Tree>),
+}
+
+impl Script {
+    pub(super) fn new(
+        newborn: Newborn,
+        keeper: Keeper,
+        strength: Strength,
+        engine: Arc<str>,
+    ) -> Result<Self, StartError> {
+        let Newborn {
+            bridge,
+            pidfd,
+            folder,
+            scratch,
+        } = newborn;
+        let path = scratch.as_ref().map_or_else(
+            || WORKSPACE.to_owned(),
+            |scratch| scratch.0.display().to_string(),
+        );
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let bridge = sys::watch_for(bridge, both).map_err(|source| StartError::System {
+            step: "watch the bridge",
+            source,
+        })?;
+        Ok(Self {
+            bridge,
+            pidfd,
+            watch: OnceLock::new(),
+            folder,
+            scratch,
+            path,
+            strength,
+            engine,
+            keeper,
+        })
+    }
+
+    /// The next datagram from the script. 0 = its end of the bridge is closed (or it sent nothing at
+    /// all, which nobody does). One longer than `frame` is [`io::ErrorKind::InvalidData`]. Descriptors
+    /// are never accepted. Nothing is lost when the future is dropped.
+    pub async fn recv(&self, frame: &mut [u8]) -> io::Result<usize> {
+        self.bridge
+            .async_io(Interest::READABLE, |bridge| receive(bridge, frame))
+            .await
+    }
+
+    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is nothing yet.
+    pub fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize> {
+        receive(self.bridge.get_ref(), frame)
+    }
+
+    /// Sends the script a datagram, and waits for room for it.
+    pub async fn send(&self, frame: &[u8]) -> io::Result<()> {
+        self.bridge
+            .async_io(Interest::WRITABLE, |bridge| send(bridge, frame))
+            .await
+    }
+
+    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is no room.
+    pub fn try_send(&self, frame: &[u8]) -> io::Result<()> {
+        send(self.bridge.get_ref(), frame)
+    }
+
+    /// The script's private folder. It may be read and written at any time, also after the script has
+    /// ended, until this is dropped.
+    pub fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// How the script sees its folder.
+    pub fn folder_path(&self) -> &str {
+        &self.path
+    }
+
+    /// How it is confined.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// Which interpreter it is and how it was made, e.g. `cpython 3.11.2 (zygote)`.
+    pub fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    /// Ends it, with every thread; [`ended`](Self::ended) says when it is gone.
+    pub fn kill(&self) {
+        match &self.keeper {
+            Keeper::Zygote(_) => kill(&self.pidfd),
+            Keeper::Jail(tree) => tree.lock().unwrap_or_else(PoisonError::into_inner).kill(),
+        }
+    }
+
+    /// Waits until its whole tree is gone.
+    pub async fn ended(&self) {
+        if self.watch.get().is_none() {
+            let watch = self.pidfd.try_clone();
+            let watch = watch.and_then(sys::watch);
+            if let Ok(watch) = watch {
+                let _ = self.watch.set(watch);
+            }
+        }
+        match self.watch.get() {
+            Some(watch) => drop(watch.readable().await),
+            // No descriptor is to be had: ask without one, seldom.
+            None => {
+                while !gone(&self.pidfd, 0) {
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+            }
+        }
+    }
+
+    /// Its process's number on the host; 0 when it is gone.
+    pub fn pid(&self) -> u32 {
+        let path = format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines()
+            .find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())
+            .unwrap_or(0)
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        self.kill();
+        if self.scratch.is_some() {
+            // Else it could write a file into a folder that is being removed.
+            gone(&self.pidfd, LAST_WRITES);
+        }
+    }
+}
+
+/// Whether a process is gone, after at most so many seconds.
+pub(super) fn gone(pidfd: &OwnedFd, seconds: i64) -> bool {
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut fds, Some(&limit)), Ok(1..))
+}
+
+fn receive(bridge: &OwnedFd, frame: &mut [u8]) -> io::Result<usize> {
+    let room = frame.len();
+    loop {
+        let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+        match rustix::net::recv(bridge, &mut *frame, flags) {
+            Ok((_, length)) if length > room => return Err(io::ErrorKind::InvalidData.into()),
+            Ok((_, length)) => return Ok(length),
+            // It went without reading everything: what it sent before is there all the same.
+            Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn send(bridge: &OwnedFd, frame: &[u8]) -> io::Result<()> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    rustix::net::send(bridge, frame, flags)?;
+    Ok(())
+}

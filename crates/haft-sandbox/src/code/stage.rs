@@ -1,0 +1,236 @@
+//! Where an interpreter lives: its root, its files, its environment, the locks of its scripts.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::interpreter::Interpreter;
+use super::locks::{Locks, WORKSPACE};
+use super::{CodeConfig, Kind};
+use crate::StartError;
+use crate::jail::bare::Scratch;
+use crate::jail::plan::{Bind, Caps, Entry, Plan, Role};
+use crate::jail::{depth, system};
+use crate::strength::Strength;
+
+const LOCKDOWN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockdown.so"));
+const ZYGOTE: &str = include_str!("zygote.py");
+const FRESH: &str = include_str!("fresh.py");
+/// Our own files inside; no script is granted them.
+const OWN: &str = "/.haft";
+const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"];
+/// Files of `/etc` that the loader and the clock read.
+const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/localtime"];
+/// Where the loader of dynamic programs lies, by architecture and C library.
+const LOADERS: [&str; 4] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+];
+
+/// Everything that decides how an interpreter is jailed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stage<'a> {
+    pub(super) config: &'a CodeConfig,
+    pub(super) interpreter: &'a Interpreter,
+    pub(super) kind: Kind,
+    pub(super) level: Strength,
+    pub(super) landlock: u32,
+}
+
+impl Stage<'_> {
+    fn namespaces(&self) -> bool {
+        self.level > Strength::LandlockSeccomp
+    }
+
+    /// The plan of a zygote, and the folder of its files where it has no root of its own.
+    pub(super) fn zygote(&self) -> Result<(Plan, Option<Scratch>), StartError> {
+        let locks = self.locks(&[], None)?;
+        let files = [
+            ("zygote.py", ZYGOTE.as_bytes()),
+            ("runtime.py", self.config.runtime.as_bytes()),
+            ("lockdown.so", LOCKDOWN),
+            ("locks", &locks),
+        ];
+        let kind = match self.kind {
+            Kind::Plain => "plain",
+            Kind::Data => "data",
+        };
+        let namespaces = if self.namespaces() { "namespaces" } else { "-" };
+        let words = ["-s", "-S", "-B"].map(OsString::from);
+        let (mut plan, scratch) = self.plan(&files, &words, &[kind, namespaces])?;
+        plan.role = Role::Zygote;
+        Ok((plan, scratch))
+    }
+
+    /// The plan of one script's own interpreter, which sees `folder` as its own.
+    pub(super) fn fresh(&self, folder: &Path) -> Result<(Plan, Option<Scratch>), StartError> {
+        let loaders = LOADERS
+            .iter()
+            .filter_map(|path| fs::canonicalize(path).ok());
+        let mut programs: Vec<_> = loaders.collect();
+        programs.push(self.interpreter.file.clone());
+        let files = [
+            ("fresh.py", FRESH.as_bytes()),
+            ("runtime.py", self.config.runtime.as_bytes()),
+        ];
+        let words = ["-I", "-S", "-B"].map(OsString::from);
+        let seen = folder.to_string_lossy();
+        let (mut plan, scratch) = self.plan(&files, &words, &[&seen])?;
+        let own = scratch
+            .as_ref()
+            .map_or_else(|| PathBuf::from(OWN), |scratch| scratch.0.clone());
+        plan.role = Role::Fresh;
+        folder.clone_into(&mut plan.folder);
+        plan.locks = self.locks(&programs, Some(&own))?;
+        Ok((plan, scratch))
+    }
+
+    fn locks(&self, programs: &[PathBuf], own: Option<&Path>) -> Result<Vec<u8>, StartError> {
+        let mut readable: Vec<_> = folders()
+            .filter(|path| !path.is_symlink() && path.is_dir())
+            .chain(ETC.iter().filter_map(|path| fs::canonicalize(path).ok()))
+            .collect();
+        if self.namespaces() {
+            // Inside they are files of their own, not what they lead to outside.
+            readable.retain(|path| !path.starts_with("/etc"));
+            readable.extend(ETC.iter().map(PathBuf::from).filter(|path| path.exists()));
+        }
+        readable.extend(self.interpreter.folders.iter().cloned());
+        let locks = Locks {
+            level: self.level,
+            landlock: self.landlock,
+            memory_mb: match self.kind {
+                Kind::Plain => self.config.memory_mb,
+                Kind::Data => self.config.data_memory_mb,
+            },
+            readable: &readable,
+            own,
+            programs,
+        };
+        locks.list()
+    }
+
+    /// What both have in common.
+    fn plan(
+        &self,
+        files: &[(&str, &[u8])],
+        options: &[OsString],
+        words: &[&str],
+    ) -> Result<(Plan, Option<Scratch>), StartError> {
+        let mut plan = Plan {
+            cwd: "/".into(),
+            caps: Caps {
+                data: u64::MAX,
+                address: u64::MAX,
+                pids: u64::MAX,
+                file: u64::MAX,
+                cpu: u64::MAX,
+                open_files: u64::MAX,
+            },
+            env: self.environment(),
+            ..Plan::default()
+        };
+        plan.set_strength(self.level);
+        let (scratch, own) = if self.namespaces() {
+            plan.entries = self.entries(files);
+            (None, PathBuf::from(OWN))
+        } else {
+            let scratch = write(files).map_err(|source| StartError::System {
+                step: "make a private folder",
+                source,
+            })?;
+            let own = scratch.0.clone();
+            (Some(scratch), own)
+        };
+        let first = files.first().map_or("", |(name, _)| name);
+        plan.argv.push(self.interpreter.program.clone().into());
+        plan.argv.extend(options.iter().cloned());
+        plan.argv.push(own.join(first).into());
+        plan.argv.extend(words.iter().map(OsString::from));
+        let sites = self.interpreter.sites.iter().cloned();
+        if self.kind == Kind::Data {
+            plan.argv.extend(sites.map(OsString::from));
+        }
+        Ok((plan, scratch))
+    }
+
+    /// The root: what an interpreter reads, and nothing of the host's that changes or says who it is.
+    fn entries(&self, files: &[(&str, &[u8])]) -> Vec<Entry> {
+        let bind = |path: &Path, kind| Entry::Bind {
+            source: path.to_owned(),
+            target: path.to_owned(),
+            kind,
+        };
+        let mut entries = Vec::new();
+        for path in folders() {
+            if let Ok(to) = fs::read_link(&path) {
+                entries.push(Entry::Link { target: path, to });
+            } else if path.is_dir() {
+                entries.push(bind(&path, Bind::ReadOnly));
+            }
+        }
+        for path in &self.interpreter.folders {
+            entries.push(bind(path, Bind::ReadOnly));
+        }
+        for path in DEVICES {
+            entries.push(bind(Path::new(path), Bind::Device));
+        }
+        for path in ETC {
+            if let Ok(bytes) = fs::read(path) {
+                let target = path.into();
+                entries.push(Entry::File { target, bytes });
+            }
+        }
+        for (name, bytes) in files {
+            let target = Path::new(OWN).join(name);
+            let bytes = bytes.to_vec();
+            entries.push(Entry::File { target, bytes });
+        }
+        for path in ["/tmp", WORKSPACE] {
+            let target = path.into();
+            entries.push(Entry::Dir { target });
+        }
+        entries.sort_by_key(depth);
+        entries
+    }
+
+    /// Nothing of this process's own but its time zone.
+    fn environment(&self) -> Vec<OsString> {
+        let mut env: Vec<OsString> = vec![
+            "LANG=C.UTF-8".into(),
+            "PYTHONHASHSEED=0".into(),
+            "PYTHONDONTWRITEBYTECODE=1".into(),
+            "PYTHONUTF8=1".into(),
+        ];
+        let zone = std::env::var("TZ").unwrap_or_default();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-,.:".contains(&byte);
+        if !zone.is_empty() && zone.len() < 64 && zone.bytes().all(plain) {
+            env.push(format!("TZ={zone}").into());
+        }
+        if self.kind == Kind::Data {
+            // Their libraries start a thread for each processor otherwise, and a process with threads
+            // cannot be forked.
+            for name in ["OPENBLAS", "OMP", "MKL", "NUMEXPR", "BLIS", "VECLIB"] {
+                env.push(format!("{name}_NUM_THREADS=1").into());
+            }
+        }
+        env
+    }
+}
+
+/// The system's folders of programs and libraries, links among them.
+fn folders() -> impl Iterator<Item = PathBuf> {
+    system::FOLDERS.iter().map(|name| Path::new("/").join(name))
+}
+
+/// The files in a private folder, for a level that has no root of its own.
+fn write(files: &[(&str, &[u8])]) -> io::Result<Scratch> {
+    let scratch = Scratch::make()?;
+    for (name, bytes) in files {
+        fs::write(scratch.0.join(name), bytes)?;
+    }
+    Ok(scratch)
+}

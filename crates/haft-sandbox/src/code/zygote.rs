@@ -1,0 +1,254 @@
+//! A zygote: one interpreter in a jail, asked over a socket for locked children.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::time::{Instant, timeout};
+
+use super::datagram::{self, pair};
+use super::stage::Stage;
+use crate::jail::bare::Scratch;
+use crate::jail::{SETUP, launch};
+use crate::strength::Strength;
+use crate::tree::Tree;
+use crate::{Config, StartError};
+
+/// How long a child may take from the fork to its last lock; it takes some milliseconds.
+const LOCKING: Duration = Duration::from_secs(10);
+/// Of what a zygote wrote to its standard error, so much is told when it fails.
+const SAID: usize = 2048;
+
+/// A child under its last lock, waiting for its script.
+#[derive(Debug)]
+pub(super) struct Newborn {
+    pub(super) bridge: OwnedFd,
+    pub(super) pidfd: OwnedFd,
+    /// Its folder, as this process reaches it.
+    pub(super) folder: OwnedFd,
+    /// The same where it lies on the host's own file system; removed with this.
+    pub(super) scratch: Option<Scratch>,
+}
+
+/// A running zygote. Its children end with it.
+#[derive(Debug)]
+pub(super) struct Zygote {
+    tree: Mutex<Option<Tree>>,
+    control: OwnedFd,
+    errors: OwnedFd,
+    /// One request at a time; the number of the last.
+    turn: tokio::sync::Mutex<u64>,
+    made: AtomicU64,
+    born: Instant,
+    namespaces: bool,
+    /// Which interpreter it is, e.g. `cpython 3.11.2`.
+    pub(super) name: String,
+    /// Whether numpy or pandas can be (or are) imported.
+    pub(super) data: bool,
+    _files: Option<Scratch>,
+}
+
+fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::System { step, source }
+}
+
+impl Zygote {
+    /// Starts one and waits until it is ready to make children.
+    pub(super) async fn start(config: &Config, stage: &Stage<'_>) -> Result<Self, StartError> {
+        let (plan, files) = stage.zygote()?;
+        let (control, theirs) = pair().map_err(failed("make a socket"))?;
+        let (errors, their_errors) = pipe()?;
+        let tree = launch(config, &plan, (theirs, their_errors)).await?;
+        let mut zygote = Self {
+            tree: Mutex::new(Some(tree)),
+            control,
+            errors,
+            turn: tokio::sync::Mutex::new(0),
+            made: AtomicU64::new(0),
+            born: Instant::now(),
+            namespaces: stage.level > Strength::LandlockSeccomp,
+            name: String::new(),
+            data: false,
+            _files: files,
+        };
+        let mut bytes = [0; 2048];
+        let first = timeout(SETUP, datagram::receive(&zygote.control, &mut bytes)).await;
+        let (count, _) = first
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(failed("hear from the interpreter"))?;
+        let said = String::from_utf8_lossy(&bytes[..count]);
+        let words: Vec<_> = match said.strip_prefix('Z') {
+            Some(said) => said.split(' ').collect(),
+            None => return Err(zygote.gone(&said)),
+        };
+        zygote.name = format!(
+            "{} {}",
+            words.first().unwrap_or(&"python"),
+            words.get(1).unwrap_or(&"?")
+        );
+        zygote.data = words.get(2) == Some(&"1");
+        Ok(zygote)
+    }
+
+    /// Why it cannot go on: its own last words, or what it wrote to its standard error.
+    fn gone(&self, said: &str) -> StartError {
+        let said = said.strip_prefix('E').unwrap_or(said);
+        if !said.is_empty() {
+            return StartError::Interpreter(said.to_owned());
+        }
+        let mut bytes = vec![0; 64 << 10];
+        let count = rustix::io::read(&self.errors, &mut bytes).unwrap_or(0);
+        let tail = &bytes[count.saturating_sub(SAID)..count];
+        let lines = String::from_utf8_lossy(tail);
+        let lines: Vec<_> = lines.lines().filter(|line| !line.is_empty()).collect();
+        StartError::Interpreter(match lines.last() {
+            Some(last) => format!("it ended: {last}"),
+            None => "it ended without a word".into(),
+        })
+    }
+
+    /// How many children it made, and how long ago it was started.
+    pub(super) fn age(&self) -> (u64, Duration) {
+        (self.made.load(Ordering::Relaxed), self.born.elapsed())
+    }
+
+    /// A new child, locked and ready.
+    pub(super) async fn spawn(&self) -> Result<Newborn, StartError> {
+        let scratch = if self.namespaces {
+            None
+        } else {
+            Some(Scratch::make().map_err(failed("make a private folder"))?)
+        };
+        let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
+        let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref())).await;
+        let pidfd = pidfd
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(failed("ask the zygote for a child"))??;
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let folder = match timeout(LOCKING, locked(&bridge)).await {
+            Ok(folder) => folder,
+            Err(_) => Err(StartError::Interpreter(
+                "its locks took too long".to_owned(),
+            )),
+        };
+        match folder {
+            Ok((folder, _)) => Ok(Newborn {
+                bridge,
+                pidfd,
+                folder,
+                scratch,
+            }),
+            Err(error) => {
+                kill(&pidfd);
+                Err(error)
+            }
+        }
+    }
+
+    /// One request and its answer. A caller that goes away in between leaves an answer unread, which
+    /// the next one knows by its number.
+    async fn ask(
+        &self,
+        theirs: OwnedFd,
+        scratch: Option<&Scratch>,
+    ) -> io::Result<Result<OwnedFd, StartError>> {
+        let mut turn = self.turn.lock().await;
+        *turn += 1;
+        let number = turn.to_ne_bytes();
+        let mut request = number.to_vec();
+        if let Some(scratch) = scratch {
+            request.extend(scratch.0.as_os_str().as_bytes());
+        }
+        datagram::send(&self.control, &request, theirs.as_fd())?;
+        drop(theirs);
+        let mut bytes = [0; 2048];
+        loop {
+            let (count, file) = datagram::receive(&self.control, &mut bytes).await?;
+            let Some((answered, said)) = bytes[..count].split_first_chunk::<8>() else {
+                return Ok(Err(self.gone("")));
+            };
+            if *answered != number {
+                continue;
+            }
+            return Ok(match (said.first(), file) {
+                (Some(b'P'), Some(file)) => Ok(file),
+                _ => Err(self.gone(&String::from_utf8_lossy(said))),
+            });
+        }
+    }
+
+    /// Ends it with its children; returns when they are gone.
+    pub(super) async fn end(&self) {
+        let tree = self.take_tree();
+        if let Some(mut tree) = tree {
+            tree.kill();
+            // Not by the tree's own watch, which belongs to the runtime that started it.
+            let pid = i32::try_from(tree.pid()).ok().and_then(Pid::from_raw);
+            if let Some(Ok(pidfd)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+                let _ = datagram::readable(pidfd.as_fd()).await;
+            }
+            tree.finish();
+        }
+    }
+
+    fn take_tree(&self) -> Option<Tree> {
+        self.tree
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        let Some(mut tree) = self.take_tree() else {
+            return;
+        };
+        tree.kill();
+        // Reaped where waiting for it holds nobody up.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || drop(tree));
+        }
+    }
+}
+
+/// Both ends of a pipe that never makes its writer wait: what does not fit is lost.
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
+    pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+        .map_err(io::Error::from)
+        .map_err(failed("make a pipe"))
+}
+
+/// Ends a child and, as it is the first process of its namespace, whatever it could have started.
+pub(super) fn kill(pidfd: &OwnedFd) {
+    let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
+}
+
+/// Hears a child out until it is ready: its folder first, then a word. What it says after the `R`.
+pub(super) async fn locked(bridge: &OwnedFd) -> Result<(OwnedFd, String), StartError> {
+    let mut folder = None;
+    let mut bytes = [0; 2048];
+    loop {
+        let (count, file) = datagram::receive(bridge, &mut bytes)
+            .await
+            .map_err(failed("hear from the interpreter"))?;
+        let said = String::from_utf8_lossy(&bytes[..count]);
+        match (said.chars().next(), folder.take()) {
+            (Some('F'), None) => folder = file,
+            (Some('R'), Some(folder)) => return Ok((folder, said[1..].to_owned())),
+            (Some('E'), _) => {
+                let why = format!("lock a child: {}", &said[1..]);
+                return Err(StartError::Interpreter(why));
+            }
+            _ => {
+                let why = "it ended before its last lock".to_owned();
+                return Err(StartError::Interpreter(why));
+            }
+        }
+    }
+}

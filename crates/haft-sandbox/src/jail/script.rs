@@ -1,0 +1,68 @@
+//! What the first process inside does for scripts beyond what it does for commands.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::thread::UnshareFlags;
+
+use super::plan::Plan;
+use super::{inside, supervisor, sys};
+use crate::code::lock;
+use crate::spawn::Start;
+use crate::strength::Strength;
+
+/// Lets go of the socket that came as standard output: it is the interpreter's alone, so that the host
+/// hears when that lets go of it too.
+pub(crate) fn let_go() -> io::Result<()> {
+    sys::replace(File::open("/dev/null")?.as_fd(), 1)
+}
+
+/// Starts an interpreter for one script: a child takes the script's locks, then executes it.
+pub(crate) fn fresh(plan: &Plan) -> io::Result<u32> {
+    let folder = CString::new(plan.folder.as_os_str().as_bytes())?;
+    if plan.strength() > Strength::LandlockSeccomp {
+        sys::unshare(UnshareFlags::NEWPID)?;
+    }
+    let Some(child) = sys::fork()? else {
+        supervisor::leave(locked(plan, &folder))
+    };
+    let_go()?;
+    Ok(child.as_raw_nonzero().get().cast_unsigned())
+}
+
+/// In the child: what went wrong goes to the host over the bridge.
+fn locked(plan: &Plan, folder: &CString) -> i32 {
+    let Some(program) = plan.argv.first() else {
+        return 126;
+    };
+    let Ok(null) = File::options().read(true).write(true).open("/dev/null") else {
+        return 126;
+    };
+    let bridge = rustix::io::fcntl_dupfd_cloexec(io::stdout(), lock::BRIDGE + 1);
+    let Ok(bridge) = bridge else { return 126 };
+    for stream in 0..=2 {
+        if sys::replace(null.as_fd(), stream).is_err() {
+            return 126;
+        }
+    }
+    let number = std::os::fd::IntoRawFd::into_raw_fd(bridge);
+    let say = |text: String| {
+        // This process's last words.
+        let _ = sys::send_on(lock::BRIDGE, text.as_bytes());
+        126
+    };
+    if let Err(fault) = lock::settle(number).and_then(|()| lock::take(&plan.locks, folder)) {
+        return say(format!("E{} {}", fault.step, fault.errno));
+    }
+    let env = inside::environment(plan);
+    let start = Start {
+        program: program.as_ref(),
+        argv: &plan.argv,
+        env: &env,
+        cwd: &plan.folder,
+    };
+    say(format!("Eexecute the interpreter: {}", start.replace()))
+}
