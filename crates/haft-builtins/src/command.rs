@@ -15,13 +15,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod launch;
+mod network;
 mod output;
+mod packages;
 mod tasks;
 mod wait;
 
 pub use launch::Commands;
+pub use network::CommandNetwork;
+pub use packages::REGISTRIES;
 pub use wait::{AwaitCommand, KillCommand};
 
+use crate::command::network::Connected;
 use crate::command::output::{Cursor, follow, take};
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
@@ -101,6 +106,9 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
+    /// Connections that were refused, and what would allow them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_refused: Vec<String>,
     /// Whether the pattern waited for was really seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_pattern: Option<bool>,
@@ -108,7 +116,8 @@ pub struct CommandData {
 
 impl CommandData {
     /// The output since the cursor, and the exit if there was one.
-    fn of(running: &Running, shown: &mut Cursor, exit: Option<&Exit>) -> Self {
+    fn of(started: &Started, shown: &mut Cursor, exit: Option<&Exit>) -> Self {
+        let running = &started.running;
         let out = take(running.stdout(), &mut shown.out);
         let err = take(running.stderr(), &mut shown.err);
         Self {
@@ -118,13 +127,14 @@ impl CommandData {
             stderr: err.text,
             stdout_bytes: running.stdout().total(),
             truncated: out.cut || err.cut,
+            network_refused: started.connected.refused(),
             ..Self::default()
         }
     }
 
     /// Names the task that goes on, with a wait that grows with its age.
     fn going_on(mut self, task: &Task) -> Self {
-        let age = task.started.elapsed().as_secs();
+        let age = task.since.elapsed().as_secs();
         let wait = match age {
             0..30 => 30,
             30..300 => 120,
@@ -136,14 +146,28 @@ impl CommandData {
     }
 }
 
+/// A command that was started, and how it was connected.
+#[derive(Debug, Clone)]
+pub(crate) struct Started {
+    pub(crate) running: Running,
+    pub(crate) connected: Connected,
+}
+
+impl Started {
+    /// How it is confined, for its result.
+    pub(crate) fn strength(&self) -> String {
+        self.connected.strength(&self.running)
+    }
+}
+
 /// The result of a command that ended, or goes on where `exit` is absent.
 fn result(
     data: &CommandData,
-    running: &Running,
+    started: &Started,
     exit: Option<&Exit>,
 ) -> Result<ToolResult, ToolError> {
     let mut result = ToolResult::data(data)?;
-    result.strength = Some(running.strength().word().to_owned());
+    result.strength = Some(started.strength());
     let Some(exit) = exit else {
         let task = data.task.as_deref().unwrap_or_default();
         return Ok(result.with_summary(format!("running as {task}")));
@@ -163,7 +187,10 @@ fn result(
     if exit.success() {
         return Ok(result.with_summary(words));
     }
-    let error = ToolError::failed(words.clone());
+    let mut error = ToolError::failed(words.clone());
+    if let Some(first) = data.network_refused.first() {
+        error = error.with_advice(first.clone());
+    }
     Ok(result.with_summary(words).with_error(error))
 }
 
@@ -173,8 +200,8 @@ pub struct RunCommand(pub Arc<Commands>);
 
 impl TypedTool for RunCommand {
     const NAME: &'static str = "run_command";
-    const DESCRIPTION: &'static str = "Run a command in the workspace, confined: no network, the system read-only, \
-        only the workspace and /tmp writable. Waits 30 s (timeout_s up to 600), then ends it with all it started; \
+    const DESCRIPTION: &'static str = "Run a command in the workspace, confined: no network but what settings open, the \
+        system read-only, only the workspace and /tmp writable. Waits 30 s (timeout_s up to 600), then ends it with all it started; \
         on_timeout=\"detach\" or background=true let it go on as a task for await_command. A non-zero exit is an \
         error that keeps the output. Prefer read_file, edit_file and grep_files for files.";
     type Input = RunCommandInput;
@@ -203,20 +230,22 @@ impl TypedTool for RunCommand {
             self.0.tasks.check_room(context.run())?;
         }
         let wait = Duration::from_secs(input.timeout_s);
-        let spec = self.0.spec(&input)?;
-        let mut spec = self.0.with_skills(spec, &context.active_skills());
+        let (spec, connected) = self.0.spec(&input, &context.active_skills())?;
+        let mut spec = spec;
         spec.timeout = ends.then_some(wait);
         let running = self.0.start(spec).await?;
+        let started = Started { running, connected };
+        let running = &started.running;
         let mut shown = Cursor::default();
         let exit = if input.background {
             None
         } else if ends {
             // The sandbox ends it; the wait is only a little longer.
             let end = Instant::now() + wait + Duration::from_secs(20);
-            follow(&running, &mut shown, &context.progress(), end).await
+            follow(running, &mut shown, &context.progress(), end).await
         } else {
             follow(
-                &running,
+                running,
                 &mut shown,
                 &context.progress(),
                 Instant::now() + wait,
@@ -224,19 +253,19 @@ impl TypedTool for RunCommand {
             .await
         };
         let mut told = Cursor::default();
-        let data = CommandData::of(&running, &mut told, exit.as_ref());
+        let data = CommandData::of(&started, &mut told, exit.as_ref());
         if exit.is_some() || ends {
-            return result(&data, &running, exit.as_ref());
+            return result(&data, &started, exit.as_ref());
         }
         let (command, argv) = Commands::words(&input)?;
         let new = NewTask {
             command,
             argv,
-            running: running.clone(),
+            started: started.clone(),
             shown: told,
         };
         let task = self.0.tasks.keep(context, new)?;
-        result(&data.going_on(&task), &running, None)
+        result(&data.going_on(&task), &started, None)
     }
 }
 

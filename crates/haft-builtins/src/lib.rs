@@ -7,6 +7,7 @@ pub mod discover;
 pub mod files;
 pub mod image;
 pub mod memory;
+pub mod proxy;
 pub mod search;
 pub mod skills;
 pub mod todo;
@@ -22,7 +23,7 @@ use haft::workspace::Workspace;
 use haft_sandbox::Sandbox;
 
 use crate::artifacts::ReadArtifact;
-use crate::command::{AwaitCommand, COMMANDS, Commands, KillCommand, RunCommand};
+use crate::command::{AwaitCommand, COMMANDS, CommandNetwork, Commands, KillCommand, RunCommand};
 use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
 use crate::files::{FileOptions, Files};
@@ -46,6 +47,8 @@ pub struct Builtins {
     pub sandbox: Option<Sandbox>,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     pub memory_mb: Option<u64>,
+    /// What commands reach over the network.
+    pub network: CommandNetwork,
     /// Bytes of a picture that a call returns inline.
     pub inline_media_bytes: usize,
     /// How the web is reached; without it there are no web tools.
@@ -85,6 +88,7 @@ impl Builtins {
             files: FileOptions::default(),
             sandbox: None,
             memory_mb: None,
+            network: CommandNetwork::default(),
             inline_media_bytes: SessionLimits::default().inline_media_bytes,
             web: Some(Web::default()),
             discover: DiscoverOptions::default(),
@@ -95,11 +99,8 @@ impl Builtins {
     /// All standard tools, also those that are off until enabled.
     pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         let commands = self.sandbox.clone().map(|sandbox| {
-            Arc::new(Commands::new(
-                sandbox,
-                self.workspace.clone(),
-                self.memory_mb,
-            ))
+            let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);
+            Arc::new(commands.with_network(self.network.clone()))
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();

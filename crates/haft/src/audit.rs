@@ -39,6 +39,8 @@ pub struct Event {
 pub enum What {
     /// A run began.
     RunStarted(Arc<RunStart>),
+    /// A run that another process began and did not end is gone on with.
+    RunResumed(Arc<RunStart>),
     /// A tool is about to run: written before it does.
     CallStarted(Arc<CallRecord>),
     /// A call came to its end, however it ended; also a refused one that never started.

@@ -190,7 +190,15 @@ impl Parts {
             workspace: session.workspace().map(str::to_owned),
             profile: self.policy.profile().as_str().to_owned(),
         };
-        self.record(session, What::RunStarted(Arc::new(start)))
+        let start = Arc::new(start);
+        self.record(
+            session,
+            if session.is_resumed() {
+                What::RunResumed(start)
+            } else {
+                What::RunStarted(start)
+            },
+        )
     }
 
     /// Records the end of a run of which nothing runs any more.

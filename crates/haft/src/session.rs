@@ -421,9 +421,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Goes on with the run of this id, which another process began and did not end.
-    pub fn resuming(mut self, run: RunId) -> Self {
+    /// Goes on with the run of this id, which another process began and did not end; its calls were numbered up to `calls`.
+    pub fn resuming(mut self, run: RunId, calls: u64) -> Self {
         self.inner.owner.run = run;
+        self.inner.ids = Arc::new(AtomicU64::new(calls));
         self.inner.resumed = true;
         self
     }

@@ -77,6 +77,7 @@ impl MemoryAudit {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let word = |event: &Event| match &event.what {
             What::RunStarted(_) => "run".to_owned(),
+            What::RunResumed(_) => "resumed".to_owned(),
             What::CallStarted(_) => "started".to_owned(),
             What::CallEnded(_, end) => format!("ended:{}", end.status.as_str()),
             What::RunClosed => "closed".to_owned(),

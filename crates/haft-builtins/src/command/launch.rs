@@ -15,6 +15,7 @@ use haft_sandbox::{
     Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, StartError, parse_simple,
 };
 
+use crate::command::network::{CommandNetwork, Connected};
 use crate::command::tasks::Tasks;
 use crate::command::{RunCommandInput, run_permission};
 
@@ -39,18 +40,26 @@ pub struct Commands {
     workspace: Workspace,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     memory_mb: Option<u64>,
+    network: CommandNetwork,
     pub(crate) tasks: Tasks,
 }
 
 impl Commands {
-    /// Commands in this workspace.
+    /// Commands in this workspace, without a network.
     pub fn new(sandbox: Sandbox, workspace: Workspace, memory_mb: Option<u64>) -> Self {
         Self {
             sandbox,
             workspace,
             memory_mb,
+            network: CommandNetwork::default(),
             tasks: Tasks::default(),
         }
+    }
+
+    /// The same with this network; what checks written files has none all the same.
+    pub fn with_network(mut self, network: CommandNetwork) -> Self {
+        self.network = network;
+        self
     }
 
     pub(crate) fn jailed(&self) -> bool {
@@ -86,11 +95,13 @@ impl Commands {
         // A variable can make a reader run anything; without a jail a reader reads the whole machine.
         let checked = |argv: Option<&[String]>, risk| {
             let plain = input.env.is_empty() && (jailed || stays(argv, &cwd.path));
-            if risk == Risk::Safe && !plain {
+            let risk = if risk == Risk::Safe && !plain {
                 Risk::High
             } else {
                 risk
-            }
+            };
+            // What a command reads it can send away.
+            risk.max(self.network.least_risk())
         };
         if let Some(argv) = argv {
             let risk = checked(Some(&argv), command_risk(&argv));
@@ -115,6 +126,10 @@ impl Commands {
         if !target.known {
             // As it is written: the policy asks about it.
             return Ok(PathClaim::plain(target.path.clone()));
+        }
+        if let Some(folder) = self.network.instead() {
+            // Not in the workspace at all, whose rules do not speak of it.
+            return Ok(PathClaim::plain(cleaned(&folder.join(&target.path))));
         }
         let path = Path::new(cwd).join(&target.path);
         match self.workspace.claim(&path.to_string_lossy()) {
@@ -143,31 +158,60 @@ impl Commands {
         Ok(paths)
     }
 
-    /// What is to be started.
-    pub(crate) fn spec(&self, input: &RunCommandInput) -> Result<CommandSpec, ToolError> {
+    /// What is to be started, and how it is connected.
+    pub(crate) fn spec(
+        &self,
+        input: &RunCommandInput,
+        skills: &[Arc<ActiveSkill>],
+    ) -> Result<(CommandSpec, Connected), ToolError> {
+        let (line, argv) = Self::words(input)?;
+        let program = match &argv {
+            Some(argv) => Program::Argv(argv.iter().map(OsString::from).collect()),
+            None => Program::Shell(line.clone().into()),
+        };
+        let mut spec = match self.network.instead() {
+            Some(folder) => self.elsewhere(program, folder, input)?,
+            None => self.here(program, input, (&line, argv.is_none()), skills)?,
+        };
+        let connected = self.network.connect(&mut spec, self.workspace.root());
+        Ok((spec, connected))
+    }
+
+    /// A command in the workspace.
+    fn here(
+        &self,
+        program: Program,
+        input: &RunCommandInput,
+        (line, shell): (&str, bool),
+        skills: &[Arc<ActiveSkill>],
+    ) -> Result<CommandSpec, ToolError> {
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
             return Err(WorkspaceError::NotADirectory(place.shown()).into());
         }
-        let (line, argv) = Self::words(input)?;
-        let mut approved = Vec::new();
-        let program = if let Some(argv) = argv {
-            Program::Argv(argv.into_iter().map(OsString::from).collect())
-        } else {
-            approved = self.approved(&line, &self.workspace.claim(&input.cwd)?.path)?;
-            Program::Shell(line.into())
-        };
-        let mut spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
-        for (name, value) in &input.env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                let message = format!("env: {name:?} cannot be a variable");
-                return Err(ToolError::invalid_arguments(message));
-            }
-            spec = spec.with_env(name, value);
+        let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
+        let mut spec = self.confined(variables(spec, input)?);
+        if shell {
+            spec.mounts.writable = self.approved(line, &self.workspace.claim(&input.cwd)?.path)?;
         }
-        let mut spec = self.confined(spec);
-        spec.mounts.writable = approved;
-        Ok(spec)
+        Ok(self.with_skills(spec, skills))
+    }
+
+    /// A command in another folder, which is all it sees.
+    fn elsewhere(
+        &self,
+        program: Program,
+        folder: &Path,
+        input: &RunCommandInput,
+    ) -> Result<CommandSpec, ToolError> {
+        if input.cwd != "." {
+            let message = "cwd: with sandbox.network = \"install\" a command runs in the folder of packages, without the workspace";
+            return Err(ToolError::invalid_arguments(message).with_advice("leave cwd out"));
+        }
+        let folder = CommandNetwork::packages_folder(folder)?;
+        let spec = variables(CommandSpec::new(program, &folder), input)?;
+        let spec = spec.with_mounts(Mounts::workspace(folder));
+        Ok(self.within_memory(spec))
     }
 
     /// The same with the workspace bound, protected names read-only and haft's own out of sight.
@@ -194,7 +238,10 @@ impl Commands {
             }
         });
         mounts.guards.extend(own);
-        let mut spec = spec.with_mounts(mounts);
+        self.within_memory(spec.with_mounts(mounts))
+    }
+
+    fn within_memory(&self, mut spec: CommandSpec) -> CommandSpec {
         if self.memory_mb.is_some() {
             spec.limits.memory_mb = self.memory_mb;
         }
@@ -250,6 +297,18 @@ impl Commands {
     }
 }
 
+/// The same with the variables that the call sets.
+fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSpec, ToolError> {
+    for (name, value) in &input.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let message = format!("env: {name:?} cannot be a variable");
+            return Err(ToolError::invalid_arguments(message));
+        }
+        spec = spec.with_env(name, value);
+    }
+    Ok(spec)
+}
+
 /// The absolute path without `.` and `..`, by its text alone.
 fn cleaned(path: &Path) -> String {
     let mut clean = PathBuf::new();
@@ -291,6 +350,9 @@ fn told(error: StartError) -> ToolError {
         StartError::Spec(_) => ToolError::invalid_arguments(message),
         StartError::TooWeak { .. } => ToolError::unavailable(message)
             .with_advice("`haft doctor` says what is missing; sandbox.require sets what is enough"),
+        StartError::NoOutlet(_) => ToolError::unavailable(message).with_advice(
+            "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",
+        ),
         _ => ToolError::unavailable(message).with_advice("`haft doctor` says what works here"),
     };
     told.with_source(error)

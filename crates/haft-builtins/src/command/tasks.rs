@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use haft::call::RunId;
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
-use haft_sandbox::Running;
 
+use crate::command::Started;
 use crate::command::output::Cursor;
 use crate::files::hex;
 
@@ -25,8 +25,8 @@ pub(crate) struct Task {
     /// As the policy saw it.
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
-    pub(crate) running: Running,
-    pub(crate) started: Instant,
+    pub(crate) started: Started,
+    pub(crate) since: Instant,
     /// How far results have shown its output. Held while one waits: two waits never share a byte.
     pub(crate) shown: tokio::sync::Mutex<Cursor>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Task {
 pub(crate) struct NewTask {
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
-    pub(crate) running: Running,
+    pub(crate) started: Started,
     pub(crate) shown: Cursor,
 }
 
@@ -58,15 +58,15 @@ impl Tasks {
             owner: context.run().clone(),
             command: new.command,
             argv: new.argv,
-            running: new.running,
-            started: Instant::now(),
+            started: new.started,
+            since: Instant::now(),
             shown: tokio::sync::Mutex::new(new.shown),
         });
         let mut tasks = self.lock();
         make_room(&mut tasks, &task.owner)?;
         tasks.insert(task.id.clone(), Arc::clone(&task));
         drop(tasks);
-        let (running, context) = (task.running.clone(), context.clone());
+        let (running, context) = (task.started.running.clone(), context.clone());
         tokio::spawn(async move {
             tokio::select! {
                 _ = running.wait() => {}
@@ -102,8 +102,8 @@ fn make_room(tasks: &mut HashMap<String, Arc<Task>>, run: &RunId) -> Result<(), 
     if mine.clone().count() < MAX_TASKS {
         return Ok(());
     }
-    let ended = mine.filter(|task| task.running.exit().is_some());
-    let oldest = ended.min_by_key(|task| task.started);
+    let ended = mine.filter(|task| task.started.running.exit().is_some());
+    let oldest = ended.min_by_key(|task| task.since);
     let Some(id) = oldest.map(|task| task.id.clone()) else {
         let message = format!("{MAX_TASKS} tasks of this run are still running");
         return Err(ToolError::new(ErrorKind::Budget, message)

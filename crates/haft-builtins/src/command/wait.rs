@@ -92,29 +92,30 @@ impl TypedTool for AwaitCommand {
                 let mut screen = *shown;
                 let progress = context.progress();
                 (
-                    follow(&task.running, &mut screen, &progress, deadline).await,
+                    follow(&task.started.running, &mut screen, &progress, deadline).await,
                     None,
                 )
             }
             Some(pattern) => {
                 let mut seen = Seen::new(pattern, *shown);
                 let waited = task
+                    .started
                     .running
                     .wait_for(|running| seen.matches(running), deadline)
                     .await;
                 let exit = match &waited {
                     Waited::Ended(exit) => Some(exit.clone()),
-                    _ => task.running.exit(),
+                    _ => task.started.running.exit(),
                 };
                 (exit, Some(waited == Waited::Matched))
             }
         };
-        let mut data = CommandData::of(&task.running, &mut shown, exit.as_ref());
+        let mut data = CommandData::of(&task.started, &mut shown, exit.as_ref());
         data.matched_pattern = matched;
         if exit.is_none() {
             data = data.going_on(&task);
         }
-        result(&data, &task.running, exit.as_ref())
+        result(&data, &task.started, exit.as_ref())
     }
 }
 
@@ -147,12 +148,12 @@ impl TypedTool for KillCommand {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let task = self.0.tasks.of(context.run(), &input.task)?;
-        task.running.kill();
-        let exit = task.running.wait().await;
+        task.started.running.kill();
+        let exit = task.started.running.wait().await;
         let mut shown = task.shown.lock().await;
-        let data = CommandData::of(&task.running, &mut shown, Some(&exit));
+        let data = CommandData::of(&task.started, &mut shown, Some(&exit));
         let mut result = ToolResult::data(&data)?;
-        result.strength = Some(task.running.strength().word().to_owned());
+        result.strength = Some(task.started.strength());
         Ok(result.with_summary(format!("{} has ended", task.id)))
     }
 }

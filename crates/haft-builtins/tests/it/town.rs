@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use haft_builtins::web::http::{Http, Limits};
 use haft_builtins::web::network::{BoxFuture, Network};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -85,6 +85,9 @@ impl Town {
         years: (i32, i32),
     ) -> Arc<Self> {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // Of a name of its own: a certificate whose issuer is named like itself looks self-signed to OpenSSL.
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CommonName, "the town's notary");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let root = issuer.der().clone();
@@ -124,7 +127,12 @@ impl Town {
     pub(crate) fn http(self: &Arc<Self>) -> Http {
         Http::guarded()
             .with_network(Arc::clone(self) as Arc<dyn Network>)
-            .with_roots(vec![self.root.clone()])
+            .with_roots(vec![self.root().clone()])
+    }
+
+    /// Who certifies its servers.
+    pub(crate) fn root(&self) -> &CertificateDer<'static> {
+        &self.root
     }
 
     /// The same under other limits.

@@ -97,7 +97,7 @@ impl House {
             What::CallEnded(call, end) => {
                 (call.tool != "nest").then(|| format!("ended:{}", end.status.as_str()))
             }
-            What::RunStarted(_) | What::RunClosed => None,
+            What::RunStarted(_) | What::RunResumed(_) | What::RunClosed => None,
         };
         self.audit
             .events()

@@ -40,6 +40,7 @@ const RUNNING: usize = 1024;
 /// The types of line.
 pub(super) mod kind {
     pub(crate) const RUN_STARTED: &str = "run_started";
+    pub(crate) const RUN_RESUMED: &str = "run_resumed";
     pub(crate) const CALL_STARTED: &str = "call_started";
     pub(crate) const CALL_ENDED: &str = "call_ended";
     pub(crate) const CLOSED: &str = "closed";
@@ -195,7 +196,11 @@ impl Scribe {
         let pen = |redactor| Pen { redactor, place };
         match &event.what {
             What::RunStarted(start) => {
-                let line = pen(&self.redactor).run_started(&ts, start);
+                let line = pen(&self.redactor).run(&ts, kind::RUN_STARTED, start);
+                serde_json::to_writer(out, &line)?;
+            }
+            What::RunResumed(start) => {
+                let line = pen(&self.redactor).run(&ts, kind::RUN_RESUMED, start);
                 serde_json::to_writer(out, &line)?;
             }
             What::CallStarted(call) => {
@@ -277,14 +282,14 @@ impl<'a> Pen<'a> {
         few.map(|text| self.name(text)).collect()
     }
 
-    fn run_started(&self, ts: &'a str, start: &'a RunStart) -> Line<'a> {
+    fn run(&self, ts: &'a str, kind: &'static str, start: &'a RunStart) -> Line<'a> {
         Line {
             principal: Some(start.principal.to_string().into()),
             door: Some(self.name(&start.door)),
             workspace: start.workspace.as_deref().map(|w| self.name(w)),
             profile: Some(self.name(&start.profile)),
             haft: Some(env!("CARGO_PKG_VERSION")),
-            ..Line::new(self.place, ts, kind::RUN_STARTED)
+            ..Line::new(self.place, ts, kind)
         }
     }
 

@@ -201,10 +201,10 @@ impl State {
     fn admit_event(&mut self, event: &Event) -> Result<(), AuditError> {
         let run = &event.run;
         match event.what {
-            What::RunStarted(_) if self.runs.contains_key(run) => {
+            What::RunStarted(_) | What::RunResumed(_) if self.runs.contains_key(run) => {
                 Err(AuditError(format!("run {run} is open already")))
             }
-            What::RunStarted(_) => {
+            What::RunStarted(_) | What::RunResumed(_) => {
                 self.runs.insert(run.clone(), Ok(()));
                 Ok(())
             }
@@ -228,7 +228,7 @@ impl Message {
     fn weight(&self) -> usize {
         let texts = match self {
             Self::Event(event, _) => match &event.what {
-                What::RunStarted(_) | What::RunClosed => 0,
+                What::RunStarted(_) | What::RunResumed(_) | What::RunClosed => 0,
                 What::CallStarted(call) => call.arguments.len() + call.tool.len(),
                 What::CallEnded(call, end) => {
                     let error = end.error.as_ref().map_or(0, |(_, message)| message.len());

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::audit::Event;
 use crate::audit::index::Closed;
 use crate::audit::line::{self, Place, Scribe, Written};
+use crate::audit::verify::{self, End};
 use crate::call::RunId;
 
 /// The record.
@@ -60,6 +61,32 @@ impl RunFolder {
             prev: line::GENESIS.to_owned(),
             calls: 0,
             entered: false,
+        })
+    }
+
+    /// Opens the folder of a run that another process left: its record must be sound and open. What of a line was
+    /// written when that process ended is taken away, and the views are made to agree with the record.
+    pub(super) fn reopen(dir: PathBuf, run: RunId) -> io::Result<Self> {
+        let End {
+            seq,
+            prev,
+            calls,
+            bytes,
+        } = verify::end(&dir)?;
+        let record = Sheet::existing(dir.join(RECORD), Some(bytes))?;
+        for view in [TOOLS, ERRORS] {
+            verify::rewrite_view(&dir, view)?;
+        }
+        Ok(Self {
+            record,
+            tools: Sheet::existing(dir.join(TOOLS), None)?,
+            errors: Sheet::existing(dir.join(ERRORS), None)?,
+            run,
+            dir,
+            seq,
+            prev,
+            calls,
+            entered: true,
         })
     }
 
@@ -167,6 +194,20 @@ impl Sheet {
             file: Some(file),
             buffer: Vec::new(),
             written: 0,
+        })
+    }
+
+    /// A file that is there, cut to its first `bytes`.
+    fn existing(path: PathBuf, bytes: Option<u64>) -> io::Result<Self> {
+        let file = open_existing(&path)?;
+        if let Some(bytes) = bytes {
+            file.set_len(bytes)?;
+        }
+        Ok(Self {
+            path,
+            written: file.metadata()?.len(),
+            file: Some(file),
+            buffer: Vec::new(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! The archives on disk: which runs there are, and what one of them recorded.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -121,6 +122,19 @@ impl Iterator for Events {
             Err(error) => Some(Err(RunsError::at(&self.path)(error))),
         }
     }
+}
+
+/// The highest number that a call of a run was given, in haft's own numbering; 0 where there was none. Whoever goes on
+/// with the run numbers on from there.
+pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
+    let mut last = 0;
+    for line in events(home, run)? {
+        let line = line?;
+        let call = ReadLine::parse(line.as_bytes()).and_then(|line| line.call.map(Cow::into_owned));
+        let number = call.and_then(|call| call.strip_prefix("call-")?.parse().ok());
+        last = last.max(number.unwrap_or_default());
+    }
+    Ok(last)
 }
 
 /// How a run's archive was closed, as its last line says; `None` while it is open.

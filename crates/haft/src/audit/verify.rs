@@ -1,7 +1,9 @@
 //! Verifying a run's archive: every line follows from the one before, the views agree, and the end is the one that was sealed.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::Serialize;
@@ -61,19 +63,7 @@ fn is_false(flag: &bool) -> bool {
 /// A run that was never closed is sound as far as it goes: that its end was cut off cannot be seen, and is not claimed.
 /// The error is for a disk that cannot be read; a missing or damaged record is a finding.
 pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    let mut check = Check {
-        run: name.into_owned(),
-        seq: 0,
-        prev: GENESIS.to_owned(),
-        ended: 0,
-        closed: None,
-        started: BTreeMap::new(),
-        tools: View::open(dir, TOOLS)?,
-        errors: View::open(dir, ERRORS)?,
-        bad: None,
-        doubted: None,
-    };
+    let mut check = Check::new(dir)?;
     let torn = check.read(dir)?;
     if !dir.join(RECORD).exists() {
         check.fault(1, "the record is gone");
@@ -96,9 +86,68 @@ pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
     })
 }
 
+/// Where an open record ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct End {
+    /// The number of its last line.
+    pub(super) seq: u64,
+    /// The hash of that.
+    pub(super) prev: String,
+    /// Calls that ended.
+    pub(super) calls: u64,
+    /// How long its whole lines are.
+    pub(super) bytes: u64,
+}
+
+/// The end of a sound and open record; anything else is an error that says what is wrong.
+pub(super) fn end(dir: &Path) -> io::Result<End> {
+    let mut check = Check::new(dir)?;
+    let torn = check.read(dir)?;
+    check.finish(None, torn)?;
+    let wrong = match (&check.bad, &check.closed) {
+        (Some((line, problem)), _) => format!("the record is broken at line {line}: {problem}"),
+        (None, Some(_)) => "the run is closed".to_owned(),
+        (None, None) if check.seq == 0 => "the record is empty".to_owned(),
+        (None, None) => {
+            return Ok(End {
+                seq: check.seq,
+                prev: check.prev,
+                calls: check.ended,
+                bytes: check.bytes,
+            });
+        }
+    };
+    Err(io::Error::other(wrong))
+}
+
+/// Makes a view anew from the record, which is sound.
+pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
+    let path = dir.join(view);
+    let fresh = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600);
+    let mut out = BufWriter::new(file.open(&fresh)?);
+    let mut record = Lines::open(&dir.join(RECORD))?;
+    while let Next::Line(text) = record.next()? {
+        let ended = ReadLine::parse(text).filter(|line| line.kind == kind::CALL_ENDED);
+        let belongs = |line: &ReadLine<'_>| {
+            view == TOOLS || line.status.as_deref().is_some_and(line::is_error)
+        };
+        if ended.as_ref().is_some_and(belongs) {
+            out.write_all(text)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    out.flush()?;
+    drop(out);
+    std::fs::rename(&fresh, &path)
+}
+
 /// The state of a check.
 struct Check {
     run: String,
+    /// The length of the lines read.
+    bytes: u64,
     /// Lines read.
     seq: u64,
     /// The hash of the last of them.
@@ -118,6 +167,23 @@ struct Check {
 }
 
 impl Check {
+    fn new(dir: &Path) -> io::Result<Self> {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            run: name.into_owned(),
+            bytes: 0,
+            seq: 0,
+            prev: GENESIS.to_owned(),
+            ended: 0,
+            closed: None,
+            started: BTreeMap::new(),
+            tools: View::open(dir, TOOLS)?,
+            errors: View::open(dir, ERRORS)?,
+            bad: None,
+            doubted: None,
+        })
+    }
+
     /// Reads the record; says whether it ends within a line.
     fn read(&mut self, dir: &Path) -> io::Result<bool> {
         let mut record = Lines::open(&dir.join(RECORD))?;
@@ -131,6 +197,7 @@ impl Check {
                 }
                 Next::Line(text) => {
                     self.seq += 1;
+                    self.bytes += text.len() as u64 + 1;
                     self.line(text)?;
                 }
             }

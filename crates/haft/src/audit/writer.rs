@@ -102,8 +102,8 @@ impl Writer {
         let run = &event.run;
         let appended = match self.folders.get_mut(run) {
             Some(folder) => folder.append(event, &mut self.scribe),
-            None if matches!(event.what, What::RunStarted(_)) => {
-                self.open(run).and_then(|folder| {
+            None if matches!(event.what, What::RunStarted(_) | What::RunResumed(_)) => {
+                self.open(event).and_then(|folder| {
                     let mut folder = folder;
                     folder.append(event, &mut self.scribe)?;
                     self.folders.insert(run.clone(), folder);
@@ -123,9 +123,13 @@ impl Writer {
         }
     }
 
-    fn open(&self, run: &RunId) -> io::Result<RunFolder> {
+    fn open(&self, event: &Event) -> io::Result<RunFolder> {
+        let run = &event.run;
         let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
-        RunFolder::create(dir, run.clone())
+        match event.what {
+            What::RunResumed(_) => RunFolder::reopen(dir, run.clone()),
+            _ => RunFolder::create(dir, run.clone()),
+        }
     }
 
     fn close(&mut self, run: &RunId, at: i128) -> Result<Closed, AuditError> {

@@ -263,19 +263,13 @@ impl Reader<'_> {
                 seed,
                 started_ns,
             } => {
-                // A chain that is gone on with is recorded anew, its old entries first.
-                self.open.retain(|open| open.chain.as_str() != chain);
-                self.open.push(Recorded {
-                    chain: CallId::new(chain),
-                    start: ChainStart {
-                        code,
-                        arguments,
-                        seed,
-                        started_ns: started_ns.into(),
-                    },
-                    calls: Vec::new(),
-                    ends: Vec::new(),
-                });
+                let start = ChainStart {
+                    code,
+                    arguments,
+                    seed,
+                    started_ns: started_ns.into(),
+                };
+                self.begin(&chain, start);
             }
             Line::Call {
                 chain,
@@ -291,7 +285,12 @@ impl Reader<'_> {
                     noise,
                 };
                 let at = self.chain(number, &chain)?;
-                at.calls.push(RecordedCall { call, reply: None });
+                match at.calls.iter_mut().find(|known| known.call.seq == seq) {
+                    // Answered from the record, or run again after it had been in doubt.
+                    Some(known) if known.reply.is_none() => known.call = call,
+                    Some(_) => {}
+                    None => at.calls.push(RecordedCall { call, reply: None }),
+                }
             }
             Line::End { chain, seq, reply } => {
                 let at = self.chain(number, &chain)?;
@@ -299,12 +298,32 @@ impl Reader<'_> {
                 let Some(call) = call else {
                     return Err(self.damaged(number, format!("call {seq} ended and never began")));
                 };
-                call.reply = Some(reply);
-                at.ends.push(seq);
+                if call.reply.is_none() {
+                    call.reply = Some(reply);
+                    at.ends.push(seq);
+                }
             }
             Line::Close { chain, .. } => self.open.retain(|open| open.chain.as_str() != chain),
         }
         Ok(())
+    }
+
+    /// A chain that is gone on with begins again; what it did before is still so.
+    fn begin(&mut self, chain: &str, start: ChainStart) {
+        let known = |open: &Recorded| open.chain.as_str() == chain;
+        if !self
+            .open
+            .iter()
+            .any(|open| known(open) && open.start == start)
+        {
+            self.open.retain(|open| !known(open));
+            self.open.push(Recorded {
+                chain: CallId::new(chain),
+                start,
+                calls: Vec::new(),
+                ends: Vec::new(),
+            });
+        }
     }
 
     fn chain(&mut self, number: usize, chain: &str) -> Result<&mut Recorded, JournalError> {

@@ -110,7 +110,7 @@ impl Http {
     }
 
     /// A stream to one of the host's addresses; all of them have been checked before the first is tried.
-    async fn connect(&self, target: &Target) -> Result<TcpStream, HttpError> {
+    pub(crate) async fn connect(&self, target: &Target) -> Result<TcpStream, HttpError> {
         let addresses = self.addresses(target).await?;
         let share = self.limits.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
         let mut failed = None;

@@ -1,5 +1,7 @@
 //! Tests of the archive: what the lines hold, how runs fail and end, and that nothing is lost or late.
 
+mod resume;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;

@@ -1,0 +1,129 @@
+//! Where installers put what they install, where programs find it again, and the registries they ask.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::CommandSpec;
+
+/// Hosts of package registries: what `sandbox.network = "install"` reaches beside `sandbox.allow_hosts`.
+pub const REGISTRIES: &[&str] = &[
+    // Python
+    "pypi.org",
+    "files.pythonhosted.org",
+    // npm
+    "registry.npmjs.org",
+    // Rust
+    "crates.io",
+    "index.crates.io",
+    "static.crates.io",
+    // Ruby
+    "rubygems.org",
+    "index.rubygems.org",
+    // Go
+    "proxy.golang.org",
+    "sum.golang.org",
+    // Java
+    "repo.maven.apache.org",
+    "repo1.maven.org",
+    // Debian and Ubuntu
+    "deb.debian.org",
+    "security.debian.org",
+    "archive.ubuntu.com",
+    "security.ubuntu.com",
+    "ports.ubuntu.com",
+];
+
+/// Variables by which installers put all they install below the folder.
+const INSTALLING: &[(&str, &str)] = &[
+    ("HOME", ""),
+    ("PIP_TARGET", "python"),
+    ("PIP_CACHE_DIR", ".cache/pip"),
+    ("NPM_CONFIG_PREFIX", "npm"),
+    ("NPM_CONFIG_CACHE", ".cache/npm"),
+    ("CARGO_HOME", "cargo"),
+    ("GEM_HOME", "gems"),
+    ("GOPATH", "go"),
+];
+
+/// How installers are told that nobody answers them and nothing else is asked for.
+const QUIETLY: &[(&str, &str)] = &[
+    ("PIP_NO_INPUT", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    ("NPM_CONFIG_AUDIT", "false"),
+    ("NPM_CONFIG_FUND", "false"),
+    ("GOFLAGS", "-modcacherw"),
+    ("GOTOOLCHAIN", "local"),
+];
+
+/// Variables by which programs find what was installed, each with the folders that it lists where they exist.
+const INSTALLED: &[(&str, &[&str])] = &[
+    ("PYTHONPATH", &["python"]),
+    ("NODE_PATH", &["node_modules", "npm/lib/node_modules"]),
+    ("GEM_PATH", &["gems"]),
+];
+
+/// The same for build tools that would fetch into it: only where they cannot.
+const OFFLINE: &[(&str, &[&str])] = &[("CARGO_HOME", &["cargo"]), ("GOPATH", &["go"])];
+
+/// Folders of installed programs. They come after the system's, so that none stands in for one of its.
+const PROGRAMS: &[&str] = &[
+    "python/bin",
+    "node_modules/.bin",
+    "npm/bin",
+    "cargo/bin",
+    "gems/bin",
+    "go/bin",
+];
+
+/// For a command that runs in the folder of packages to install some.
+pub(crate) fn installing(spec: &mut CommandSpec) {
+    let folder = spec.cwd.clone();
+    for (name, place) in INSTALLING {
+        let path = if place.is_empty() {
+            folder.clone()
+        } else {
+            folder.join(place)
+        };
+        set(spec, name, path.into());
+    }
+    for (name, value) in QUIETLY {
+        set(spec, name, value.into());
+    }
+    spec.path
+        .extend(PROGRAMS.iter().map(|place| folder.join(place)));
+}
+
+/// For a command that uses what was installed in this folder.
+pub(crate) fn installed(spec: &mut CommandSpec, folder: &Path, offline: bool) {
+    let lists = INSTALLED.iter().chain(OFFLINE.iter().filter(|_| offline));
+    for (name, places) in lists {
+        let there = existing(folder, places);
+        if let Ok(list) = std::env::join_paths(&there)
+            && !there.is_empty()
+        {
+            set(spec, name, list);
+        }
+    }
+    spec.path.extend(existing(folder, PROGRAMS));
+}
+
+fn existing(folder: &Path, places: &[&str]) -> Vec<PathBuf> {
+    let places = places.iter().map(|place| folder.join(place));
+    places.filter(|place| place.is_dir()).collect()
+}
+
+fn set(spec: &mut CommandSpec, name: &str, value: OsString) {
+    spec.env.entry(name.into()).or_insert(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REGISTRIES;
+    use crate::proxy::AllowList;
+
+    #[test]
+    fn every_registry_can_be_allowed() {
+        assert_eq!(AllowList::read(REGISTRIES).unwrap().len(), REGISTRIES.len());
+    }
+}

@@ -1,0 +1,261 @@
+//! `Proxy`: the one way out of a jail's network, to the hosts of a list, each checked at every connection.
+//!
+//! It speaks HTTP/1.1 as proxies do: `CONNECT` for TLS, absolute URLs for plain HTTP, one request a connection. A name
+//! is looked up here, all its addresses must be public, and one of those very addresses is connected to. In a tunnel
+//! the first bytes must be a TLS hello for the same name. What cannot be read, compared or checked is refused.
+
+mod allow;
+mod counted;
+mod forward;
+mod hello;
+mod refusal;
+mod tunnel;
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haft_sandbox::{Outlet, Serving};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+
+pub use allow::{AllowError, AllowList};
+pub(crate) use refusal::Refusals;
+
+use crate::proxy::counted::{Counted, Moved, idle};
+use crate::proxy::refusal::Refusal;
+use crate::proxy::tunnel::Tunnel;
+use crate::web::http::{Http, HttpError};
+use crate::web::network::Network;
+use crate::web::target::Target;
+
+/// Most bytes of a request's head.
+const MAX_HEAD: usize = 16 << 10;
+/// How long a request's head, a look-up with its connection, or a TLS hello may take.
+const SOON: Duration = Duration::from_secs(10);
+/// How long a connection may pass nothing in either direction.
+const IDLE: Duration = Duration::from_secs(120);
+
+type Body = UnsyncBoxBody<Bytes, hyper::Error>;
+
+/// A proxy to the hosts of a list; clones share both.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    allowed: Arc<AllowList>,
+    http: Http,
+}
+
+impl Proxy {
+    /// To these hosts, by this machine's network.
+    pub fn new(allowed: AllowList) -> Self {
+        Self {
+            allowed: Arc::new(allowed),
+            http: Http::guarded(),
+        }
+    }
+
+    /// The same by another network.
+    pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
+        self.http = self.http.with_network(network);
+        self
+    }
+
+    /// How many hosts its list names.
+    pub fn hosts(&self) -> usize {
+        self.allowed.len()
+    }
+
+    /// Answers the connections of one command, and notes what is refused of them.
+    pub(crate) fn outlet(&self) -> (Arc<dyn Outlet>, Arc<Refusals>) {
+        let refusals = Arc::<Refusals>::default();
+        let way = Way {
+            proxy: self.clone(),
+            refusals: Arc::clone(&refusals),
+        };
+        (Arc::new(way), refusals)
+    }
+}
+
+/// The proxy as one command has it.
+#[derive(Debug, Clone)]
+struct Way {
+    proxy: Proxy,
+    refusals: Arc<Refusals>,
+}
+
+impl Outlet for Way {
+    fn serve(&self, connection: TcpStream) -> Serving {
+        let way = self.clone();
+        let moved = Moved::default();
+        let connection = Counted::new(connection, moved.clone());
+        Box::pin(async move {
+            tokio::select! {
+                () = way.answer(connection) => {}
+                () = idle(&moved, IDLE) => {}
+            }
+        })
+    }
+}
+
+impl Way {
+    /// One request, and the tunnel where that is what it opened.
+    async fn answer(&self, connection: Counted) {
+        let opened: Mutex<Option<Tunnel>> = Mutex::default();
+        let opened = Arc::new(opened);
+        let (way, slot) = (self.clone(), Arc::clone(&opened));
+        let service = service_fn(move |request| {
+            let (way, slot) = (way.clone(), Arc::clone(&slot));
+            async move { Ok::<_, Infallible>(way.request(request, &slot).await) }
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(SOON)
+            .max_buf_size(MAX_HEAD)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(connection), service)
+            .with_upgrades();
+        // A client that goes, or speaks no HTTP, ends its connection.
+        let _ = served.await;
+        let tunnel = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tunnel) = tunnel
+            && let Err(refusal) = tunnel.run().await
+        {
+            self.refusals.note(&refusal);
+        }
+    }
+
+    async fn request(
+        &self,
+        request: Request<Incoming>,
+        slot: &Mutex<Option<Tunnel>>,
+    ) -> Response<Body> {
+        let done = if request.method() == Method::CONNECT {
+            self.connect(request, slot).await
+        } else {
+            self.plain(request).await
+        };
+        done.unwrap_or_else(|refusal| {
+            self.refusals.note(&refusal);
+            said(refusal.status(), &refusal.to_string())
+        })
+    }
+
+    /// `CONNECT`: the tunnel is opened when the answer is out.
+    async fn connect(
+        &self,
+        request: Request<Incoming>,
+        slot: &Mutex<Option<Tunnel>>,
+    ) -> Result<Response<Body>, Refusal> {
+        let uri = request.uri();
+        let authority = match uri.authority() {
+            Some(authority) if uri.scheme().is_none() => authority.as_str(),
+            _ => return Err(Refusal::Malformed("CONNECT takes host:port")),
+        };
+        if uri.port_u16().is_none() {
+            return Err(Refusal::Malformed("CONNECT takes host:port"));
+        }
+        let target = read(&format!("https://{authority}/"))?;
+        same_host(&request, &target, false)?;
+        let upstream = self.reach(&target).await?;
+        let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream, &target);
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+        Ok(Response::new(empty()))
+    }
+
+    /// A request for an absolute `http` URL.
+    async fn plain(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let uri = request.uri();
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some(_) => {
+                return Err(Refusal::Malformed(
+                    "only http is proxied by URL, https by CONNECT",
+                ));
+            }
+            None => {
+                return Err(Refusal::Malformed(
+                    "this is a proxy: ask it for a whole URL",
+                ));
+            }
+        }
+        let target = read(&uri.to_string())?;
+        same_host(&request, &target, request.version() == Version::HTTP_11)?;
+        let upstream = self.reach(&target).await?;
+        forward::forward(request, upstream, &target).await
+    }
+
+    /// A connection to a host of the list, at an address that was checked.
+    async fn reach(&self, target: &Target) -> Result<TcpStream, Refusal> {
+        let (host, port) = (bare(target.host()), target.port());
+        if !self.proxy.allowed.allows(target) {
+            return Err(Refusal::not_listed(host, port));
+        }
+        // Of a list made from settings this holds already; a list is not what lowers this guard.
+        target
+            .check_public()
+            .map_err(|why| Refusal::private(host, &why.to_string()))?;
+        let connected = tokio::time::timeout(SOON, self.proxy.http.connect(target)).await;
+        match connected {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error @ HttpError::ResolvesTo { .. })) => {
+                Err(Refusal::private(host, &error.to_string()))
+            }
+            Ok(Err(error)) => Err(Refusal::Unreachable(error.to_string())),
+            Err(_) => Err(Refusal::Unreachable(format!(
+                "{host} did not answer in time"
+            ))),
+        }
+    }
+}
+
+/// A URL as the web tools read it.
+fn read(url: &str) -> Result<Target, Refusal> {
+    Target::parse(url).map_err(|why| Refusal::Unclear(why.to_string()))
+}
+
+/// A host without the dot that may end it.
+fn bare(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Refuses a `Host` that is another than the URL's, or given twice, or missing where it is `needed`.
+fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Result<(), Refusal> {
+    let mut given = request.headers().get_all(HOST).iter();
+    let other = || Refusal::OtherHost(bare(target.host()).to_owned());
+    match (given.next(), given.next()) {
+        (None, _) if !needed => Ok(()),
+        (Some(host), None) => {
+            let scheme = target.url().scheme();
+            let host = host.to_str().map_err(|_| other())?;
+            let named = Target::parse(&format!("{scheme}://{host}/")).map_err(|_| other())?;
+            let same = bare(named.host()) == bare(target.host());
+            // A client may leave a port out of `Host` that it has in its `CONNECT`.
+            let port = named.port() == target.port() || named.url().port().is_none();
+            if same && port { Ok(()) } else { Err(other()) }
+        }
+        _ => Err(other()),
+    }
+}
+
+fn empty() -> Body {
+    Full::default()
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// One line for a person or a model who looks at what came back.
+fn said(status: StatusCode, line: &str) -> Response<Body> {
+    let text = Full::from(format!("haft: {line}\n"));
+    let mut response = Response::new(text.map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}

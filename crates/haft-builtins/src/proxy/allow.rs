@@ -1,0 +1,190 @@
+//! `AllowList`: the hosts that may be connected to, as settings name them.
+
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use crate::proxy::bare;
+use crate::web::target::Target;
+
+/// The ports of a host that is named without one.
+const PORTS: [u16; 2] = [80, 443];
+
+/// An entry that names no host, or one that is never connected to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{entry}` names no host that can be allowed: {why}")]
+pub struct AllowError {
+    /// As it was written.
+    pub entry: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Hosts: `example.com`, `*.example.com` (all names below it, not itself), `example.com:8443`, `93.184.216.34`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowList(Vec<Entry>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    host: Pattern,
+    /// The only port; without one, those of HTTP.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    Name(String),
+    Below(String),
+    Address(IpAddr),
+}
+
+impl AllowList {
+    /// Reads entries as settings have them.
+    pub fn read<I>(entries: I) -> Result<Self, AllowError>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let entries = entries.into_iter().map(|entry| Entry::read(entry.as_ref()));
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it allows nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an entry names this host and port.
+    pub(crate) fn allows(&self, target: &Target) -> bool {
+        self.0.iter().any(|entry| entry.allows(target))
+    }
+}
+
+impl Entry {
+    fn read(text: &str) -> Result<Self, AllowError> {
+        let wrong = |why: &str| AllowError {
+            entry: text.chars().take(100).collect(),
+            why: why.to_owned(),
+        };
+        let rest = text.strip_prefix("*.");
+        let host = rest.unwrap_or(text);
+        if host.contains('*') {
+            return Err(wrong(
+                "a `*` stands only for the names below one, as in `*.example.com`",
+            ));
+        }
+        if host.contains(['/', '?', '#', '@']) || host.is_empty() {
+            return Err(wrong("write the host alone, or host:port"));
+        }
+        let target =
+            Target::parse(&format!("https://{host}/")).map_err(|why| wrong(&why.to_string()))?;
+        target
+            .check_public()
+            .map_err(|why| wrong(&why.to_string()))?;
+        let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
+        let port = after.contains(':').then_some(target.port());
+        let host = match (target.address(), rest) {
+            (Some(_), Some(_)) => return Err(wrong("no name lies below an address")),
+            (Some(address), None) => Pattern::Address(address.to_canonical()),
+            (None, Some(_)) => Pattern::Below(format!(".{}", bare(target.host()))),
+            (None, None) => Pattern::Name(bare(target.host()).to_owned()),
+        };
+        Ok(Self { host, port })
+    }
+
+    fn allows(&self, target: &Target) -> bool {
+        let port = target.port();
+        let address = target.address().map(|address| address.to_canonical());
+        let host = bare(target.host());
+        let named = match &self.host {
+            Pattern::Name(name) => address.is_none() && host == name,
+            Pattern::Below(end) => {
+                address.is_none() && host.len() > end.len() && host.ends_with(end.as_str())
+            }
+            Pattern::Address(own) => address == Some(*own),
+        };
+        named
+            && self
+                .port
+                .map_or_else(|| PORTS.contains(&port), |own| own == port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AllowList;
+    use crate::web::target::Target;
+
+    #[test]
+    fn hosts_are_allowed_by_name_below_a_name_and_by_port() {
+        let list = [
+            "example.com",
+            "*.Example.ORG.",
+            "bücher.example.net",
+            "ports.example.com:8443",
+            "93.184.216.34",
+            "[2606:4700::1111]:8443",
+        ];
+        let list = AllowList::read(list).unwrap();
+        for (url, allowed) in [
+            ("https://example.com/", true),
+            ("http://EXAMPLE.com./", true),
+            ("https://example.com:8443/", false),
+            ("https://www.example.com/", false),
+            ("https://notexample.com/", false),
+            ("https://example.com.evil.net/", false),
+            ("https://a.b.example.org/", true),
+            ("https://example.org/", false),
+            ("https://aexample.org/", false),
+            ("https://.example.org/", false),
+            ("https://xn--bcher-kva.example.net/", true),
+            ("https://ports.example.com:8443/", true),
+            ("https://ports.example.com/", false),
+            ("https://93.184.216.34/", true),
+            ("https://[::ffff:93.184.216.34]/", true),
+            ("https://93.184.216.35/", false),
+            ("https://[2606:4700::1111]:8443/", true),
+            ("https://[2606:4700::1111]/", false),
+        ] {
+            let target = Target::parse(url).unwrap();
+            assert_eq!(list.allows(&target), allowed, "{url}");
+        }
+        assert!(!AllowList::default().allows(&Target::parse("https://example.com/").unwrap()));
+    }
+
+    #[test]
+    fn an_entry_that_can_never_hold_is_an_error() {
+        for entry in [
+            "",
+            "*",
+            "*.",
+            "*.*",
+            "a.*.com",
+            "*.com*",
+            "https://example.com",
+            "example.com/path",
+            "user@example.com",
+            "example.com:0",
+            "example.com:99999",
+            "example.com:22",
+            "localhost",
+            "127.0.0.1",
+            "*.127.0.0.1",
+            "*.93.184.216.34",
+            "169.254.169.254",
+            "[::1]",
+            "10.0.0.1:8080",
+            "metadata.google.internal",
+            "a b",
+            "intranet",
+        ] {
+            let error = AllowList::read([entry]).unwrap_err();
+            assert_eq!(error.entry, entry);
+        }
+    }
+}

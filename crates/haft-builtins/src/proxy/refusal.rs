@@ -1,0 +1,142 @@
+//! `Refusal`: why a connection was not made, in one line that says what would allow it; `Refusals`, those of a command.
+
+use std::sync::{Mutex, PoisonError};
+
+use hyper::StatusCode;
+use thiserror::Error;
+
+/// Most refusals of one command that are kept; more are counted.
+const KEPT: usize = 16;
+/// Most characters of one.
+const SHOWN: usize = 300;
+
+/// Why a connection, or a request on it, was refused or failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum Refusal {
+    /// No entry names it.
+    #[error("{place} is not allowed: sandbox.allow_hosts = [\"{entry}\"] would allow it")]
+    NotListed { place: String, entry: String },
+    /// Whatever the list says.
+    #[error("{host} is not on the public network, and no setting allows it ({why})")]
+    Private { host: String, why: String },
+    /// The host cannot be read the same way by everybody.
+    #[error("the URL is refused: {0}")]
+    Unclear(String),
+    /// No request for a proxy.
+    #[error("the request is refused: {0}")]
+    Malformed(&'static str),
+    /// `Host` says another.
+    #[error("the request for {0} is refused: its Host header must name the same host, once")]
+    OtherHost(String),
+    /// What came through the tunnel is not TLS with the host that was asked for.
+    #[error("the tunnel to {host} was closed: {why}")]
+    Tunnel { host: String, why: String },
+    /// Allowed, and not to be had.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+impl Refusal {
+    /// A host that no entry names.
+    pub(super) fn not_listed(host: &str, port: u16) -> Self {
+        let entry = match port {
+            80 | 443 => host.to_owned(),
+            port => format!("{host}:{port}"),
+        };
+        Self::NotListed {
+            place: format!("{host}:{port}"),
+            entry,
+        }
+    }
+
+    pub(super) fn private(host: &str, why: &str) -> Self {
+        Self::Private {
+            host: host.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Unreachable(_) => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::FORBIDDEN,
+        }
+    }
+}
+
+/// What was refused to one command: few lines, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: Vec<String>,
+    more: u64,
+}
+
+impl Refusals {
+    /// Keeps a refusal; what failed for another reason the command hears by itself.
+    pub(super) fn note(&self, refusal: &Refusal) {
+        if matches!(refusal, Refusal::Unreachable(_)) {
+            return;
+        }
+        let line: String = refusal.to_string().chars().take(SHOWN).collect();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.lines.contains(&line) {
+            return;
+        }
+        if kept.lines.len() < KEPT {
+            kept.lines.push(line);
+        } else {
+            kept.more += 1;
+        }
+    }
+
+    /// The lines, and one that counts what was left out.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = kept.lines.clone();
+        if kept.more > 0 {
+            lines.push(format!("{} more were refused", kept.more));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT, Refusal, Refusals};
+
+    #[test]
+    fn a_refusal_names_the_entry_that_would_allow_it() {
+        for (port, say) in [
+            (
+                443,
+                "example.com:443 is not allowed: sandbox.allow_hosts = [\"example.com\"] would allow it",
+            ),
+            (
+                8443,
+                "example.com:8443 is not allowed: sandbox.allow_hosts = [\"example.com:8443\"] would allow it",
+            ),
+        ] {
+            assert_eq!(Refusal::not_listed("example.com", port).to_string(), say);
+        }
+    }
+
+    #[test]
+    fn refusals_are_kept_once_and_bounded() {
+        let refusals = Refusals::default();
+        for number in 0..KEPT + 5 {
+            for _ in 0..2 {
+                refusals.note(&Refusal::not_listed(&format!("h{number}.example.com"), 443));
+            }
+        }
+        refusals.note(&Refusal::Unreachable("example.com is away".into()));
+        refusals.note(&Refusal::private(&"x".repeat(10_000), ""));
+        let lines = refusals.lines();
+        assert_eq!(lines.len(), KEPT + 1);
+        assert_eq!(lines[KEPT], "11 more were refused");
+        assert!(lines.iter().all(|line| line.len() <= 300));
+    }
+}

@@ -1,0 +1,169 @@
+//! Row 26 of the threat model in the real jail: what a command reaches through the proxy, and what it does not.
+//!
+//! Its own `main`, because the jail executes this program again.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
+)]
+
+mod modes;
+mod rows;
+#[expect(
+    dead_code,
+    reason = "the town of the web tools' tests, which use more of it"
+)]
+#[path = "../it/town.rs"]
+mod town;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haft::approval::AutoApprove;
+use haft::call::ToolCall;
+use haft::policy::Policy;
+use haft::spec::Risk;
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft::{Executor, Outcome, Session};
+use haft_builtins::Builtins;
+use haft_builtins::command::CommandNetwork;
+use haft_builtins::proxy::{AllowList, Proxy};
+use haft_sandbox::{Config, Sandbox, Strength};
+use serde_json::{Value, json};
+
+use crate::town::Town;
+
+/// What the scripts of the rows begin with.
+const LIBRARY: &str = include_str!("net.py");
+
+/// A workspace whose commands use this network.
+pub(crate) struct Scene {
+    dir: tempfile::TempDir,
+    executor: Executor,
+    session: Session,
+}
+
+impl Scene {
+    pub(crate) fn new(sandbox: &Sandbox, network: CommandNetwork) -> Self {
+        let allow = AutoApprove::up_to(Risk::Critical);
+        Self::judged(
+            sandbox,
+            network,
+            Executor::new(Policy::trusted()).with_approver(allow),
+        )
+    }
+
+    pub(crate) fn judged(sandbox: &Sandbox, network: CommandNetwork, executor: Executor) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("ws")).unwrap();
+        fs::write(dir.path().join("ws/a.txt"), "IN-THE-WORKSPACE").unwrap();
+        fs::write(dir.path().join("ws/net.py"), LIBRARY).unwrap();
+        let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
+        let mut builtins = Builtins::new(workspace);
+        builtins.sandbox = Some(sandbox.clone());
+        builtins.network = network;
+        let registry = ToolRegistry::new();
+        let tools = builtins.tools().unwrap();
+        let tools = tools.into_iter().map(|tool| tool.tool);
+        registry.replace_all("builtin", tools).unwrap();
+        Self {
+            dir,
+            executor,
+            session: Session::builder(Arc::new(registry)).build().unwrap(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("ws")
+    }
+
+    /// Lets programs trust the servers of this town.
+    pub(crate) fn trust(&self, town: &Town) {
+        let pem = STANDARD.encode(town.root());
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n");
+        fs::write(self.root().join("ca.pem"), pem).unwrap();
+    }
+
+    pub(crate) async fn call(&self, args: Value) -> Outcome {
+        let call = ToolCall::new("run_command", args.to_string());
+        self.executor.execute(&self.session, call).await
+    }
+
+    pub(crate) async fn line(&self, line: &str) -> Seen {
+        self.seen(json!({ "command": line, "timeout_s": 60 })).await
+    }
+
+    pub(crate) async fn script(&self, script: &str) -> Seen {
+        let script = format!("from net import *\n{script}");
+        let ca = self.root().join("ca.pem");
+        let env = json!({ "SSL_CERT_FILE": ca, "PYTHONDONTWRITEBYTECODE": "1" });
+        let argv = json!(["python3", "-c", script]);
+        self.seen(json!({ "argv": argv, "env": env, "timeout_s": 60 }))
+            .await
+    }
+
+    async fn seen(&self, args: Value) -> Seen {
+        let outcome = self.call(args).await;
+        let shown = serde_json::to_string(&outcome).unwrap();
+        let data = outcome
+            .data
+            .as_ref()
+            .map(|data| serde_json::from_str(data.get()).unwrap());
+        Seen {
+            ok: outcome.is_ok(),
+            strength: outcome.strength.clone().unwrap_or_default(),
+            data: data.unwrap_or_default(),
+            shown,
+        }
+    }
+}
+
+/// What came of a command.
+pub(crate) struct Seen {
+    pub(crate) ok: bool,
+    pub(crate) strength: String,
+    pub(crate) data: Value,
+    pub(crate) shown: String,
+}
+
+/// Commands that reach these hosts of this town.
+pub(crate) fn allow(hosts: &[&str], town: &Arc<Town>) -> Proxy {
+    Proxy::new(AllowList::read(hosts).unwrap()).with_network(Arc::clone(town) as _)
+}
+
+pub(crate) fn public(port: u16) -> SocketAddr {
+    SocketAddr::new(town::PUBLIC.parse().unwrap(), port)
+}
+
+fn main() {
+    haft_sandbox::enter();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let sandbox = Sandbox::new(Config {
+            detect_interpreters: true,
+            ..Config::default()
+        });
+        let strength = sandbox.probe().await.strength;
+        if strength < Strength::NoProc {
+            eprintln!("SKIPPED: the jail's strength here is {strength}");
+            return;
+        }
+        let python = Scene::new(&sandbox, CommandNetwork::default());
+        if !python.line("python3 -c 'import ssl'").await.ok {
+            eprintln!("SKIPPED: no python3 with ssl in the jail");
+            return;
+        }
+        let rows = rows::all(&sandbox).await;
+        modes::all(&sandbox).await;
+        eprintln!("network: {rows} rows and the modes: ok");
+    });
+}
