@@ -23,7 +23,7 @@ mod wait;
 
 pub use launch::Commands;
 pub use network::CommandNetwork;
-pub use packages::REGISTRIES;
+pub use packages::{REGISTRIES, packages_of};
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::network::Connected;

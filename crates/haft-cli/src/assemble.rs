@@ -20,6 +20,7 @@ use haft::session::{Absent, Limits, Session};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
+use haft_builtins::command::CommandNetwork;
 use haft_builtins::skills::SkillTools;
 use haft_sandbox::Sandbox;
 
@@ -31,6 +32,7 @@ use crate::settings::Settings;
 mod approvals;
 mod discover;
 mod memory;
+mod network;
 mod parts;
 mod policy;
 mod selection;
@@ -67,6 +69,7 @@ struct Parts {
     /// Tokens of a run's active skills, where settings say so.
     skill_tokens: Option<u64>,
     sandbox: Sandbox,
+    network: CommandNetwork,
     progress: bool,
     pace: progress::Pace,
     screen: Screen,
@@ -108,7 +111,9 @@ impl House {
         let store = parts::store(at, settings)?;
         let memory = memory::build(at, settings, &archive, &store)?;
         let skills = Arc::new(skills::set(at, settings));
-        let all = parts::standard(at, settings, &policy, &sandbox, (&skills, memory))?;
+        let network = network::network(at, settings)?;
+        let confined = (&sandbox, &network);
+        let all = parts::standard(at, settings, &policy, confined, (&skills, memory))?;
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
@@ -142,6 +147,7 @@ impl House {
             skill_tools,
             skill_tokens: settings.whole("skills.max_tokens"),
             sandbox,
+            network,
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
             screen: at.screen,
@@ -201,6 +207,11 @@ impl House {
     /// What confines commands.
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.0.sandbox
+    }
+
+    /// What commands reach.
+    pub(crate) fn network(&self) -> &CommandNetwork {
+        &self.0.network
     }
 
     /// Whether running tools show their output live.

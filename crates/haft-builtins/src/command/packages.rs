@@ -1,9 +1,13 @@
 //! Where installers put what they install, where programs find it again, and the registries they ask.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::CommandSpec;
+use sha2::{Digest, Sha256};
+
+use crate::files::hex;
 
 /// Hosts of package registries: what `sandbox.network = "install"` reaches beside `sandbox.allow_hosts`.
 pub const REGISTRIES: &[&str] = &[
@@ -32,6 +36,15 @@ pub const REGISTRIES: &[&str] = &[
     "security.ubuntu.com",
     "ports.ubuntu.com",
 ];
+
+/// Bytes of the digest by which a workspace's packages are found again.
+const NAMED_BY: usize = 8;
+
+/// The folder of a workspace's packages below the user's cache.
+pub fn packages_of(cache: &Path, workspace: &Path) -> PathBuf {
+    let digest = Sha256::digest(workspace.as_os_str().as_bytes());
+    cache.join("haft/packages").join(hex(&digest[..NAMED_BY]))
+}
 
 /// Variables by which installers put all they install below the folder.
 const INSTALLING: &[(&str, &str)] = &[

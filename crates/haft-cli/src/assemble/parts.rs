@@ -17,6 +17,7 @@ use haft::toolset::registry::ToolRegistry;
 use haft::toolset::view::{ToolSettings, View, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
+use haft_builtins::command::CommandNetwork;
 use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
@@ -86,10 +87,6 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Problem> {
         "passthrough" => Backend::Passthrough,
         other => return Err(not_yet(settings, "sandbox.backend", other)),
     };
-    match settings.text("sandbox.network").unwrap_or("none") {
-        "none" => {}
-        other => return Err(not_yet(settings, "sandbox.network", other)),
-    }
     let require = settings.text("sandbox.require").unwrap_or("no-proc");
     Ok(Sandbox::new(Config {
         backend,
@@ -126,7 +123,7 @@ pub(crate) fn standard(
     at: &Invocation,
     settings: &Settings,
     policy: &Arc<Policy>,
-    sandbox: &Sandbox,
+    (sandbox, network): (&Sandbox, &CommandNetwork),
     (skills, memory): (&Arc<SkillSet>, Option<Memory>),
 ) -> Result<Standard, Problem> {
     let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
@@ -138,6 +135,7 @@ pub(crate) fn standard(
     }
     let mut builtins = Builtins::new(workspace);
     builtins.sandbox = Some(sandbox.clone());
+    builtins.network = network.clone();
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.web = Some(web::web(settings, policy, sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;

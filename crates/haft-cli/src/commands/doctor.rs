@@ -62,6 +62,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> 
     checks.push(web(house).await);
     let (jail, sandbox) = confinement(house.sandbox()).await;
     checks.extend(jail);
+    checks.push(network(house, &sandbox));
     checks.push(program(
         at,
         "python3",
@@ -234,6 +235,17 @@ async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
         strength: probe.strength.word(),
     };
     (checks, strength)
+}
+
+/// What commands reach; whether the jail here can hold them to it.
+fn network(house: &House, sandbox: &Strength) -> Check {
+    let network = house.network();
+    let (word, meaning) = (network.word(), network.meaning());
+    let listed = matches!(word, "allow-list" | "install");
+    let own = haft_sandbox::Strength::NoProc.word();
+    let enough = !listed || [own, haft_sandbox::Strength::Full.word()].contains(&sandbox.strength);
+    let advice = "it needs a jail with namespaces: see above, or set sandbox.network = \"none\"";
+    check("network", enough, format!("{word}: {meaning}"), advice)
 }
 
 fn program(at: &Invocation, name: &'static str, advice: &str) -> Check {

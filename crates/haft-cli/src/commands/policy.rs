@@ -92,7 +92,7 @@ pub(crate) fn shown(house: &House) -> Shown {
         view: house.executor().policy().view(),
         sandbox: Floor {
             require: house.sandbox().config().require.word(),
-            network: "none",
+            network: house.network().word(),
         },
         skills: house
             .skill_tools()
@@ -181,6 +181,15 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
         })?;
     if on.is_none() {
         explanation.enabled = Some(false);
+    }
+    let network = house.network();
+    if network.word() != "none" && explanation.parts.iter().any(|part| part.kind == "run") {
+        explanation.layers.push(Layer {
+            layer: "sandbox".into(),
+            verdict: None,
+            rule: format!("sandbox.network = {}", network.word()).into(),
+            reason: network.meaning().into(),
+        });
     }
     for skill in house.skill_tools().skills() {
         let asked = house

@@ -198,6 +198,16 @@ fn an_untrusted_folder_only_tightens() {
             "\"none\" built-in",
         ),
         (
+            "sandbox.network = \"allow-list\"",
+            "sandbox.network",
+            "\"none\" built-in",
+        ),
+        (
+            "sandbox.allow_hosts = [\"example.com\"]",
+            "sandbox.allow_hosts",
+            "none",
+        ),
+        (
             "sandbox.backend = \"passthrough\"",
             "sandbox.backend",
             "\"auto\" built-in",

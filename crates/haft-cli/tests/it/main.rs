@@ -8,6 +8,7 @@ mod harness;
 mod kill;
 mod memory;
 mod memory_tools;
+mod network;
 mod seed_faults;
 mod serve;
 mod settings;

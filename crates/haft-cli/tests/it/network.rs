@@ -1,0 +1,182 @@
+//! `sandbox.network`: who may open it, what the result and the explanations say of it, and what a command meets.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, Ran};
+
+const ON: [&str; 2] = ["-c", "tools.enable=[\"commands\"]"];
+const ASKS: &str = r#"bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT pypi.org:443 HTTP/1.1\r\n\r\n" >&3; cat <&3'"#;
+
+/// A command under these settings.
+fn run(lab: &Lab, line: &str, settings: &[&str]) -> Ran {
+    let args = json!({ "command": line }).to_string();
+    let mut words = vec!["call", "run_command", "--args", &args, "--json"];
+    words.extend(ON);
+    for setting in settings {
+        words.extend(["-c", setting]);
+    }
+    lab.run(&words)
+}
+
+/// Whether commands run here: the jail's full strength is asked for by its own tests.
+#[expect(
+    clippy::print_stderr,
+    reason = "what could not be tested here is said aloud"
+)]
+fn jailed(lab: &Lab) -> bool {
+    let ran = run(lab, "true", &["policy.profile=trusted"]);
+    if ran.code != 0 {
+        eprintln!("SKIPPED: no jail here: {}", ran.stdout);
+    }
+    ran.code == 0
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_opens_no_network() {
+    let lab = Lab::new();
+    lab.file(
+        "haft.toml",
+        "sandbox.network = \"full\"\nsandbox.allow_hosts = [\"example.com\"]\n",
+    );
+    for (trust, word) in [(false, "none"), (true, "full")] {
+        let mut words = vec!["policy", "show", "--json"];
+        words.extend(trust.then_some("--trust"));
+        let ran = lab.run(&words);
+        assert_eq!(ran.json()["sandbox"]["network"], word, "{}", ran.stderr);
+        let warned = ran.stderr.contains("sandbox.network");
+        assert_eq!(warned, !trust, "{}", ran.stderr);
+    }
+    // It may take a network away that the user's settings give.
+    lab.user_settings("sandbox.network = \"full\"\n");
+    let ran = lab.run(&["policy", "show", "--json"]);
+    assert_eq!(ran.json()["sandbox"]["network"], "full");
+    lab.file("haft.toml", "sandbox.network = \"none\"\n");
+    let ran = lab.run(&["policy", "show", "--json"]);
+    assert_eq!(ran.json()["sandbox"]["network"], "none");
+}
+
+#[test]
+fn a_network_raises_the_risk_and_is_named_where_a_call_is_explained() {
+    let lab = Lab::new();
+    for (setting, workspace, trusted) in [
+        ("none", "allow", "allow"),
+        ("allow-list", "ask", "allow"),
+        ("install", "ask", "allow"),
+        ("full", "ask", "ask"),
+    ] {
+        for (profile, verdict) in [("workspace", workspace), ("trusted", trusted)] {
+            let network = format!("sandbox.network={setting}");
+            let line = [
+                "policy",
+                "explain",
+                "run_command",
+                "--args",
+                r#"{"command":"ls"}"#,
+            ];
+            let more = ["-c", &network, "--profile", profile, "--json"];
+            let said = lab.run(&[&line[..], &ON, &more].concat()).json();
+            assert_eq!(said["verdict"], verdict, "{setting} {profile}: {said}");
+            let rule = format!("sandbox.network = {setting}");
+            let layers = said["layers"].as_array().unwrap();
+            let named = layers.iter().any(|layer| layer["rule"] == rule.as_str());
+            assert_eq!(named, setting != "none", "{setting}: {said}");
+        }
+        let network = format!("sandbox.network={setting}");
+        let doctor = lab.run(&["doctor", "--json", "-c", &network]).json();
+        let checks = doctor["checks"].as_array().unwrap();
+        let check: Vec<&Value> = checks.iter().filter(|c| c["name"] == "network").collect();
+        let detail = check[0]["detail"].as_str().unwrap();
+        assert!(detail.starts_with(&format!("{setting}: ")), "{detail}");
+    }
+}
+
+#[test]
+fn settings_that_cannot_hold_are_told() {
+    let lab = Lab::new();
+    for (settings, say) in [
+        (
+            &["sandbox.network=allow-list", "sandbox.allow_hosts=[\"*\"]"][..],
+            "`*` names no host",
+        ),
+        (
+            &[
+                "sandbox.network=allow-list",
+                "sandbox.allow_hosts=[\"localhost\"]",
+            ],
+            "this machine",
+        ),
+        (
+            &[
+                "sandbox.network=install",
+                "sandbox.allow_hosts=[\"10.0.0.1\"]",
+            ],
+            "public network",
+        ),
+        (
+            &["sandbox.network=allow-list", "sandbox.backend=passthrough"],
+            "needs the jail",
+        ),
+        (
+            &["sandbox.network=install", "sandbox.backend=passthrough"],
+            "needs the jail",
+        ),
+        (&["sandbox.network=open"], "sandbox.network"),
+    ] {
+        let ran = run(&lab, "true", settings);
+        assert_eq!(ran.code, 5, "{settings:?}: {} {}", ran.stdout, ran.stderr);
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(told.contains(say), "{settings:?}: {told}");
+    }
+}
+
+#[test]
+fn a_refused_host_is_told_with_the_setting_that_would_allow_it() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let listed = [
+        "policy.profile=trusted",
+        "sandbox.network=allow-list",
+        "sandbox.allow_hosts=[\"example.com\"]",
+    ];
+    let said = run(&lab, ASKS, &listed).json();
+    let refusal =
+        "pypi.org:443 is not allowed: sandbox.allow_hosts = [\"pypi.org\"] would allow it";
+    assert_eq!(said["data"]["network_refused"], json!([refusal]), "{said}");
+    let out = said["data"]["stdout"].as_str().unwrap();
+    assert!(
+        out.starts_with("HTTP/1.1 403 Forbidden\r\n") && out.contains(refusal),
+        "{out}"
+    );
+    let strength = said["strength"].as_str().unwrap();
+    assert!(strength.ends_with(", network allow-list"), "{strength}");
+    let said = run(&lab, ASKS, &["policy.profile=trusted"]).json();
+    assert_eq!(said["status"], "error", "{said}");
+    assert!(said["data"].get("network_refused").is_none(), "{said}");
+}
+
+#[test]
+fn packages_are_installed_apart_from_the_workspace_and_seen_in_it() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    lab.file("secret.txt", "IN-THE-WORKSPACE");
+    let install = ["policy.profile=trusted", "sandbox.network=install"];
+    let secret = lab.work().join("secret.txt").display().to_string();
+    let said = run(&lab, &format!("cat {secret}"), &install).json();
+    assert_eq!(said["status"], "error");
+    assert!(!said.to_string().contains("IN-THE-WORKSPACE"), "{said}");
+    let script = "import os; os.makedirs('python/bin'); open('python/bin/mine', 'w').write('#!/bin/sh\\necho mine\\n'); os.chmod('python/bin/mine', 0o755)";
+    let line = format!("python3 -c \"{script}\"");
+    let said = run(&lab, &line, &install).json();
+    assert_eq!(said["status"], "ok", "{said}");
+    let said = run(&lab, "mine", &["policy.profile=trusted"]).json();
+    assert_eq!(said["data"]["stdout"], "mine\n", "{said}");
+    let other = Lab::new();
+    assert_eq!(
+        run(&other, "mine", &["policy.profile=trusted"]).json()["status"],
+        "error"
+    );
+}
