@@ -8,12 +8,12 @@ use bytes::Bytes;
 
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::audit::BoxFuture;
+use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::error::ToolError;
 use crate::policy::Policy;
 use crate::progress::Progress;
-use crate::result::Outcome;
-use crate::result::TracedCall;
+use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
 use crate::spec::ToolName;
@@ -183,6 +183,16 @@ impl Scope {
         Arc::clone(&self.host)
             .execute_nested(&self.session, call)
             .await
+    }
+
+    /// Counts and traces a call that is answered from a record of it: nothing runs. False when the budget is used up.
+    pub fn replayed(&self, name: &str, arguments: &str, status: Status) -> bool {
+        let traced = self.nest.begin(name, args_digest(arguments));
+        let within = self.session.spend_call();
+        if let Some(seq) = traced {
+            self.nest.end(seq, status, 0.0);
+        }
+        within
     }
 
     /// The calls made so far, in the order in which they began; one under way is shown as cancelled, which it will be
