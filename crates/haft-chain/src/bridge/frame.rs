@@ -1,0 +1,181 @@
+//! The codec: kind, flags (bit 0: more follows), id (32 bits, little endian), body; one frame a datagram, or length-prefixed.
+
+use crate::bridge::{BODY, BridgeError, FRAME};
+
+/// Bytes before the body.
+pub const HEAD: usize = 6;
+const MORE: u8 = 1;
+
+/// What a frame is about; a script sends the first seven, the host the last three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A call: name, noise and arguments, each on a line of its own.
+    Call,
+    /// Text for standard output.
+    Out,
+    /// Text for standard error.
+    Err,
+    /// An artifact: its media type on a line, then its bytes.
+    Put,
+    /// A range of an artifact: ref, offset and length.
+    Read,
+    /// What is known of an artifact: ref.
+    Info,
+    /// The script has ended: its value or its error, JSON.
+    Done,
+    /// The script and what goes into it, JSON.
+    Start,
+    /// The answer to a request, JSON.
+    Answer,
+    /// The answer to a `read`: bytes as they are.
+    Bytes,
+}
+
+impl Kind {
+    const ALL: [(u8, Self); 10] = [
+        (b'c', Self::Call),
+        (b'o', Self::Out),
+        (b'e', Self::Err),
+        (b'p', Self::Put),
+        (b'r', Self::Read),
+        (b'i', Self::Info),
+        (b'd', Self::Done),
+        (b'S', Self::Start),
+        (b'A', Self::Answer),
+        (b'B', Self::Bytes),
+    ];
+
+    /// The kind of a byte.
+    pub fn of(byte: u8) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == byte);
+        found.map(|(_, kind)| *kind)
+    }
+
+    /// Its byte.
+    pub fn byte(self) -> u8 {
+        let found = Self::ALL.iter().find(|(_, kind)| *kind == self);
+        found.map_or(0, |(byte, _)| *byte)
+    }
+
+    /// Whether a script sends it.
+    pub fn from_script(self) -> bool {
+        !matches!(self, Self::Start | Self::Answer | Self::Bytes)
+    }
+}
+
+/// One frame, as it lies in the buffer that it was received in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it is about.
+    pub kind: Kind,
+    /// Whether the message goes on.
+    pub more: bool,
+    /// The request that it belongs to.
+    pub id: u32,
+    /// Its part of the message.
+    pub body: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a datagram.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, BridgeError> {
+        let size = BridgeError::Size(bytes.len());
+        if bytes.len() > FRAME {
+            return Err(size);
+        }
+        let [kind, flags, a, b, c, d, body @ ..] = bytes else {
+            return Err(size);
+        };
+        if *flags & !MORE != 0 {
+            return Err(BridgeError::Flags(*flags));
+        }
+        Ok(Self {
+            kind: Kind::of(*kind).ok_or(BridgeError::Kind(char::from(*kind)))?,
+            more: *flags & MORE != 0,
+            id: u32::from_le_bytes([*a, *b, *c, *d]),
+            body,
+        })
+    }
+
+    /// Writes it as a datagram.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.body.len());
+        bytes.extend([self.kind.byte(), u8::from(self.more)]);
+        bytes.extend(self.id.to_le_bytes());
+        bytes.extend(self.body);
+        bytes
+    }
+}
+
+/// The datagrams of a message, in their order.
+pub fn split(kind: Kind, id: u32, message: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let count = message.len().div_ceil(BODY).max(1);
+    (0..count).map(move |at| {
+        let end = message.len().min((at + 1) * BODY);
+        let frame = Frame {
+            kind,
+            more: at + 1 < count,
+            id,
+            body: message.get(at * BODY..end).unwrap_or_default(),
+        };
+        frame.encode()
+    })
+}
+
+/// A frame on a transport without datagrams: its length before it, 32 bits, little endian.
+pub fn prefixed(datagram: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
+    [&length.to_le_bytes(), datagram].concat()
+}
+
+/// Takes the first whole frame off a stream's bytes: the datagram and how many bytes it took; none where more must come.
+pub fn unprefixed(stream: &[u8]) -> Result<Option<(&[u8], usize)>, BridgeError> {
+    let Some((length, rest)) = stream.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    if !(HEAD..=FRAME).contains(&length) {
+        return Err(BridgeError::Size(length));
+    }
+    Ok(rest.get(..length).map(|frame| (frame, 4 + length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_split_and_streams_taken_apart_without_loss() {
+        for size in [0, 1, BODY - 1, BODY, BODY + 1, 3 * BODY, 3 * BODY + 7] {
+            let message: Vec<u8> = (0..size).map(|n| n.to_le_bytes()[0]).collect();
+            let frames: Vec<_> = split(Kind::Answer, 7, &message).collect();
+            let stream: Vec<u8> = frames.iter().flat_map(|frame| prefixed(frame)).collect();
+            let (mut rest, mut joined) = (stream.as_slice(), Vec::<u8>::new());
+            while let Some((datagram, taken)) = unprefixed(rest).unwrap() {
+                let frame = Frame::decode(datagram).unwrap();
+                assert_eq!((frame.kind, frame.id), (Kind::Answer, 7));
+                joined.extend(frame.body);
+                rest = &rest[taken..];
+                assert_eq!(frame.more, !rest.is_empty(), "of {size}");
+            }
+            assert_eq!(joined, message, "of {size}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        let long = vec![b'c'; FRAME + 1];
+        for (bytes, expect) in [
+            (&b""[..], BridgeError::Size(0)),
+            (b"c\0\0\0\0", BridgeError::Size(5)),
+            (&long, BridgeError::Size(FRAME + 1)),
+            (b"x\0\0\0\0\0", BridgeError::Kind('x')),
+            (b"c\x02\0\0\0\0", BridgeError::Flags(2)),
+        ] {
+            assert_eq!(Frame::decode(bytes).unwrap_err(), expect);
+        }
+        assert_eq!(unprefixed(&[1, 0, 0]).unwrap(), None);
+        assert!(unprefixed(&[5, 0, 0, 0]).is_err());
+        assert!(unprefixed(&[255, 255, 255, 255]).is_err());
+    }
+}

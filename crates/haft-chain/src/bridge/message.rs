@@ -1,0 +1,347 @@
+//! Messages of a script: put together from frames, bounded, and read.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::bridge::frame::{Frame, Kind};
+use crate::bridge::{BridgeError, DEPTH, MESSAGE, PUT, TOTAL};
+
+/// What a script says.
+#[derive(Debug)]
+pub enum Message {
+    /// It calls a tool.
+    Call {
+        /// The request.
+        id: u32,
+        /// The tool's name, as written.
+        name: String,
+        /// What the script read of clocks and random sources since the call before: JSON, or nothing.
+        noise: String,
+        /// The arguments, as they came.
+        arguments: String,
+    },
+    /// It prints.
+    Out {
+        /// To standard error.
+        err: bool,
+        /// The text.
+        text: String,
+    },
+    /// It keeps bytes.
+    Put {
+        /// The request.
+        id: u32,
+        /// Their media type.
+        media_type: String,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// It reads a range of an artifact.
+    Read {
+        /// The request.
+        id: u32,
+        /// Which, as written.
+        reference: String,
+        /// From here.
+        offset: u64,
+        /// So many bytes at most.
+        length: u64,
+    },
+    /// It asks about an artifact.
+    Info {
+        /// The request.
+        id: u32,
+        /// Which, as written.
+        reference: String,
+    },
+    /// It has ended.
+    Done(Done),
+}
+
+/// How a script ended, as it says itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    /// What it came to.
+    #[serde(default)]
+    pub value: Option<Box<RawValue>>,
+    /// Why not.
+    #[serde(default)]
+    pub error: Option<ScriptError>,
+}
+
+/// What ended a script.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptError {
+    /// The exception's class; `Refused` where the script did not start.
+    #[serde(rename = "type")]
+    pub class: String,
+    /// What it says.
+    pub message: String,
+    /// The script's own frames.
+    #[serde(default)]
+    pub traceback: String,
+    /// The line of the script.
+    #[serde(default)]
+    pub line: Option<u64>,
+}
+
+/// Puts messages together.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    part: Option<(Kind, u32, Vec<u8>)>,
+    total: u64,
+    open: HashSet<u32>,
+}
+
+impl Assembler {
+    /// Takes a datagram; a message where it ends one.
+    pub fn take(&mut self, datagram: &[u8]) -> Result<Option<Message>, BridgeError> {
+        let frame = Frame::decode(datagram)?;
+        if !frame.kind.from_script() {
+            return Err(BridgeError::Kind(char::from(frame.kind.byte())));
+        }
+        self.total += datagram.len() as u64;
+        if self.total > TOTAL {
+            return Err(BridgeError::TooLong {
+                what: "all that it sent and printed is",
+                limit: TOTAL,
+            });
+        }
+        if self.part.is_none() && !frame.more {
+            return self.message(frame.kind, frame.id, frame.body).map(Some);
+        }
+        let (kind, id, mut body) = self
+            .part
+            .take()
+            .unwrap_or((frame.kind, frame.id, Vec::new()));
+        if (kind, id) != (frame.kind, frame.id) {
+            return Err(BridgeError::Mixed);
+        }
+        let limit = if kind == Kind::Put {
+            PUT + 256
+        } else {
+            MESSAGE
+        };
+        if body.len() + frame.body.len() > limit {
+            return Err(BridgeError::TooLong {
+                what: "a message",
+                limit: limit as u64,
+            });
+        }
+        body.extend(frame.body);
+        if frame.more {
+            self.part = Some((kind, id, body));
+            return Ok(None);
+        }
+        self.message(kind, id, &body).map(Some)
+    }
+
+    /// A request has been answered: its id is free.
+    pub fn answered(&mut self, id: u32) {
+        self.open.remove(&id);
+    }
+
+    fn message(&mut self, kind: Kind, id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+        let request = matches!(kind, Kind::Call | Kind::Put | Kind::Read | Kind::Info);
+        // An id says which answer is whose: none, or one that is in use, says nothing.
+        if request && (id == 0 || !self.open.insert(id)) {
+            return Err(BridgeError::Id(id));
+        }
+        match kind {
+            Kind::Call => call(id, body),
+            Kind::Put => put(id, body),
+            Kind::Read => read(id, body),
+            Kind::Info => Ok(Message::Info {
+                id,
+                reference: text(body, "info")?,
+            }),
+            Kind::Done => done(body).map(Message::Done),
+            Kind::Out | Kind::Err => Ok(Message::Out {
+                err: kind == Kind::Err,
+                text: String::from_utf8_lossy(body).into_owned(),
+            }),
+            Kind::Start | Kind::Answer | Kind::Bytes => {
+                Err(BridgeError::Kind(char::from(kind.byte())))
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8], what: &'static str) -> Result<String, BridgeError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| BridgeError::Malformed(what))?;
+    Ok(text.to_owned())
+}
+
+/// What stands before a newline, and what after it.
+fn line<'a>(bytes: &'a [u8], what: &'static str) -> Result<(&'a [u8], &'a [u8]), BridgeError> {
+    let end = memchr::memchr(b'\n', bytes).ok_or(BridgeError::Malformed(what))?;
+    let rest = bytes.get(end + 1..).unwrap_or_default();
+    Ok((bytes.get(..end).unwrap_or_default(), rest))
+}
+
+fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+    const WHAT: &str = "call";
+    let (name, rest) = line(body, WHAT)?;
+    let (noise, arguments) = line(rest, WHAT)?;
+    let noise = text(noise, WHAT)?;
+    if !noise.is_empty() && serde_json::from_str::<&RawValue>(&noise).is_err() {
+        return Err(BridgeError::Malformed(WHAT));
+    }
+    Ok(Message::Call {
+        id,
+        name: text(name, WHAT)?,
+        noise,
+        // What is no JSON is the executor's to refuse, like everybody's.
+        arguments: text(arguments, WHAT)?,
+    })
+}
+
+fn put(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+    const WHAT: &str = "put";
+    let (media_type, bytes) = line(body, WHAT)?;
+    let media_type = text(media_type, WHAT)?;
+    if media_type.len() > 128 || media_type.chars().any(char::is_control) {
+        return Err(BridgeError::Malformed(WHAT));
+    }
+    Ok(Message::Put {
+        id,
+        media_type,
+        bytes: Bytes::copy_from_slice(bytes),
+    })
+}
+
+fn read(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+    const WHAT: &str = "read";
+    let body = text(body, WHAT)?;
+    let mut words = body.split(' ');
+    let reference = words.next().unwrap_or_default().to_owned();
+    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+    let (Some(offset), Some(length)) = (number(), number()) else {
+        return Err(BridgeError::Malformed(WHAT));
+    };
+    Ok(Message::Read {
+        id,
+        reference,
+        offset,
+        length,
+    })
+}
+
+fn done(body: &[u8]) -> Result<Done, BridgeError> {
+    let malformed = BridgeError::Malformed("end");
+    if depth(body) > DEPTH {
+        return Err(BridgeError::Malformed("end: its value nests too deep"));
+    }
+    serde_json::from_slice(body).map_err(|_| malformed)
+}
+
+/// How deep JSON nests, without reading more of it.
+fn depth(json: &[u8]) -> usize {
+    let (mut now, mut most, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                now += 1;
+                most = most.max(now);
+            }
+            b']' | b'}' if !quoted => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bridge::frame::split;
+
+    fn check(frames: &[&[u8]]) -> Result<Vec<String>, BridgeError> {
+        let mut assembler = Assembler::default();
+        let mut said = Vec::new();
+        for frame in frames {
+            said.extend(assembler.take(frame)?.map(|message| format!("{message:?}")));
+        }
+        Ok(said)
+    }
+
+    #[test]
+    fn frames_become_messages() {
+        let said = check(&[
+            b"c\0\x01\0\0\0echo\n[0]\n{\"a\":1}",
+            b"o\0\0\0\0\0hi\xff",
+            b"p\x01\x02\0\0\0text/plain\nab",
+            b"p\0\x02\0\0\0c",
+            b"r\0\x03\0\0\0sha256-0 5 18446744073709551615",
+            b"d\0\0\0\0\0{\"value\":[1]}",
+        ])
+        .unwrap();
+        assert_eq!(
+            said,
+            [
+                r#"Call { id: 1, name: "echo", noise: "[0]", arguments: "{\"a\":1}" }"#,
+                r#"Out { err: false, text: "hi�" }"#,
+                r#"Put { id: 2, media_type: "text/plain", bytes: b"abc" }"#,
+                r#"Read { id: 3, reference: "sha256-0", offset: 5, length: 18446744073709551615 }"#,
+                "Done(Done { value: Some(RawValue([1])), error: None })",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_no_runtime_sends_ends_the_chain() {
+        let deep = [b"d\0\0\0\0\0{\"value\":", "[".repeat(10_000).as_bytes()].concat();
+        let rows: &[(&[&[u8]], &str)] = &[
+            (&[b"A\0\x01\0\0\0{}"], "a frame of kind 'A'"),
+            (&[b"c\0\0\0\0\0a\n\n{}"], "the id 0 again"),
+            (
+                &[b"c\0\x01\0\0\0a\n\n{}", b"c\0\x01\0\0\0a\n\n{}"],
+                "the id 1 again",
+            ),
+            (
+                &[b"c\x01\x01\0\0\0a\n", b"o\0\0\0\0\0x"],
+                "a frame within another message",
+            ),
+            (&[b"c\0\x01\0\0\0a"], "a malformed call"),
+            (&[b"c\0\x01\0\0\0a\nnoise\n{}"], "a malformed call"),
+            (&[b"c\0\x01\0\0\0\xff\n\n{}"], "a malformed call"),
+            (&[b"c\0\x01\0\0\0a\n\n\xff"], "a malformed call"),
+            (&[b"r\0\x01\0\0\0ref -1 5"], "a malformed read"),
+            (&[b"r\0\x01\0\0\0ref 1"], "a malformed read"),
+            (
+                &[b"r\0\x01\0\0\0ref 1 99999999999999999999"],
+                "a malformed read",
+            ),
+            (&[b"p\0\x01\0\0\0no line"], "a malformed put"),
+            (&[b"d\0\0\0\0\0{\"value\":NaN}"], "a malformed end"),
+            (&[b"d\0\0\0\0\0{\"status\":\"ok\"}"], "a malformed end"),
+            (&[&deep], "a malformed end: its value nests too deep"),
+        ];
+        for (frames, expect) in rows {
+            assert_eq!(check(frames).unwrap_err().to_string(), *expect);
+        }
+    }
+
+    #[test]
+    fn no_message_and_no_script_sends_without_end() {
+        let mut assembler = Assembler::default();
+        let long = vec![b'x'; MESSAGE + 1];
+        let refused = split(Kind::Call, 1, &long).find_map(|f| assembler.take(&f).err());
+        assert_eq!(
+            refused.unwrap().to_string(),
+            "a message over 16777216 bytes"
+        );
+        let mut assembler = Assembler::default();
+        let frame = split(Kind::Out, 0, &vec![b'x'; 60_000]).next().unwrap();
+        let refused = (0..10_000).find_map(|_| assembler.take(&frame).err());
+        assert!(matches!(refused, Some(BridgeError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the host answers: an outcome as a script sees it.
+
+use haft::error::ErrorKind;
+use haft::result::{Artifact, Failure, Outcome, Status};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// Media of a call, written to the script's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MediaFile {
+    /// Where the script finds it.
+    pub path: String,
+    /// What it is.
+    pub media_type: String,
+    /// Its bytes are kept under this ref, too; empty where the host keeps none.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Reply<'a> {
+    status: Status,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    artifacts: &'a [Artifact],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    files: &'a [MediaFile],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Failure>,
+    seq: u64,
+}
+
+/// The answer to call `seq`.
+pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
+    let reply = Reply {
+        status: outcome.status,
+        text: &outcome.text(),
+        data: outcome.data.as_deref(),
+        artifacts: &outcome.artifacts,
+        files,
+        error: outcome.error.as_ref(),
+        seq,
+    };
+    serde_json::to_string(&reply).unwrap_or_else(|_| "{\"status\":\"error\"}".to_owned())
+}
+
+/// The answer to a `put` or an `info`.
+pub fn kept(reference: &str, media_type: &str, bytes: u64) -> String {
+    #[derive(Serialize)]
+    struct Kept<'a> {
+        #[serde(rename = "ref")]
+        reference: &'a str,
+        media_type: &'a str,
+        bytes: u64,
+    }
+    let kept = Kept {
+        reference,
+        media_type,
+        bytes,
+    };
+    serde_json::to_string(&kept).unwrap_or_default()
+}
+
+/// The answer to a request that cannot be met.
+pub fn refused(kind: ErrorKind, message: &str) -> String {
+    let error = Failure {
+        kind,
+        message: message.to_owned(),
+        advice: None,
+    };
+    serde_json::json!({ "error": error }).to_string()
+}

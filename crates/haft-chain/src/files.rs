@@ -1,0 +1,317 @@
+//! `/workspace`: a script's private folder, filled from the run's own and kept there afterwards; media of calls in it.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2, renameat,
+    statat, unlinkat,
+};
+
+/// Most bytes copied one way.
+const BYTES: u64 = 64 << 20;
+/// Most files and folders.
+const FILES: usize = 4096;
+/// Deepest folder.
+const DEPTH: usize = 16;
+/// What a file is called until it is whole.
+const UNFINISHED: &CStr = c".haft-unfinished";
+
+/// What a folder held after it was filled: size and time of change of each file, by its path.
+pub(crate) type Known = HashMap<Vec<u8>, (u64, i64, u64)>;
+
+/// What was copied, and what was not.
+#[derive(Debug, Default)]
+pub(crate) struct Copied {
+    /// The files as they are now where they were copied to.
+    pub(crate) known: Known,
+    /// Why something was left out.
+    pub(crate) left_out: Option<String>,
+    count: usize,
+    bytes: u64,
+}
+
+impl Copied {
+    fn leave(&mut self, why: impl FnOnce() -> String) {
+        self.left_out.get_or_insert_with(why);
+    }
+}
+
+/// Opens a folder of this machine.
+pub(crate) fn folder(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?)
+}
+
+/// Whether a folder holds nothing.
+pub(crate) fn is_empty(folder: BorrowedFd<'_>) -> bool {
+    names(folder).is_ok_and(|names| names.is_empty())
+}
+
+/// Copies what one folder holds into another: regular files and folders, no links, within bounds. Files that are as
+/// `known` says are left where they are.
+pub(crate) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, known: &Known) -> Copied {
+    let mut copied = Copied::default();
+    level(&mut copied, (from, to), known, &mut Vec::new());
+    copied
+}
+
+fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") && name != UNFINISHED {
+            names.push(name.to_owned());
+        }
+        if names.len() > FILES {
+            break;
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn level(
+    copied: &mut Copied,
+    (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
+    known: &Known,
+    path: &mut Vec<u8>,
+) {
+    let depth = memchr::memchr_iter(b'/', path).count();
+    let Ok(names) = names(from) else {
+        return copied.leave(|| "a folder could not be read".into());
+    };
+    for name in names {
+        if copied.count >= FILES {
+            return copied.leave(|| format!("there are more than {FILES} files"));
+        }
+        let Ok(stat) = statat(from, &name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        let length = path.len();
+        path.extend(name.to_bytes());
+        copied.count += 1;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if depth >= DEPTH => {
+                copied.leave(|| format!("folders nest deeper than {DEPTH}"));
+            }
+            FileType::Directory => {
+                path.push(b'/');
+                match (within(from, &name), made(to, &name)) {
+                    (Ok(from), Ok(to)) => {
+                        level(copied, (from.as_fd(), to.as_fd()), known, path);
+                    }
+                    _ => copied.leave(|| shown(path, "could not be copied")),
+                }
+            }
+            FileType::RegularFile => file(copied, (from, to), &name, (known, path)),
+            _ => copied.leave(|| shown(path, "is no regular file")),
+        }
+        path.truncate(length);
+    }
+}
+
+fn shown(path: &[u8], what: &str) -> String {
+    let path: String = String::from_utf8_lossy(path).chars().take(128).collect();
+    format!("{path:?} {what}")
+}
+
+/// A folder of a script's: whatever it puts there, no link is followed and nothing outside is reached.
+fn within(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    beneath(folder, name, flags)
+}
+
+fn beneath(folder: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match openat2(folder, name, flags, Mode::empty(), resolve) {
+        // Older kernels: one name, never followed, is the same.
+        Err(rustix::io::Errno::NOSYS) => Ok(openat(folder, name, flags, Mode::empty())?),
+        opened => Ok(opened?),
+    }
+}
+
+/// A folder within another, made where there is none.
+fn made(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => within(folder, name),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn file(
+    copied: &mut Copied,
+    (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
+    name: &CStr,
+    (known, path): (&Known, &[u8]),
+) {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = beneath(from, name, flags).map(File::from);
+    let opened = opened.and_then(|file| Ok((stamp(&file)?, file)));
+    let Ok(((stamp, mode), file)) = opened else {
+        return copied.leave(|| shown(path, "could not be read"));
+    };
+    if known.get(path) == Some(&stamp) {
+        return;
+    }
+    if copied.bytes + stamp.0 > BYTES {
+        return copied.leave(|| format!("there are more than {} MiB", BYTES >> 20));
+    }
+    copied.bytes += stamp.0;
+    match written(file, stamp.0, to, name, mode) {
+        Ok(stamp) => {
+            copied.known.insert(path.to_vec(), stamp);
+        }
+        Err(_) => copied.leave(|| shown(path, "could not be written")),
+    }
+}
+
+/// Size, time of change in seconds and nanoseconds; and the bits of its mode that are kept.
+fn stamp(file: &File) -> io::Result<((u64, i64, u64), Mode)> {
+    let stat = rustix::fs::fstat(file)?;
+    let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+    let mode = Mode::from_raw_mode(0o644 | (stat.st_mode & 0o100));
+    Ok(((size, stat.st_mtime, stat.st_mtime_nsec), mode))
+}
+
+/// Writes a file under another name and puts it in its place when it is whole.
+fn written(
+    from: File,
+    size: u64,
+    to: BorrowedFd<'_>,
+    name: &CStr,
+    mode: Mode,
+) -> io::Result<(u64, i64, u64)> {
+    let mut file = created(to, UNFINISHED, mode)?;
+    // A file that grows while it is read is copied as large as it was.
+    io::copy(&mut from.take(size), &mut file)?;
+    let (stamp, _) = stamp(&file)?;
+    renameat(to, UNFINISHED, to, name)?;
+    Ok(stamp)
+}
+
+fn created(folder: BorrowedFd<'_>, name: &CStr, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = match openat(folder, name, flags, mode) {
+        Err(rustix::io::Errno::EXIST) => {
+            unlinkat(folder, name, AtFlags::empty())?;
+            openat(folder, name, flags, mode)?
+        }
+        opened => opened?,
+    };
+    Ok(opened.into())
+}
+
+/// The name of a call's media: the tool, its number, which of them it is.
+pub(crate) fn media_name(tool: &str, seq: u64, index: usize, media_type: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let tool: String = tool.chars().take(64).map(safe).collect();
+    format!("{tool}_{seq}_{index}.{}", extension(media_type))
+}
+
+fn extension(media_type: &str) -> String {
+    let known = match media_type.split(';').next().unwrap_or_default().trim() {
+        "image/jpeg" => "jpg",
+        "image/svg+xml" => "svg",
+        "audio/mpeg" => "mp3",
+        "audio/mp4" | "audio/x-m4a" => "m4a",
+        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
+        other => other.split_once('/').map_or("", |(_, subtype)| subtype),
+    };
+    let plain = known.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if plain && (1..=8).contains(&known.len()) {
+        known.to_ascii_lowercase()
+    } else {
+        "bin".to_owned()
+    }
+}
+
+/// Writes media into a script's folder, below `media`.
+pub(crate) fn write_media(folder: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let name = CString::new(name)?;
+    if name.as_bytes().contains(&b'/') {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let media = made(folder, c"media")?;
+    created(media.as_fd(), &name, Mode::from_raw_mode(0o644))?.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn regular_files_and_folders_are_copied_and_nothing_else() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "s").unwrap();
+        fs::create_dir(a.path().join("d")).unwrap();
+        fs::write(a.path().join("d/x"), "one").unwrap();
+        symlink(outside.path().join("secret"), a.path().join("link")).unwrap();
+        symlink(outside.path(), a.path().join("folder")).unwrap();
+        // A link where a folder is to be made is not followed either.
+        symlink(outside.path(), b.path().join("d")).unwrap();
+        let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
+        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        assert!(copied.left_out.is_some());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+        fs::remove_file(b.path().join("d")).unwrap();
+        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        assert_eq!(fs::read(b.path().join("d/x")).unwrap(), b"one");
+        assert!(!b.path().join("link").exists() && !b.path().join("folder").exists());
+        // Back again: only what changed.
+        fs::write(b.path().join("new"), "two").unwrap();
+        let back = copy(to.as_fd(), from.as_fd(), &copied.known);
+        assert_eq!(back.known.keys().collect::<Vec<_>>(), [b"new"]);
+        assert_eq!(fs::read(a.path().join("new")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn a_copy_is_bounded() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut deep = a.path().to_owned();
+        for _ in 0..DEPTH + 3 {
+            deep.push("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        let large = File::create(a.path().join("large")).unwrap();
+        large.set_len(BYTES + 1).unwrap();
+        let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
+        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        assert!(copied.left_out.is_some() && copied.bytes <= BYTES);
+        assert!(!b.path().join("large").exists());
+        fs::remove_file(a.path().join("large")).unwrap();
+        for n in 0..FILES + 10 {
+            fs::write(a.path().join(format!("f{n}")), "").unwrap();
+        }
+        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        assert!(copied.left_out.is_some() && copied.count <= FILES);
+    }
+
+    #[test]
+    fn media_have_names_that_are_safe_and_types_that_are_known() {
+        for (tool, media_type, expect) in [
+            ("view_image", "image/png", "view_image_3_0.png"),
+            ("a.b/../c", "image/jpeg", "a_b____c_3_0.jpg"),
+            ("t", "audio/x-wav", "t_3_0.wav"),
+            ("t", "image/svg+xml; charset=x", "t_3_0.svg"),
+            ("t", "../../etc", "t_3_0.bin"),
+            ("t", "image/../../x", "t_3_0.bin"),
+        ] {
+            assert_eq!(media_name(tool, 3, 0, media_type), expect);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `PythonEngine`: scripts run by `CPython` in the code profile of the jail.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use haft::audit::BoxFuture;
+use haft_sandbox::code::{CodeJail, CodeProbe, Kind, Script};
+
+use crate::engine::{Engine, EngineError, Worker};
+
+/// Packages for which a script gets the interpreter that has what is installed beside the standard library.
+const DATA: [&str; 16] = [
+    "numpy",
+    "pandas",
+    "scipy",
+    "matplotlib",
+    "sklearn",
+    "polars",
+    "pyarrow",
+    "openpyxl",
+    "PIL",
+    "sympy",
+    "networkx",
+    "statsmodels",
+    "yaml",
+    "bs4",
+    "lxml",
+    "dateutil",
+];
+
+/// `CPython` in the jail.
+#[derive(Debug)]
+pub struct PythonEngine {
+    jail: CodeJail,
+    probe: CodeProbe,
+}
+
+impl PythonEngine {
+    /// The engine over this jail, whose configuration has [`RUNTIME`](crate::RUNTIME) as its runtime. An error says what
+    /// is missing on this machine and how to get it.
+    pub async fn open(jail: CodeJail) -> Result<Self, EngineError> {
+        let probe = jail.probe().await.clone();
+        match &probe.missing {
+            Some(missing) => Err(EngineError {
+                message: format!("{}: {}", missing.what, missing.why),
+                advice: Some(missing.fix.clone()),
+            }),
+            None => Ok(Self { jail, probe }),
+        }
+    }
+
+    /// What this machine gives scripts.
+    pub fn probe(&self) -> &CodeProbe {
+        &self.probe
+    }
+
+    /// Where the interpreters come from.
+    pub fn jail(&self) -> &CodeJail {
+        &self.jail
+    }
+}
+
+/// Whether a script imports what only the data interpreter has.
+fn kind(code: &str) -> Kind {
+    let imports = |line: &str| {
+        let line = line.trim_start();
+        let rest = line
+            .strip_prefix("import ")
+            .or_else(|| line.strip_prefix("from "));
+        let words = rest.into_iter().flat_map(|rest| rest.split(','));
+        let mut roots = words.filter_map(|word| word.trim().split(['.', ' ']).next());
+        roots.any(|root| DATA.contains(&root))
+    };
+    if code.lines().any(imports) {
+        Kind::Data
+    } else {
+        Kind::Plain
+    }
+}
+
+impl Engine for PythonEngine {
+    fn describe(&self) -> String {
+        let version = &self.probe.version;
+        let data = if self.probe.data {
+            "numpy and pandas can be imported"
+        } else {
+            "nothing else can be installed"
+        };
+        format!("Runs {version} with its standard library; {data}.")
+    }
+
+    fn start<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<Box<dyn Worker>, EngineError>> {
+        Box::pin(async move {
+            let wanted = if self.probe.data {
+                kind(code)
+            } else {
+                Kind::Plain
+            };
+            let script = self.jail.take(wanted).await.map_err(|error| EngineError {
+                message: error.to_string(),
+                advice: None,
+            })?;
+            Ok(Box::new(script) as Box<dyn Worker>)
+        })
+    }
+}
+
+impl Worker for Script {
+    fn recv<'a>(&'a self, frame: &'a mut [u8]) -> BoxFuture<'a, io::Result<usize>> {
+        Box::pin(Script::recv(self, frame))
+    }
+
+    fn try_send(&self, frame: &[u8]) -> io::Result<()> {
+        Script::try_send(self, frame)
+    }
+
+    fn send<'a>(&'a self, frame: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(Script::send(self, frame))
+    }
+
+    fn folder(&self) -> BorrowedFd<'_> {
+        Script::folder(self)
+    }
+
+    fn folder_path(&self) -> &str {
+        Script::folder_path(self)
+    }
+
+    fn strength(&self) -> String {
+        Script::strength(self).word().to_owned()
+    }
+
+    fn engine(&self) -> &str {
+        Script::engine(self)
+    }
+
+    fn pid(&self) -> u32 {
+        Script::pid(self)
+    }
+
+    fn kill(&self) {
+        Script::kill(self);
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Script::ended(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_gets_the_interpreter_that_it_imports_for() {
+        for (code, expect) in [
+            ("print(1)", Kind::Plain),
+            ("import json, re", Kind::Plain),
+            ("import numpy as np", Kind::Data),
+            ("import json, pandas", Kind::Data),
+            ("def f():\n    from numpy.linalg import norm", Kind::Data),
+            ("# import numpy\nx = 'numpy'", Kind::Plain),
+        ] {
+            assert_eq!(kind(code), expect, "{code}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `End`: how a script ended, and what the chain's result says of it.
+
+use std::time::Duration;
+
+use haft::context::Scope;
+use haft::error::{ErrorKind, ToolError};
+use haft::result::{Content, Status, ToolResult};
+
+use crate::bridge::BridgeError;
+use crate::bridge::message::{Done, ScriptError};
+use crate::run::output::Output;
+
+/// How a script ended.
+pub(super) enum End {
+    /// It said so itself.
+    Done(Done),
+    /// It ended without a word: killed, crashed, out of memory, or by its own doing.
+    Silent,
+    /// It did what no script does.
+    Broken(BridgeError),
+    /// The host will not go on with it.
+    Stopped(ToolError),
+    /// It took too long.
+    Late(Duration),
+    /// The session was cancelled.
+    Cancelled,
+}
+
+impl End {
+    /// The honest word for it.
+    pub(super) fn status(&self) -> Status {
+        match self {
+            Self::Done(Done { error: None, .. }) => Status::Ok,
+            Self::Late(_) => Status::Timeout,
+            Self::Cancelled => Status::Cancelled,
+            Self::Done(_) | Self::Silent | Self::Broken(_) | Self::Stopped(_) => Status::Error,
+        }
+    }
+
+    /// What the chain came to.
+    pub(super) fn result(
+        self,
+        scope: &Scope,
+        output: Output,
+        left_out: Option<String>,
+    ) -> ToolResult {
+        let summary = summary(scope, output.total());
+        let mut text = output.into_text();
+        let (mut data, mut error) = (None, None);
+        match self {
+            Self::Done(Done { value, error: None }) => data = value,
+            Self::Done(Done {
+                error: Some(failed),
+                ..
+            }) => {
+                join(&mut text, &failed.traceback);
+                error = Some(of_script(&failed));
+            }
+            Self::Silent => error = Some(silent()),
+            Self::Broken(why) => error = Some(broken(&why)),
+            Self::Stopped(why) => error = Some(why),
+            Self::Late(limit) => error = Some(late(limit)),
+            Self::Cancelled => {
+                error = Some(ToolError::new(
+                    ErrorKind::Cancelled,
+                    "the session was cancelled",
+                ));
+            }
+        }
+        if let Some(why) = left_out {
+            join(
+                &mut text,
+                &format!("[not all of /workspace was kept: {why}]\n"),
+            );
+        }
+        let content = Some(text).filter(|text| !text.is_empty());
+        let failed = error.is_some();
+        ToolResult {
+            content: content.map(Content::text).into_iter().collect(),
+            data,
+            error,
+            // A failure's own message says more.
+            summary: Some(summary).filter(|_| !failed),
+            strength: None,
+        }
+    }
+}
+
+fn join(text: &mut String, more: &str) {
+    if !text.is_empty() && !text.ends_with('\n') && !more.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+/// One line for a person: the calls and how they ended, and how much was printed.
+fn summary(scope: &Scope, printed: u64) -> String {
+    let trace = scope.trace();
+    let count = |status: Status| trace.iter().filter(|call| call.status == status).count();
+    let mut words = vec![match trace.len() {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    }];
+    for status in [
+        Status::Error,
+        Status::Denied,
+        Status::Timeout,
+        Status::Cancelled,
+    ] {
+        match count(status) {
+            0 => {}
+            n => words.push(format!("{n} {}", status.as_str())),
+        }
+    }
+    if printed > 0 {
+        words.push(format!("{printed} bytes printed"));
+    }
+    words.join(", ")
+}
+
+fn of_script(failed: &ScriptError) -> ToolError {
+    let shown: String = failed.message.chars().take(1000).collect();
+    if failed.class == "Refused" {
+        return ToolError::failed(shown)
+            .with_advice("nothing ran; correct the script and run it again");
+    }
+    let line = failed
+        .line
+        .map_or_else(String::new, |n| format!(" (line {n})"));
+    let class: String = failed.class.chars().take(100).collect();
+    let message = match class.as_str() {
+        "SystemExit" => shown,
+        "SyntaxError" | "IndentationError" | "TabError" => format!("{class}: {shown}"),
+        _ if shown.is_empty() => format!("{class}{line}"),
+        _ => format!("{class}: {shown}{line}"),
+    };
+    ToolError::failed(message)
+}
+
+fn silent() -> ToolError {
+    ToolError::failed("the interpreter ended without a word").with_advice(
+        "it crashed, ended itself (os._exit) or was ended by a limit of memory or processor time; \
+         the trace says which calls were made",
+    )
+}
+
+fn broken(why: &BridgeError) -> ToolError {
+    ToolError::failed(format!("the script was ended, it sent {why}")).with_advice(
+        "call tools only by `tools`, print less, and put large data into files or artifacts",
+    )
+}
+
+fn late(limit: Duration) -> ToolError {
+    let message = format!("the script did not end within {} s", limit.as_secs_f64());
+    ToolError::new(ErrorKind::Timeout, message)
+        .with_advice("do less in one script, or raise timeout_s or chain.total_timeout_s")
+}

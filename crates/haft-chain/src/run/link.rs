@@ -1,0 +1,114 @@
+//! `Link`: the host's end of the bridge. It never waits for a script that does not read.
+
+use std::collections::VecDeque;
+use std::io;
+
+use crate::bridge::frame::{Kind, split};
+use crate::bridge::message::{Assembler, Message};
+use crate::bridge::{BridgeError, FRAME, OUTBOX};
+use crate::engine::Worker;
+
+pub(super) struct Link<'w> {
+    worker: &'w dyn Worker,
+    assembler: Assembler,
+    buffer: Vec<u8>,
+    /// Frames for which the socket had no room.
+    outbox: VecDeque<Vec<u8>>,
+    waiting: usize,
+}
+
+/// What came.
+pub(super) enum Received {
+    /// A part of a message.
+    Part,
+    /// A whole one.
+    Message(Message),
+    /// The script's end is closed.
+    Closed,
+}
+
+impl<'w> Link<'w> {
+    pub(super) fn new(worker: &'w dyn Worker) -> Self {
+        Self {
+            worker,
+            assembler: Assembler::default(),
+            buffer: vec![0; FRAME],
+            outbox: VecDeque::new(),
+            waiting: 0,
+        }
+    }
+
+    /// Receives a frame. Safe to drop and to ask again.
+    pub(super) async fn recv(&mut self) -> Result<Received, BridgeError> {
+        let received = self.worker.recv(&mut self.buffer).await;
+        self.received(received)
+    }
+
+    fn received(&mut self, received: io::Result<usize>) -> Result<Received, BridgeError> {
+        let size = match received {
+            Ok(0) => return Ok(Received::Closed),
+            Ok(size) => size,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(BridgeError::Size(FRAME + 1));
+            }
+            Err(_) => return Ok(Received::Closed),
+        };
+        let datagram = self.buffer.get(..size).unwrap_or_default();
+        let message = self.assembler.take(datagram)?;
+        Ok(message.map_or(Received::Part, Received::Message))
+    }
+
+    /// Answers a request, or begins the script (id 0).
+    pub(super) fn send(&mut self, kind: Kind, id: u32, message: &[u8]) -> Result<(), BridgeError> {
+        self.assembler.answered(id);
+        for frame in split(kind, id, message) {
+            if self.outbox.is_empty() {
+                match self.worker.try_send(&frame) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // A closed end is seen by the next receive.
+                    Ok(()) | Err(_) => continue,
+                }
+            }
+            self.waiting += frame.len();
+            if self.waiting > OUTBOX {
+                return Err(BridgeError::Unread);
+            }
+            self.outbox.push_back(frame);
+        }
+        Ok(())
+    }
+
+    /// Whether frames wait for room.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Receives a frame, or sends the one that waits longest: then nothing came. Safe to drop and to ask again.
+    pub(super) async fn both(&mut self) -> Option<Result<Received, BridgeError>> {
+        let sent = async {
+            match self.outbox.front() {
+                Some(frame) => self.worker.send(frame).await.map(|()| frame.len()),
+                None => std::future::pending().await,
+            }
+        };
+        let received = tokio::select! {
+            biased;
+            sent = sent => Err(sent),
+            received = self.worker.recv(&mut self.buffer) => Ok(received),
+        };
+        match received {
+            Ok(received) => Some(self.received(received)),
+            Err(Ok(length)) => {
+                self.waiting -= length;
+                self.outbox.pop_front();
+                None
+            }
+            // A closed end is seen by the next receive.
+            Err(Err(_)) => {
+                self.outbox.clear();
+                self.waiting = 0;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Media of calls: pictures and sound become files in the script's folder, and artifacts of the run.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use haft::artifact::ArtifactRef;
+use haft::context::CallContext;
+use haft::result::{Content, Outcome};
+use serde::Deserialize;
+
+use crate::bridge::reply::MediaFile;
+use crate::engine::Worker;
+use crate::files;
+
+/// Largest picture or sound that becomes a file: what the folder can hold.
+const MOST: u64 = 64 << 20;
+
+/// A picture or a sound: its type, its bytes, its ref where it is kept already.
+struct Piece {
+    media_type: String,
+    bytes: Bytes,
+    reference: Option<ArtifactRef>,
+}
+
+/// Writes a call's media before the script hears of them.
+pub(super) fn keep(
+    context: &CallContext,
+    worker: &dyn Worker,
+    seq: u64,
+    outcome: &Outcome,
+) -> Vec<MediaFile> {
+    let pieces = outcome.content.iter();
+    let pieces = pieces.filter_map(|content| piece(context, content));
+    let mut files = Vec::new();
+    for (index, piece) in pieces.enumerate() {
+        let name = files::media_name(&outcome.tool, seq, index, &piece.media_type);
+        if let Err(error) = files::write_media(worker.folder(), &name, &piece.bytes) {
+            // Its folder is the script's own: full, or made unusable by it.
+            tracing::debug!(%error, name, "media of a call were not written");
+            continue;
+        }
+        let size = piece.bytes.len() as u64;
+        let reference = piece.reference.or_else(|| {
+            let artifacts = context.artifacts().ok()?;
+            artifacts.put(&piece.media_type, piece.bytes).ok()
+        });
+        files.push(MediaFile {
+            path: format!("{}/media/{name}", worker.folder_path()),
+            media_type: piece.media_type,
+            reference: reference.map_or_else(String::new, |r| r.as_str().to_owned()),
+            bytes: size,
+        });
+    }
+    files
+}
+
+fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
+    match content {
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => Some(Piece {
+            media_type: mime_type.clone(),
+            bytes: STANDARD.decode(data).ok()?.into(),
+            reference: None,
+        }),
+        // What was too large to be returned was kept aside.
+        Content::ResourceLink {
+            uri,
+            mime_type: Some(media_type),
+            ..
+        } if media_type.starts_with("image/") || media_type.starts_with("audio/") => {
+            let reference = uri.strip_prefix("artifact://")?.rsplit('/').next()?;
+            let reference = ArtifactRef::parse(reference)?;
+            let artifacts = context.artifacts().ok()?;
+            Some(Piece {
+                media_type: media_type.clone(),
+                bytes: artifacts.read(&reference, 0..MOST).ok()?,
+                reference: Some(reference),
+            })
+        }
+        Content::Text { .. } | Content::Resource { .. } | Content::ResourceLink { .. } => None,
+    }
+}
+
+/// Writes the media of a recorded answer once more, from their artifacts.
+pub(super) fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
+    #[derive(Deserialize)]
+    struct Reply {
+        #[serde(default)]
+        files: Vec<Kept>,
+    }
+    #[derive(Deserialize)]
+    struct Kept {
+        path: String,
+        #[serde(rename = "ref")]
+        reference: String,
+    }
+    let Ok(Reply { files }) = serde_json::from_str(reply) else {
+        return;
+    };
+    for file in files {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let bytes = ArtifactRef::parse(&file.reference)
+            .zip(context.artifacts().ok())
+            .and_then(|(reference, artifacts)| artifacts.read(&reference, 0..MOST).ok());
+        let written = bytes.map(|bytes| files::write_media(worker.folder(), name, &bytes));
+        if !matches!(written, Some(Ok(()))) {
+            tracing::debug!(name, "recorded media of a call were not written again");
+        }
+    }
+}

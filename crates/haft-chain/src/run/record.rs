@@ -1,0 +1,299 @@
+//! `Record`: a chain's journal, and the answers from it where a chain runs again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft::call::{CallId, RunId};
+use haft::error::ToolError;
+use haft::journal::{
+    ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall, digest,
+};
+use haft::result::Status;
+use haft::toolset::Snapshot;
+use serde_json::value::RawValue;
+
+/// A chain's entries: written as it goes, read again where it goes on.
+pub(crate) struct Record {
+    journal: Option<Arc<dyn Journal>>,
+    run: RunId,
+    chain: CallId,
+    open: bool,
+    replay: Option<Replay>,
+}
+
+/// What is still to be answered from a record.
+struct Replay {
+    calls: Vec<Entry>,
+    ends: Vec<u64>,
+    /// How many of `ends` were answered.
+    answered: usize,
+    /// Requests that wait for their turn, by the number of their call.
+    waiting: HashMap<u64, u32>,
+    /// Answers of calls that run live, for which it is too early.
+    early: Vec<Answer>,
+}
+
+/// A recorded call.
+struct Entry {
+    call: JournalCall,
+    reply: Option<String>,
+    /// How many replies the script had seen when it made it.
+    seen: u64,
+}
+
+/// An answer that goes to the script now.
+pub(super) struct Answer {
+    pub(super) id: u32,
+    pub(super) reply: String,
+    /// It comes from the record, with its media.
+    pub(super) recorded: bool,
+}
+
+/// What is to be done about a call.
+pub(super) enum Step {
+    /// It runs.
+    Run,
+    /// It is answered from the record, when its turn comes; this was its status.
+    Replay(Status),
+}
+
+/// What a call says, and where it stands.
+pub(super) struct Asked<'a> {
+    pub(super) seq: u64,
+    pub(super) id: u32,
+    pub(super) name: &'a str,
+    pub(super) noise: String,
+    pub(super) arguments: &'a str,
+}
+
+fn unwritten(error: JournalError) -> ToolError {
+    ToolError::unavailable("the chain's journal cannot be kept")
+        .with_advice(
+            "see that haft's state folder can be written; nothing was run without a record",
+        )
+        .with_source(error)
+}
+
+impl Record {
+    /// A chain that nobody records.
+    pub(crate) fn none(run: RunId, chain: CallId) -> Self {
+        Self {
+            journal: None,
+            run,
+            chain,
+            open: false,
+            replay: None,
+        }
+    }
+
+    /// Begins to record a chain.
+    pub(crate) fn begin(
+        journal: Arc<dyn Journal>,
+        run: RunId,
+        chain: CallId,
+        start: &ChainStart,
+    ) -> Result<Self, ToolError> {
+        journal.begin(&run, &chain, start).map_err(unwritten)?;
+        let mut record = Self::none(run, chain);
+        record.journal = Some(journal);
+        record.open = true;
+        Ok(record)
+    }
+
+    /// Goes on with a recorded chain. A call that began and did not end stops it, unless its tool may run twice.
+    pub(crate) fn resume(
+        journal: Arc<dyn Journal>,
+        run: RunId,
+        recorded: Recorded,
+        tools: &Snapshot,
+    ) -> Result<Self, ToolError> {
+        let unsafe_twice = |entry: &&RecordedCall| {
+            let tool = tools.entry(&entry.call.tool);
+            entry.reply.is_none() && !tool.is_some_and(|tool| tool.spec().idempotent)
+        };
+        if let Some(entry) = recorded.calls.iter().find(unsafe_twice) {
+            return Err(in_doubt(&entry.call));
+        }
+        let calls = recorded.calls.into_iter().map(|entry| Entry {
+            seen: noise_of(&entry.call.noise).map_or(0, |(seen, _)| seen),
+            call: entry.call,
+            reply: entry.reply,
+        });
+        let replay = Replay {
+            calls: calls.collect(),
+            ends: recorded.ends,
+            answered: 0,
+            waiting: HashMap::new(),
+            early: Vec::new(),
+        };
+        // Begun again as it was, it is the same chain: what it had is still its own.
+        let begun = journal.begin(&run, &recorded.chain, &recorded.start);
+        begun.map_err(unwritten)?;
+        let mut record = Self::none(run, recorded.chain);
+        record.journal = Some(journal);
+        record.open = true;
+        record.replay = Some(replay);
+        Ok(record)
+    }
+
+    /// Whether what the script reads of clocks and random sources is to be sent along.
+    pub(super) fn is_kept(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// What the script reads of clocks and random sources, once more, call by call.
+    pub(super) fn noise(&self) -> Vec<Box<RawValue>> {
+        let calls = self.replay.iter().flat_map(|replay| &replay.calls);
+        let empty = || RawValue::from_string("[]".to_owned()).ok();
+        calls
+            .filter_map(|entry| {
+                noise_of(&entry.call.noise)
+                    .map(|(_, read)| read)
+                    .or_else(empty)
+            })
+            .collect()
+    }
+
+    /// Takes a call in, before it is dispatched.
+    pub(super) fn call(&mut self, asked: Asked<'_>) -> Result<Step, ToolError> {
+        let Some(journal) = &self.journal else {
+            return Ok(Step::Run);
+        };
+        let call = JournalCall {
+            seq: asked.seq,
+            tool: asked.name.to_owned(),
+            args_digest: digest(asked.arguments),
+            noise: asked.noise,
+        };
+        let entry = self.replay.as_mut().and_then(|replay| {
+            let at = usize::try_from(asked.seq - 1).ok()?;
+            let entry = replay.calls.get(at)?;
+            if entry.reply.is_some() {
+                replay.waiting.insert(asked.seq, asked.id);
+            }
+            Some(entry)
+        });
+        let Some(entry) = entry else {
+            journal
+                .call(&self.run, &self.chain, &call)
+                .map_err(unwritten)?;
+            return Ok(Step::Run);
+        };
+        if (entry.call.seq, &entry.call.tool, &entry.call.args_digest)
+            != (call.seq, &call.tool, &call.args_digest)
+        {
+            return Err(diverged(&entry.call, &call, asked.arguments));
+        }
+        Ok(match &entry.reply {
+            Some(reply) => Step::Replay(status_of(reply)),
+            // It is safe to run twice, or the chain would not have begun again.
+            None => Step::Run,
+        })
+    }
+
+    /// Takes the answer of a call that ran, before it is told.
+    pub(super) fn end(&mut self, seq: u64, answer: Answer) -> Result<Vec<Answer>, ToolError> {
+        if let Some(journal) = &self.journal {
+            let written = journal.end(&self.run, &self.chain, seq, &answer.reply);
+            written.map_err(unwritten)?;
+        }
+        let Some(replay) = &mut self.replay else {
+            return Ok(vec![answer]);
+        };
+        replay.early.push(answer);
+        Ok(replay.due(0))
+    }
+
+    /// The answers whose turn it is after `calls` calls have come in.
+    pub(super) fn due(&mut self, calls: u64) -> Vec<Answer> {
+        self.replay.as_mut().map_or_else(Vec::new, |r| r.due(calls))
+    }
+
+    /// Closes it.
+    pub(super) fn close(&mut self, status: Status) {
+        if let Some(journal) = self.journal.as_ref().filter(|_| self.open)
+            && let Err(error) = journal.close(&self.run, &self.chain, status)
+        {
+            tracing::error!(run = %self.run, %error, "the end of a chain was not recorded");
+        }
+        self.open = false;
+    }
+}
+
+impl Replay {
+    /// A recorded answer goes out when all calls have come in that were made before the script saw it, in the order in
+    /// which the answers went out the first time; those of calls that run now follow.
+    fn due(&mut self, calls: u64) -> Vec<Answer> {
+        let mut due = Vec::new();
+        let next = usize::try_from(calls).unwrap_or(usize::MAX);
+        while let Some(seq) = self.ends.get(self.answered) {
+            let waits = |entry: &Entry| entry.seen <= self.answered as u64;
+            if calls == 0 || self.calls.get(next).is_some_and(waits) {
+                return due;
+            }
+            let Some(id) = self.waiting.remove(seq) else {
+                return due;
+            };
+            let at = usize::try_from(seq - 1).unwrap_or(usize::MAX);
+            let reply = self.calls.get_mut(at).and_then(|entry| entry.reply.take());
+            self.answered += 1;
+            due.extend(reply.map(|reply| Answer {
+                id,
+                reply,
+                recorded: true,
+            }));
+        }
+        due.append(&mut self.early);
+        due
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.close(Status::Cancelled);
+    }
+}
+
+/// Replies seen, and what was read.
+fn noise_of(noise: &str) -> Option<(u64, Box<RawValue>)> {
+    serde_json::from_str(noise).ok()
+}
+
+fn status_of(reply: &str) -> Status {
+    #[derive(serde::Deserialize)]
+    struct Known<'a> {
+        status: &'a str,
+    }
+    let known = serde_json::from_str::<Known<'_>>(reply).map_or("", |known| known.status);
+    let all = [
+        Status::Ok,
+        Status::Denied,
+        Status::Suspended,
+        Status::Timeout,
+        Status::Cancelled,
+    ];
+    let found = all.into_iter().find(|status| status.as_str() == known);
+    found.unwrap_or(Status::Error)
+}
+
+fn in_doubt(call: &JournalCall) -> ToolError {
+    let message = format!(
+        "call {} of the interrupted script, {} (arguments {}), began and did not end: it may have run",
+        call.seq, call.tool, call.args_digest
+    );
+    ToolError::failed(message).with_advice(
+        "see what it did and run a script that does the rest; nothing was repeated and nothing went on",
+    )
+}
+
+fn diverged(recorded: &JournalCall, now: &JournalCall, arguments: &str) -> ToolError {
+    let shown: String = arguments.chars().take(200).collect();
+    let message = format!(
+        "the script went another way than it did before it was interrupted: call {} was {} (arguments {}) \
+         and is now {} (arguments {}: {shown})",
+        recorded.seq, recorded.tool, recorded.args_digest, now.tool, now.args_digest
+    );
+    ToolError::failed(message).with_advice(
+        "nothing was repeated; run a script that does the rest, and let it not depend on what differs each time",
+    )
+}

@@ -1,0 +1,53 @@
+//! `Room`: the script's folder, filled from the run's own before it runs and kept there afterwards.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::engine::Worker;
+use crate::files::{self, Copied, Known};
+
+/// How long an ended script's tree may take to be gone; the kernel needs a fraction of it.
+const GONE: Duration = Duration::from_secs(5);
+
+/// A filled folder.
+pub(super) struct Room {
+    folder: Option<PathBuf>,
+    known: Known,
+}
+
+/// Fills the script's folder; a run's folder that is not there is empty.
+pub(super) async fn fill(worker: &dyn Worker, folder: Option<PathBuf>) -> Room {
+    let own = folder.as_deref().and_then(|path| files::folder(path).ok());
+    let own = own.filter(|own| !files::is_empty(own.as_fd()));
+    let known = match (own, worker.folder().try_clone_to_owned()) {
+        (Some(own), Ok(scripts)) => copied(own, scripts, Known::new()).await.known,
+        _ => Known::new(),
+    };
+    Room { folder, known }
+}
+
+impl Room {
+    /// Keeps what the script left; why something was not kept.
+    pub(super) async fn empty(self, worker: &dyn Worker) -> Option<String> {
+        let path = self.folder?;
+        if files::is_empty(worker.folder()) {
+            return None;
+        }
+        // Nobody writes there any more when its tree is gone.
+        let _ = tokio::time::timeout(GONE, worker.ended()).await;
+        let scripts = worker.folder().try_clone_to_owned();
+        let made = std::fs::create_dir_all(&path).and_then(|()| files::folder(&path));
+        match (scripts, made) {
+            (Ok(scripts), Ok(own)) => copied(scripts, own, self.known).await.left_out,
+            (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
+        }
+    }
+}
+
+/// Copies beside the other work of this thread: there may be much.
+async fn copied(from: OwnedFd, to: OwnedFd, known: Known) -> Copied {
+    let copy = move || files::copy(from.as_fd(), to.as_fd(), &known);
+    let copied = tokio::task::spawn_blocking(copy).await;
+    copied.unwrap_or_default()
+}

@@ -1,0 +1,272 @@
+//! `tool_chain`: runs a script that calls tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::arguments::Arguments;
+use haft::audit::BoxFuture;
+use haft::clock;
+use haft::context::CallContext;
+use haft::error::{ErrorKind, ToolError};
+use haft::journal::{ChainStart, Journal, Recorded};
+use haft::result::ToolResult;
+use haft::session::{Limits, LimitsError};
+use haft::spec::{Annotations, NameError, ToolName, ToolSpec};
+use haft::tool::Tool;
+use haft::toolset::Toolset;
+use haft::toolset::registry::BUILTIN;
+use haft::toolset::view::View as _;
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::engine::{Engine, EngineError, Worker};
+use crate::run::{ChainRun, Folders, Record, Script};
+
+/// The tool's name.
+pub const TOOL_CHAIN: &str = "tool_chain";
+/// The category of tools that run chains: a chain does not see them.
+pub const CATEGORY: &str = "chain";
+/// Longest script, in characters.
+pub const MAX_CODE: usize = 1 << 20;
+/// What the executor's deadline adds to the chain's own, so that the chain's comes first and says what there is to say.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// What all versions of the tool share.
+struct Shared {
+    engine: Arc<dyn Engine>,
+    limits: Limits,
+    journal: Option<Arc<dyn Journal>>,
+    folders: Folders,
+}
+
+/// `tool_chain`.
+pub struct ChainTool {
+    shared: Arc<Shared>,
+    spec: Arc<ToolSpec>,
+}
+
+/// Why the tool cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// The limits make no sense for a chain.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// The tool's name is no name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+#[derive(Deserialize)]
+struct Input {
+    code: String,
+    timeout_s: Option<u64>,
+}
+
+impl ChainTool {
+    /// The tool over this engine. `journal` keeps what a chain did, for one that is interrupted; `folders` says where a
+    /// run's own workspace folder is.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        limits: Limits,
+        journal: Option<Arc<dyn Journal>>,
+        folders: Folders,
+    ) -> Result<Self, ChainError> {
+        limits.check_chain()?;
+        let spec = Arc::new(spec(&*engine, &limits, "")?);
+        let shared = Arc::new(Shared {
+            engine,
+            limits,
+            journal,
+            folders,
+        });
+        Ok(Self { shared, spec })
+    }
+
+    /// The same tool, whose description names these tools (see [`stub`](crate::stub::stub)).
+    pub fn with_stub(&self, stub: &str) -> Result<Self, NameError> {
+        let spec = spec(&*self.shared.engine, &self.shared.limits, stub)?;
+        Ok(Self {
+            shared: Arc::clone(&self.shared),
+            spec: Arc::new(spec),
+        })
+    }
+}
+
+fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, NameError> {
+    let total = limits.total_timeout.as_secs().max(1);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "code": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_CODE,
+                "description": "the Python script",
+            },
+            "timeout_s": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": total,
+                "default": total,
+                "description": "ends the script after so many seconds; waits for people do not count",
+            },
+        },
+        "required": ["code"],
+        "additionalProperties": false,
+    });
+    let description = description(engine, limits, stub);
+    Ok(ToolSpec {
+        title: Some("Run a script that calls tools".to_owned()),
+        category: Some(CATEGORY.to_owned()),
+        source: BUILTIN.to_owned(),
+        timeout: Some(limits.total_timeout + GRACE),
+        annotations: Annotations {
+            // What it calls is judged by itself.
+            read_only_hint: Some(false),
+            open_world_hint: Some(false),
+            ..Annotations::default()
+        },
+        tags: ["script", "python", "code", "batch"]
+            .map(str::to_owned)
+            .into(),
+        ..ToolSpec::new(ToolName::new(TOOL_CHAIN)?, description, schema)
+    })
+}
+
+fn description(engine: &dyn Engine, limits: &Limits, stub: &str) -> String {
+    let engine = engine.describe();
+    let (calls, inline) = (limits.max_calls, limits.inline_bytes.unwrap_or(4096));
+    let mut text = format!(
+        "Run a Python script that calls tools: one step instead of many, and only what it prints or returns comes back. \
+        `tools.NAME(key=value)` gives a result: .text, .data (dict), .ref, .files, .status; str(r) is its text. \
+        A failed call raises ToolError (.kind, .message, .advice), a denied one PermissionError. \
+        Inside `async def` or with a top-level await: `await tools.NAME(...)`, asyncio.gather runs calls side by side. \
+        The last expression or a `return` is the result's data; print goes to its text. At most {calls} calls, each judged as if made directly. \
+        A result over {inline} bytes has a .ref and a preview: .read(offset, n), .lines(), .json() fetch it; \
+        pass the result itself as an argument to hand all of it on. artifacts.put(bytes|text|Path) keeps data. \
+        Each script starts afresh: only files in /workspace (the working folder) and artifacts outlive it. \
+        No network, no processes, no files but /tmp and /workspace; the user's files only by tools. {engine}"
+    );
+    if !stub.is_empty() {
+        text.push_str("\nTools:\n");
+        text.push_str(stub.trim_end());
+    }
+    text
+}
+
+impl Tool for ChainTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let input: Input = arguments.parse()?;
+            self.shared.run(input, arguments.as_str(), context).await
+        })
+    }
+}
+
+impl Shared {
+    async fn run(
+        &self,
+        input: Input,
+        arguments: &str,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let limit = input.timeout_s.map(Duration::from_secs);
+        let limit = limit.map_or(self.limits.total_timeout, |limit| {
+            limit.min(self.limits.total_timeout)
+        });
+        let scope = context.scope(self.limits.clone(), Some(within(context)));
+        let recorded = self.recorded(context, &input.code)?;
+        let worker = tokio::select! {
+            worker = self.engine.start(&input.code) => worker.map_err(|error| absent(&error))?,
+            () = scope.elapsed(limit) => return Err(late(limit)),
+        };
+        let seed = recorded
+            .as_ref()
+            .map_or_else(fresh_seed, |old| old.start.seed);
+        let script = Script {
+            code: &input.code,
+            seed,
+        };
+        let (run, chain) = (context.run().clone(), context.call_id().clone());
+        let record = match (&self.journal, recorded) {
+            (None, _) => Record::none(run, chain),
+            (Some(journal), Some(recorded)) => {
+                let tools = scope.session().tools();
+                Record::resume(Arc::clone(journal), run, recorded, &tools)?
+            }
+            (Some(journal), None) => {
+                let start = ChainStart {
+                    code: input.code.clone(),
+                    arguments: arguments.to_owned(),
+                    seed,
+                    started_ns: clock::now(),
+                };
+                Record::begin(Arc::clone(journal), run, chain, &start)?
+            }
+        };
+        let worker: &dyn Worker = &*worker;
+        let folder = (self.folders)(context.run());
+        let chain = ChainRun::new(context, scope, worker, (record, limit));
+        chain.run(&script, folder).await
+    }
+
+    /// The interrupted chain that this one goes on with: that of a resumed run, with this very script.
+    fn recorded(&self, context: &CallContext, code: &str) -> Result<Option<Recorded>, ToolError> {
+        let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
+            return Ok(None);
+        };
+        let found = journal.interrupted(context.run()).map_err(|error| {
+            ToolError::unavailable(format!("read the chain's journal: {error}"))
+                .with_advice("nothing was run: what the script did before is not known")
+        })?;
+        Ok(found.filter(|old| old.start.code == code))
+    }
+}
+
+/// What a chain sees: its session's tools without those of a provider and without those that run chains.
+fn within(context: &CallContext) -> Arc<dyn Toolset> {
+    let all = context.toolset();
+    let snapshot = all.snapshot();
+    let chains = snapshot.entries().iter().map(|entry| entry.spec());
+    let chains = chains.filter(|spec| spec.category.as_deref() == Some(CATEGORY));
+    let names: Vec<String> = chains.map(|spec| spec.name.to_string()).collect();
+    Arc::new(all.except(names).local())
+}
+
+fn fresh_seed() -> u64 {
+    let mut bytes = [0; 8];
+    match getrandom(&mut bytes, GetRandomFlags::empty()) {
+        // Below 2^53: JSON readers of the journal keep it exact.
+        Ok(_) => u64::from_le_bytes(bytes) >> 11,
+        Err(_) => u64::try_from(clock::now() & 0xffff_ffff).unwrap_or_default(),
+    }
+}
+
+fn absent(error: &EngineError) -> ToolError {
+    let advice = error.advice.as_deref();
+    ToolError::unavailable(error.to_string())
+        .with_advice(advice.unwrap_or("haft doctor says what is missing"))
+}
+
+fn late(limit: Duration) -> ToolError {
+    let message = format!("no interpreter was ready within {} s", limit.as_secs_f64());
+    ToolError::new(ErrorKind::Timeout, message).with_advice("run the script again; nothing ran")
+}
+
+impl std::fmt::Debug for ChainTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChainTool")
+            .field("engine", &self.shared.engine)
+            .field("limits", &self.shared.limits)
+            .finish_non_exhaustive()
+    }
+}

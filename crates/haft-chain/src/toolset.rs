@@ -1,0 +1,77 @@
+//! `ChainTools`: a toolset with `tool_chain` in it, whose description follows the tools there are.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft::tool::Tool;
+use haft::toolset::registry::{RegistryError, ToolRegistry};
+use haft::toolset::view::{Derived, merged};
+use haft::toolset::{Changes, Snapshot, Toolset};
+
+use crate::stub::stub;
+use crate::tool::ChainTool;
+
+/// All tools of `base`, and `tool_chain`.
+pub fn chain_tools(base: Arc<dyn Toolset>, tool: ChainTool) -> Result<ChainTools, RegistryError> {
+    let registry = Arc::new(ToolRegistry::new());
+    let own: Arc<dyn Toolset> = Arc::clone(&registry) as _;
+    let tools = ChainTools {
+        all: merged([Arc::clone(&base), own]),
+        base,
+        registry,
+        tool,
+        described: Mutex::new(None),
+    };
+    tools.describe()?;
+    Ok(tools)
+}
+
+/// A toolset and `tool_chain`.
+#[derive(Debug)]
+pub struct ChainTools {
+    base: Arc<dyn Toolset>,
+    registry: Arc<ToolRegistry>,
+    all: Derived,
+    tool: ChainTool,
+    /// The version of `base` that the description is of.
+    described: Mutex<Option<u64>>,
+}
+
+impl ChainTools {
+    /// Describes the tool anew where the others changed.
+    fn describe(&self) -> Result<(), RegistryError> {
+        let mut described = self
+            .described
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let version = self.base.version();
+        if *described == Some(version) {
+            return Ok(());
+        }
+        let tool: Arc<dyn Tool> = Arc::new(self.tool.with_stub(&stub(&self.base.snapshot()))?);
+        self.registry.upsert(tool)?;
+        *described = Some(version);
+        Ok(())
+    }
+
+    fn follow(&self) {
+        if let Err(error) = self.describe() {
+            tracing::warn!(%error, "tool_chain is described by tools that were");
+        }
+    }
+}
+
+impl Toolset for ChainTools {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.follow();
+        self.all.snapshot()
+    }
+
+    fn version(&self) -> u64 {
+        self.follow();
+        self.all.version()
+    }
+
+    fn changes(&self) -> Changes {
+        self.all.changes()
+    }
+}
