@@ -1,0 +1,18 @@
+//! What scripts see and come to: results, values, files, journals, and that they stay apart.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test binary with a main of its own"
+)]
+
+#[path = "../house/runner.rs"]
+mod runner;
+#[path = "../house/scene.rs"]
+mod scene;
+mod scripts;
+
+fn main() {
+    haft_sandbox::enter();
+    let lists = [scripts::TESTS];
+    std::process::exit(runner::run(&lists.concat()));
+}

@@ -1,0 +1,321 @@
+//! Scripts: what they come to, what they say, how they fail.
+
+use haft::result::Status;
+use serde_json::{Value, json};
+
+use crate::runner::Test;
+use crate::scene::{Scene, data, shown, trace, value, wait};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "a_script_comes_to_its_last_expression_or_what_it_returns",
+        values,
+    ),
+    ("errors_say_what_and_where", errors),
+    (
+        "what_is_known_to_be_wrong_is_found_before_the_first_call",
+        checks,
+    ),
+    ("results_have_text_data_and_errors", results),
+    (
+        "calls_in_async_code_run_side_by_side_and_none_is_lost",
+        asynchronous,
+    ),
+    ("output_is_bounded_and_kept_in_order", output),
+];
+
+fn values() {
+    let scene = Scene::new();
+    for (code, expect) in [
+        ("1 + 1", json!(2)),
+        ("x = 1", Value::Null),
+        ("return 5", json!(5)),
+        (
+            "for i in range(5):\n    if i == 3:\n        return i",
+            json!(3),
+        ),
+        ("'text'", json!("text")),
+        ("{'a': [1, None, True]}", json!({"a": [1, null, true]})),
+        ("print('x')", Value::Null),
+        ("x: int = 2\ndef f():\n    return x\nreturn f()", json!(2)),
+        ("s = '''a\n  b\n'''\nif s:\n    return s", json!("a\n  b\n")),
+        ("from __future__ import annotations\nreturn 1", json!(1)),
+        ("import asyncio\nawait asyncio.sleep(0)\n7", json!(7)),
+        ("import asyncio\nawait asyncio.sleep(0)\nreturn 8", json!(8)),
+        ("async def f():\n    return 9\nawait f()", json!(9)),
+        (
+            "import asyncio\nasync def f():\n    return 9\nasyncio.run(f())",
+            json!(9),
+        ),
+        ("__name__", json!("__main__")),
+        ("if __name__ == '__main__':\n    x = 4\nx", json!(4)),
+        ("tools.echo(a=1)", json!({"a": 1})),
+        ("tools.say(text='hi')", json!("hi")),
+        (
+            "[tools.echo(a=n) for n in range(2)]",
+            json!([{"a": 0}, {"a": 1}]),
+        ),
+        (
+            "import datetime\ndatetime.date(2020, 1, 2)",
+            json!("2020-01-02"),
+        ),
+        (
+            "import decimal\n[decimal.Decimal('1.10'), {1}, b'x', b'\\xff']",
+            json!(["1.10", [1], "x", "/w=="]),
+        ),
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int\nP(3)",
+            json!({"x": 3}),
+        ),
+        ("import pathlib\npathlib.Path('/a/b')", json!("/a/b")),
+        ("import sys\nsys.exit()", Value::Null),
+        ("# nothing", Value::Null),
+        (
+            "import os\nopen('f', 'w').write('x')\n[os.getcwd(), os.listdir()]",
+            json!(["/workspace", ["f"]]),
+        ),
+    ] {
+        let outcome = wait(scene.chain(code));
+        assert_eq!(outcome.status, Status::Ok, "{code}\n{}", shown(&outcome));
+        assert_eq!(value(&outcome), expect, "{code}\n{}", shown(&outcome));
+        assert_eq!(outcome.strength.as_deref(), Some("full"), "{code}");
+    }
+}
+
+fn errors() {
+    let scene = Scene::new();
+    for (code, message, text) in [
+        (
+            "1/0",
+            "ZeroDivisionError: division by zero (line 1)",
+            "line 1, in <module>",
+        ),
+        (
+            "def f(a):\n    return a.b\n\nf(1)",
+            "AttributeError: 'int' object has no attribute 'b' (line 2)",
+            "line 2, in f",
+        ),
+        (
+            "x = 1\nif x\n    y",
+            "SyntaxError: expected ':' (script.py, line 2)",
+            "    if x\n        ^",
+        ),
+        (
+            "  x = 1",
+            "IndentationError: unexpected indent (script.py, line 1)",
+            "x = 1",
+        ),
+        ("\0", "null bytes", ""),
+        ("import sys\nsys.exit('no luck')", "no luck", ""),
+        ("import sys\nsys.exit(3)", "exited with code 3", ""),
+        ("float('nan')", "the script's value is nan", ""),
+        (
+            "{'a': [1, float('inf')]}",
+            "the script's value['a'][1] is inf",
+            "",
+        ),
+        ("object()", "object is no JSON value", ""),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", "line 1"),
+        ("def f():\n    f()\nf()", "RecursionError", "line 2, in f"),
+        ("x = 'a' * (3 << 30)", "MemoryError", "line 1"),
+        ("import os\nos._exit(3)", "ended without a word", ""),
+        (
+            "tools.fail()",
+            "ToolError: no such thing (look elsewhere) (line 1)",
+            "line 1",
+        ),
+        ("raise ToolError('own')", "ToolError: own", "line 1"),
+    ] {
+        let outcome = wait(scene.chain(code));
+        let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
+        assert_eq!(outcome.status, Status::Error, "{code}\n{}", shown(&outcome));
+        assert!(said.contains(message), "{code}\n{}", shown(&outcome));
+        assert!(outcome.text().contains(text), "{code}\n{}", shown(&outcome));
+        assert!(
+            !outcome.text().contains("haft_runtime"),
+            "{code}\n{}",
+            shown(&outcome)
+        );
+    }
+}
+
+fn checks() {
+    let scene = Scene::new();
+    let before = "tools.mark(text='ran')\n";
+    for (code, expect) in [
+        ("tools.eco(a=1)", "line 2: no tool 'eco'; nearest: echo"),
+        ("tools.strict()", "line 2: tools.strict() misses x"),
+        (
+            "tools.strict(x=1, y=2)",
+            "line 2: tools.strict() has no argument y; it takes: note, x",
+        ),
+        (
+            "tools.echo(1)",
+            "line 2: tools.echo() takes keyword arguments only",
+        ),
+        (
+            "def f():\n    return tools.nowhere.tool(a=1)",
+            "line 3: no tool 'nowhere.tool'",
+        ),
+        ("tools['a-b']()", "line 2: no tool 'a-b'"),
+        ("tools.tool_chain(code='1')", "no tool 'tool_chain'"),
+        (
+            "x = lambda: tools.strict()\ntools.eco()",
+            "line 2: tools.strict() misses x\nline 3: no tool 'eco'",
+        ),
+    ] {
+        let outcome = wait(scene.chain(&format!("{before}{code}")));
+        let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
+        assert!(said.contains(expect), "{code}\n{}", shown(&outcome));
+        assert_eq!((outcome.calls.len(), scene.marks().len()), (0, 0), "{code}");
+    }
+    // What cannot be known before is found when it happens, or is somebody else's.
+    for (code, expect) in [
+        ("getattr(tools, 'eco')", "AttributeError: no tool 'eco'"),
+        (
+            "f = tools.echo\nf(1)",
+            "TypeError: tools.echo() takes keyword arguments only",
+        ),
+        (
+            "f = tools.strict\nf()",
+            "ToolError: invalid arguments for strict",
+        ),
+        (
+            "tools[''.join(['no', 'pe'])](a=1)",
+            "ToolError: no tool \"nope\"",
+        ),
+    ] {
+        let outcome = wait(scene.chain(code));
+        let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
+        assert!(said.contains(expect), "{code}\n{}", shown(&outcome));
+    }
+    let fine = "def f(tools):\n    return tools.anything(1)\nclass T:\n    def anything(self, n):\n        return n\nf(T())";
+    assert_eq!(value(&wait(scene.chain(fine))), json!(1));
+    let fine = "tools.strict(**{'x': 4})\ntools['server.tool'](a=tools.server.tool(b=2).data['b'])";
+    assert_eq!(value(&wait(scene.chain(fine))), json!({"a": 2}));
+}
+
+fn results() {
+    let scene = Scene::new();
+    let code = r"
+seen = {}
+r = tools.say(text='hello')
+seen['text'] = [r.text, str(r), r.data, r.ref, r.status, r.files, list(r.lines()), r.read(1, 3)]
+seen['data'] = [tools.echo(a={'b': 1}).data['a']['b'], tools.echo(a=1).json()]
+try:
+    tools.fail()
+except ToolError as e:
+    seen['failed'] = [e.kind, e.message, e.advice, e.result.status]
+try:
+    tools.critical()
+except PermissionError as e:
+    seen['denied'] = [e.kind, type(e).__name__, e.result.status]
+seen['passed'] = tools.echo(a=tools.say(text='in'), b=tools.echo(c=1), d=[tools.say(text='deep')]).data
+seen['names'] = ['echo' in dir(tools), 'server' in dir(tools), 'tool_chain' in dir(tools)]
+seen
+";
+    let outcome = wait(scene.chain(code));
+    let expect = json!({
+        "text": ["hello", "hello", null, null, "ok", [], ["hello"], "ell"],
+        "data": [1, {"a": 1}],
+        "failed": ["not_found", "no such thing", "look elsewhere", "error"],
+        "denied": ["denied", "PermissionError", "denied"],
+        "passed": {"a": "in", "b": {"c": 1}, "d": ["deep"]},
+        "names": [true, true, false],
+    });
+    assert_eq!(data(&outcome), expect, "{}", shown(&outcome));
+    let expect = [
+        "say:ok",
+        "echo:ok",
+        "echo:ok",
+        "fail:error",
+        "critical:denied",
+        "say:ok",
+        "echo:ok",
+        "say:ok",
+        "echo:ok",
+    ];
+    assert_eq!(trace(&outcome), expect);
+    assert_eq!(outcome.summary, "9 calls, 1 error, 1 denied");
+}
+
+fn asynchronous() {
+    let scene = Scene::new();
+    for (code, expect) in [
+        (
+            "import asyncio\nr = await asyncio.gather(*[tools.together(n=n) for n in range(3)])\n[x.data['n'] for x in r]",
+            json!([0, 1, 2]),
+        ),
+        (
+            "async def f(n):\n    r = await tools.together(n=n)\n    return r.data['n']\nimport asyncio\nawait asyncio.gather(f(1), f(2), f(3))",
+            json!([1, 2, 3]),
+        ),
+        (
+            "import threading\nout = []\nts = [threading.Thread(target=lambda n=n: out.append(tools.together(n=n).data['n'])) for n in range(3)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nsorted(out)",
+            json!([0, 1, 2]),
+        ),
+        // Sent at once, looked at later.
+        (
+            "async def f():\n    a, b, c = [tools.together(n=n) for n in range(3)]\n    return [c.data['n'], a.data['n'], b.data['n']]\nawait f()",
+            json!([2, 0, 1]),
+        ),
+        // A call that stands alone is waited for.
+        (
+            "async def f():\n    tools.mark(text='alone')\n    return tools.echo(a=1).data\nawait f()",
+            json!({"a": 1}),
+        ),
+        (
+            "import asyncio\nasync def f():\n    try:\n        await asyncio.wait_for(tools.sleep(s=0.2), 0.01)\n    except asyncio.TimeoutError:\n        return 'late'\nawait f()",
+            json!("late"),
+        ),
+        // Nobody waits for these: they end all the same.
+        (
+            "def helper():\n    tools.mark(text='by helper')\nasync def f():\n    helper()\nawait f()\n3",
+            json!(3),
+        ),
+        (
+            "import threading\nthreading.Thread(target=lambda: tools.mark(text='by thread')).start()\n4",
+            json!(4),
+        ),
+    ] {
+        let outcome = wait(scene.chain(code));
+        assert_eq!(value(&outcome), expect, "{code}\n{}", shown(&outcome));
+        let all_ok = outcome.calls.iter().all(|call| call.status == Status::Ok);
+        assert!(all_ok, "{code}\n{}", shown(&outcome));
+    }
+    assert_eq!(scene.marks(), ["alone", "by helper", "by thread"]);
+    let code = "async def f():\n    x = tools.fail()\nawait f()\n5";
+    let outcome = wait(scene.chain(code));
+    assert!(
+        outcome
+            .text()
+            .contains("nobody waited for failed: no such thing"),
+        "{}",
+        shown(&outcome)
+    );
+}
+
+fn output() {
+    let scene = Scene::new();
+    let outcome = wait(scene.chain("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='')\nsys.stdout.buffer.write(b'd')\n1"));
+    assert_eq!(outcome.text(), "a\nb\ncd", "{}", shown(&outcome));
+    let code = "for n in range(300_000):\n    print('line', n)\nprint('the end')";
+    let outcome = wait(scene.chain(code));
+    assert_eq!(outcome.status, Status::Ok, "{}", shown(&outcome));
+    let text = outcome.text();
+    assert!(
+        text.starts_with("line 0\nline 1\n") && text.trim_end().ends_with("the end"),
+        "{text}"
+    );
+    assert!(
+        text.contains("bytes left out") || !outcome.artifacts.is_empty(),
+        "{text}"
+    );
+    let outcome = wait(scene.chain("while True:\n    print('x' * 10_000)"));
+    let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
+    assert!(
+        said.contains("all that it sent and printed"),
+        "{}",
+        shown(&outcome)
+    );
+}
