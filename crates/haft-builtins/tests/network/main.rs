@@ -9,6 +9,7 @@
 )]
 
 mod modes;
+mod pip;
 mod rows;
 #[expect(
     dead_code,
@@ -85,9 +86,7 @@ impl Scene {
 
     /// Lets programs trust the servers of this town.
     pub(crate) fn trust(&self, town: &Town) {
-        let pem = STANDARD.encode(town.root());
-        let pem = format!("-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n");
-        fs::write(self.root().join("ca.pem"), pem).unwrap();
+        fs::write(self.root().join("ca.pem"), pem(town)).unwrap();
     }
 
     pub(crate) async fn call(&self, args: Value) -> Outcome {
@@ -132,6 +131,12 @@ pub(crate) struct Seen {
     pub(crate) shown: String,
 }
 
+/// Who certifies the servers of this town.
+pub(crate) fn pem(town: &Town) -> String {
+    let text = STANDARD.encode(town.root());
+    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+}
+
 /// Commands that reach these hosts of this town.
 pub(crate) fn allow(hosts: &[&str], town: &Arc<Town>) -> Proxy {
     Proxy::new(AllowList::read(hosts).unwrap()).with_network(Arc::clone(town) as _)
@@ -164,6 +169,7 @@ fn main() {
         }
         let rows = rows::all(&sandbox).await;
         modes::all(&sandbox).await;
+        pip::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }
