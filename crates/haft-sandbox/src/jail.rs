@@ -46,6 +46,9 @@ const MARKER: &str = "haft-jail-supervisor";
 /// How long a jail may take to set up; a machine that swaps needs some, a hang is an error.
 pub(crate) const SETUP: Duration = Duration::from_secs(30);
 
+/// The Landlock ABI from which a command's abstract sockets are kept apart from the host's.
+const SCOPES: u32 = 6;
+
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Must be the first thing `main` does in a program that uses the jail. Returns at once, except in the
@@ -83,7 +86,11 @@ pub(crate) async fn probe(config: &Config) -> Probe {
             continue;
         }
         let spec = CommandSpec::argv(Vec::<OsString>::new(), "/");
-        match set_up(config, &system, strength, &spec).await {
+        let level = Level {
+            strength,
+            scopes: false,
+        };
+        match set_up(config, &system, level, &spec).await {
             Ok((_, held)) => {
                 probe.landlock_abi = u32::from(held.landlock);
                 (probe.strength, probe.level) = (strength, strength);
@@ -179,16 +186,28 @@ pub(crate) async fn start(
     if matches!(spec.network, Network::Outlet(_)) && probe.level <= Strength::LandlockSeccomp {
         return Err(StartError::NoOutlet(probe.strength));
     }
-    let (mut started, _) = set_up(config, system, probe.level, &spec).await?;
+    let level = Level {
+        strength: probe.level,
+        scopes: probe.landlock_abi >= SCOPES,
+    };
+    let (mut started, _) = set_up(config, system, level, &spec).await?;
     started.strength = probe.strength;
     running::serve(started, &spec)
+}
+
+/// What a jail is set up as.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    strength: Strength,
+    /// Whether abstract sockets are kept apart without a network of their own.
+    scopes: bool,
 }
 
 /// Starts the supervisor, plans while it starts, and returns when the command has been executed.
 async fn set_up(
     config: &Config,
     system: &SystemList,
-    strength: Strength,
+    level: Level,
     spec: &CommandSpec,
 ) -> Result<(Started, Held), StartError> {
     let (mut child, ours) = supervisor(config, Stdio::piped(), Stdio::piped())?;
@@ -197,7 +216,7 @@ async fn set_up(
     let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
-    let (plan, guards) = plan(system, strength, spec).await?;
+    let (plan, guards) = plan(system, level, spec).await?;
     tree.hold(guards);
     let (held, listener) = ready(ours, &plan).await?;
     let (stdout, stderr) = (stdout.into(), stderr.into());
@@ -206,7 +225,7 @@ async fn set_up(
         tree,
         stdout,
         stderr,
-        strength,
+        strength: level.strength,
         gate,
     };
     Ok((started, held))
@@ -352,10 +371,10 @@ fn wrong(path: &Path, why: &str) -> StartError {
 /// Everything about the jail, and what holds places in the workspace meanwhile.
 async fn plan(
     system: &SystemList,
-    strength: Strength,
+    level: Level,
     spec: &CommandSpec,
 ) -> Result<(Plan, Guards), StartError> {
-    let own_root = strength > Strength::LandlockSeccomp;
+    let own_root = level.strength > Strength::LandlockSeccomp;
     let mut plan = Plan {
         argv: spec.words(),
         cwd: spec.cwd.canonicalize().unwrap_or_else(|_| spec.cwd.clone()),
@@ -364,7 +383,7 @@ async fn plan(
             Stdin::Bytes(bytes) => Some(bytes.clone()),
         },
         caps: caps(&spec.limits),
-        filters: filters(sockets(&spec.network, own_root))?,
+        filters: filters(sockets(&spec.network, own_root, level.scopes))?,
         net: match &spec.network {
             Network::None => Net::Own,
             Network::Outlet(_) => Net::Outlet,
@@ -372,7 +391,7 @@ async fn plan(
         },
         ..Plan::default()
     };
-    plan.set_strength(strength);
+    plan.set_strength(level.strength);
     let mut guards = Guards::default();
     if let Some(workspace) = &spec.mounts.workspace {
         let workspace = workspace
@@ -503,10 +522,11 @@ fn caps(limits: &Limits) -> Caps {
 }
 
 /// The sockets a command may make: what they reach is bounded by the network it is in, and by its root.
-fn sockets(network: &Network, own_root: bool) -> Sockets {
+fn sockets(network: &Network, own_root: bool, scopes: bool) -> Sockets {
     match (network, own_root) {
+        // In the host's network its abstract sockets would be in reach, and without a root its socket files.
+        (Network::Host, _) if !(own_root && scopes) => Sockets::Internet,
         (_, true) => Sockets::All,
-        (Network::Host, false) => Sockets::Internet,
         (_, false) => Sockets::None,
     }
 }
