@@ -1,21 +1,19 @@
 //! A house for tests: an executor, some tools, and `tool_chain` over the real jail.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::artifact::memory::MemoryArtifacts;
+use haft::audit::BoxFuture;
 use haft::call::{RunId, ToolCall};
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::policy::Policy;
-use haft::result::{Content, Outcome, ToolResult};
+use haft::result::Outcome;
 use haft::session::{Limits, Session};
-use haft::spec::{Risk, ToolSpec};
-use haft::testing::{MemoryAudit, TestTool};
+use haft::spec::{Declaration, ToolSpec};
+use haft::testing::MemoryAudit;
 use haft::tool::Tool;
 use haft::toolset::registry::ToolRegistry;
 use haft_chain::python::PythonEngine;
@@ -24,6 +22,8 @@ use haft_chain::{ChainTool, RUNTIME};
 use haft_sandbox::code::{CodeConfig, CodeJail};
 use haft_sandbox::{Config, Sandbox};
 use serde_json::{Value, json};
+
+use crate::tools::{any, tools};
 
 /// The one runtime: jails live in it.
 pub(crate) fn runtime() -> &'static tokio::runtime::Runtime {
@@ -65,6 +65,8 @@ pub(crate) struct Parts {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) run: Option<RunId>,
     pub(crate) resumed: bool,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) artifacts: Option<Arc<MemoryArtifacts>>,
 }
 
 impl Default for Parts {
@@ -77,6 +79,8 @@ impl Default for Parts {
             tools: Vec::new(),
             run: None,
             resumed: false,
+            approver: None,
+            artifacts: None,
         }
     }
 }
@@ -90,104 +94,14 @@ pub(crate) struct Scene {
     pub(crate) artifacts: Arc<MemoryArtifacts>,
 }
 
-/// What is common to the tools of a scene.
-fn spec(name: &str, schema: Value) -> ToolSpec {
-    ToolSpec {
-        input_schema: Arc::new(schema),
-        concurrency_safe: true,
-        ..TestTool::echo(name)
+/// Somebody to ask.
+#[derive(Debug)]
+struct Asked(Arc<dyn Approver>);
+
+impl Approver for Asked {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.0.ask(request)
     }
-}
-
-fn any(name: &str) -> ToolSpec {
-    spec(name, json!({"type": "object"}))
-}
-
-fn tools(marks: &Arc<Mutex<Vec<String>>>) -> Vec<Arc<dyn Tool>> {
-    let mark = Arc::clone(marks);
-    let needs_x = json!({
-        "type": "object",
-        "properties": {"x": {"type": "integer"}, "note": {"type": "string"}},
-        "required": ["x"],
-        "additionalProperties": false,
-    });
-    let gate = Arc::new(tokio::sync::Barrier::new(3));
-    vec![
-        TestTool::of(any("echo")).arc(),
-        TestTool::of(any("server.tool")).arc(),
-        TestTool::of(spec("strict", needs_x)).arc(),
-        TestTool::of(ToolSpec {
-            risk: Risk::Critical,
-            ..any("critical")
-        })
-        .arc(),
-        TestTool::with_body(any("say"), |value, _| {
-            let text = value["text"].as_str().unwrap_or_default().to_owned();
-            Box::pin(async move { Ok(ToolResult::text(text)) })
-        })
-        .arc(),
-        TestTool::with_body(any("fail"), |_, _| {
-            Box::pin(async {
-                Err(haft::ToolError::not_found("no such thing").with_advice("look elsewhere"))
-            })
-        })
-        .arc(),
-        // Ends only when three of it are under way.
-        TestTool::with_body(any("together"), move |value, _| {
-            let gate = Arc::clone(&gate);
-            Box::pin(async move {
-                gate.wait().await;
-                ToolResult::data(&value)
-            })
-        })
-        .arc(),
-        TestTool::with_body(any("sleep"), |value, _| {
-            let seconds = value["s"].as_f64().unwrap_or(60.0);
-            Box::pin(async move {
-                tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
-                Ok(ToolResult::text("slept"))
-            })
-        })
-        .arc(),
-        TestTool::with_body(any("large"), |value, _| {
-            let bytes = usize::try_from(value["bytes"].as_u64().unwrap_or(0)).unwrap();
-            Box::pin(async move { Ok(ToolResult::text("0123456789abcde\n".repeat(bytes / 16))) })
-        })
-        .arc(),
-        TestTool::with_body(any("count"), |value, _| {
-            let length = value["text"].as_str().map(str::len);
-            Box::pin(async move { ToolResult::data(&json!({"length": length})) })
-        })
-        .arc(),
-        TestTool::with_body(any("picture"), |value, _| {
-            let bytes = value["bytes"].as_str().unwrap_or("pixels").to_owned();
-            Box::pin(async move {
-                let image = Content::Image {
-                    data: STANDARD.encode(bytes),
-                    mime_type: "image/png".into(),
-                };
-                let sound = Content::Audio {
-                    data: STANDARD.encode("la"),
-                    mime_type: "audio/mpeg".into(),
-                };
-                Ok(ToolResult {
-                    content: vec![Content::text("two"), image, sound],
-                    ..ToolResult::default()
-                })
-            })
-        })
-        .arc(),
-        TestTool::with_body(any("mark"), move |value, _| {
-            let mark = Arc::clone(&mark);
-            Box::pin(async move {
-                mark.lock()
-                    .unwrap()
-                    .push(value["text"].as_str().unwrap_or("?").to_owned());
-                ToolResult::data(&value)
-            })
-        })
-        .arc(),
-    ]
 }
 
 impl Scene {
@@ -201,21 +115,33 @@ impl Scene {
         let mut all = tools(&marks);
         all.extend(parts.tools);
         registry.add_all(all).unwrap();
+        let hosted = ToolSpec {
+            declaration: Declaration::Provider {
+                specs: [("anthropic".to_owned(), json!({}))].into(),
+                call_types: Vec::new(),
+            },
+            ..any("hosted")
+        };
+        registry.add_hosted(hosted).unwrap();
         let folder = parts.folder;
         let folders = Arc::new(move |_: &RunId| folder.clone());
         let chain = ChainTool::new(engine(), parts.limits, parts.journal, folders).unwrap();
         let tools = chain_tools(Arc::new(registry), chain).unwrap();
-        let (audit, artifacts) = (
-            Arc::new(MemoryAudit::new()),
-            Arc::new(MemoryArtifacts::new()),
-        );
-        let executor = Executor::new(parts.policy)
+        let audit = Arc::new(MemoryAudit::new());
+        let artifacts = parts.artifacts.unwrap_or_else(|| {
+            // Enough for what is passed by ref.
+            Arc::new(MemoryArtifacts::new().with_quota(1 << 30))
+        });
+        let mut executor = Executor::new(parts.policy)
             .with_audit(Arc::clone(&audit) as _)
             .with_artifacts(Arc::clone(&artifacts) as _);
+        if let Some(approver) = parts.approver {
+            executor = executor.with_approver(Asked(approver));
+        }
         let mut session = Session::builder(Arc::new(tools));
         if let Some(run) = parts.run {
             session = if parts.resumed {
-                session.resuming(run)
+                session.resuming(run, 100)
             } else {
                 session.with_run(run)
             };
@@ -273,10 +199,4 @@ pub(crate) fn trace(outcome: &Outcome) -> Vec<String> {
     calls
         .map(|call| format!("{}:{}", call.tool, call.status.as_str()))
         .collect()
-}
-
-/// A number that no other test of this process has.
-pub(crate) fn unique() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }

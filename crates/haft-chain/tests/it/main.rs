@@ -9,10 +9,15 @@
 mod runner;
 #[path = "../house/scene.rs"]
 mod scene;
+#[path = "../house/tools.rs"]
+mod tools;
+mod apart;
+mod files;
+mod replay;
 mod scripts;
 
 fn main() {
     haft_sandbox::enter();
-    let lists = [scripts::TESTS];
+    let lists = [scripts::TESTS, files::TESTS, replay::TESTS, apart::TESTS];
     std::process::exit(runner::run(&lists.concat()));
 }

@@ -1,0 +1,127 @@
+//! Rows 76 and 77: what a person approved is what runs, and their time is not the script's.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
+use haft::audit::BoxFuture;
+use haft::result::Status;
+use serde_json::json;
+
+use crate::runner::Test;
+use crate::scene::{Parts, Scene, shown, trace, value, wait};
+use crate::{RAW, assert_broken};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "no_76_arguments_do_not_change_between_approval_and_run",
+        approved_as_seen,
+    ),
+    (
+        "no_77_the_clock_stands_still_while_a_person_thinks",
+        patience,
+    ),
+];
+
+/// A person who takes their time, and remembers what they saw.
+#[derive(Debug)]
+struct Person {
+    thinks: Duration,
+    yes: bool,
+    seen: Mutex<Vec<String>>,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.seen.lock().unwrap().push(request.arguments.clone());
+        Box::pin(async move {
+            tokio::time::sleep(self.thinks).await;
+            let by = "ada".to_owned();
+            if self.yes {
+                Answer::Approved {
+                    scope: Scope::Once,
+                    edited: None,
+                    by,
+                }
+            } else {
+                Answer::Denied {
+                    message: Some("not today".into()),
+                    stop: false,
+                    by,
+                }
+            }
+        })
+    }
+}
+
+fn person(thinks: u64, yes: bool) -> (Scene, Arc<Person>) {
+    let person = Arc::new(Person {
+        thinks: Duration::from_millis(thinks),
+        yes,
+        seen: Mutex::default(),
+    });
+    let scene = Scene::of(Parts {
+        approver: Some(Arc::clone(&person) as _),
+        ..Parts::default()
+    });
+    (scene, person)
+}
+
+fn approved_as_seen() {
+    let (scene, ada) = person(300, true);
+    // A second frame of the same id while she reads the first.
+    let code = format!(
+        "{RAW}call(1, b'critical', b'{{\"a\":\"harmless\"}}')\ntime.sleep(0.05)\ncall(1, b'critical', b'{{\"a\":\"harm\"}}')\ntime.sleep(9)"
+    );
+    let outcome = wait(scene.chain(&code));
+    assert_broken(&outcome, "the id 1 again");
+    assert_eq!(
+        trace(&outcome),
+        ["critical:cancelled"],
+        "{}",
+        shown(&outcome)
+    );
+    // What the script's object is changed to afterwards was never sent.
+    let code = "a = {'to': ['harmless']}\nasync def f():\n    r = tools.critical(a=a)\n    a['to'][0] = 'harm'\n    return (await r).data\nawait f()";
+    let outcome = wait(scene.chain(code));
+    assert_eq!(
+        value(&outcome),
+        json!({"a": {"to": ["harmless"]}}),
+        "{}",
+        shown(&outcome)
+    );
+    let seen = ada.seen.lock().unwrap().clone();
+    assert!(
+        seen.iter().all(|seen| !seen.contains("\"harm\"")),
+        "{seen:?}"
+    );
+}
+
+fn patience() {
+    let (scene, ada) = person(500, true);
+    let code = "for n in range(4):\n    tools.critical(n=n)\n'done'";
+    let outcome = wait(scene.chain_with(json!({"code": code, "timeout_s": 1})));
+    assert_eq!(
+        (outcome.status, value(&outcome)),
+        (Status::Ok, json!("done")),
+        "{}",
+        shown(&outcome)
+    );
+    assert_eq!(ada.seen.lock().unwrap().len(), 4);
+    let (scene, _) = person(50, false);
+    let code =
+        "try:\n    tools.critical(a=1)\nexcept PermissionError as e:\n    said = str(e)\nsaid";
+    let outcome = wait(scene.chain(code));
+    assert_eq!(
+        value(&outcome),
+        json!("ada said no: not today"),
+        "{}",
+        shown(&outcome)
+    );
+    // Nobody denied it the script's own time: that still runs out.
+    let (scene, _) = person(100, true);
+    let code = "tools.critical(a=1)\nwhile True:\n    pass";
+    let outcome = wait(scene.chain_with(json!({"code": code, "timeout_s": 1})));
+    assert_eq!(outcome.status, Status::Timeout, "{}", shown(&outcome));
+    assert_eq!(trace(&outcome), ["critical:ok"]);
+}

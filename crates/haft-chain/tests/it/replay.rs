@@ -1,0 +1,383 @@
+//! Interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use haft::call::{CallId, RunId};
+use haft::journal::dir::DirJournal;
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::result::{Outcome, Status, ToolResult};
+use haft::spec::ToolSpec;
+use haft::testing::TestTool;
+use haft::tool::Tool;
+use serde_json::json;
+
+use crate::runner::Test;
+use crate::scene::{Parts, Scene, shown, trace, value, wait};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "an_interrupted_script_goes_on_from_every_point",
+        every_point,
+    ),
+    (
+        "a_script_reads_the_same_times_and_random_numbers_again",
+        noise,
+    ),
+    (
+        "calls_side_by_side_are_answered_in_their_order_again",
+        side_by_side,
+    ),
+    (
+        "a_script_that_goes_another_way_is_stopped_with_both_shown",
+        divergence,
+    ),
+    ("a_call_in_doubt_runs_again_only_if_it_may", doubt),
+    (
+        "replayed_calls_count_and_their_media_are_there_again",
+        counted,
+    ),
+    (
+        "a_journal_that_cannot_be_written_lets_nothing_run",
+        unwritten,
+    ),
+];
+
+/// A journal whose process is killed after so many entries: what comes then is not written, and neither is the end.
+#[derive(Debug)]
+struct Killed {
+    journal: DirJournal,
+    left: AtomicUsize,
+    fails: bool,
+}
+
+impl Killed {
+    fn then(
+        &self,
+        run: &RunId,
+        write: impl FnOnce() -> Result<(), JournalError>,
+    ) -> Result<(), JournalError> {
+        let spent = |left: usize| left.checked_sub(1);
+        match self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent)
+        {
+            Ok(_) => write(),
+            Err(_) if self.fails => Err(JournalError::Io {
+                run: run.clone(),
+                source: std::io::ErrorKind::StorageFull.into(),
+            }),
+            // The process is no more: nobody hears of this.
+            Err(_) => Err(JournalError::Busy(run.clone())),
+        }
+    }
+}
+
+impl Journal for Killed {
+    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
+        self.then(run, || self.journal.begin(run, chain, start))
+    }
+
+    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
+        self.then(run, || self.journal.call(run, chain, call))
+    }
+
+    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
+        self.then(run, || self.journal.end(run, chain, seq, reply))
+    }
+
+    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
+        self.then(run, || self.journal.close(run, chain, status))
+    }
+
+    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+        self.journal.interrupted(run)
+    }
+}
+
+/// A machine that lives longer than the processes on it: a state folder, and what tools did to it.
+struct World {
+    home: tempfile::TempDir,
+    run: RunId,
+    lines: Arc<Mutex<Vec<String>>>,
+    artifacts: Arc<haft::artifact::memory::MemoryArtifacts>,
+}
+
+impl World {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
+        Self {
+            home,
+            run: RunId::new("r1"),
+            lines: Arc::default(),
+            artifacts: Arc::default(),
+        }
+    }
+
+    /// A process that is killed after so many entries of its journal; `None` for one that is not.
+    fn process(&self, left: Option<usize>, resumed: bool) -> Scene {
+        let tool = |name: &str, idempotent: bool| -> Arc<dyn Tool> {
+            let lines = Arc::clone(&self.lines);
+            let spec = ToolSpec {
+                idempotent,
+                concurrency_safe: true,
+                ..TestTool::echo(name)
+            };
+            let body = move |value: serde_json::Value, _| -> haft::audit::BoxFuture<'static, _> {
+                lines.lock().unwrap().push(value["n"].to_string());
+                Box::pin(async move { ToolResult::data(&value) })
+            };
+            TestTool::with_body(spec, body).arc()
+        };
+        Scene::of(Parts {
+            journal: Some(journal(self.home.path(), left)),
+            run: Some(self.run.clone()),
+            resumed,
+            tools: vec![tool("append", false), tool("again", true)],
+            artifacts: Some(Arc::clone(&self.artifacts)),
+            ..Parts::default()
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    fn interrupted(&self) -> Option<Recorded> {
+        DirJournal::new(self.home.path())
+            .interrupted(&self.run)
+            .unwrap()
+    }
+}
+
+fn journal(home: &Path, left: Option<usize>) -> Arc<dyn Journal> {
+    Arc::new(Killed {
+        journal: DirJournal::new(home),
+        left: AtomicUsize::new(left.unwrap_or(usize::MAX)),
+        fails: false,
+    })
+}
+
+fn said(outcome: &Outcome) -> String {
+    let error = outcome.error.as_ref();
+    error.map_or_else(String::new, |error| error.message.clone())
+}
+
+fn every_point() {
+    let code = "print('begun')\nfor n in range(5):\n    tools.append(n=n)\n'done'";
+    // begin, five calls with their ends, close.
+    for left in 1..=12 {
+        let world = World::new();
+        wait(world.process(Some(left), false).chain(code));
+        let before = world.lines();
+        let in_doubt = world
+            .interrupted()
+            .is_some_and(|old| old.calls.iter().any(|call| call.reply.is_none()));
+        let outcome = wait(world.process(None, true).chain(code));
+        if in_doubt {
+            assert!(
+                said(&outcome).contains("may have run"),
+                "{left}\n{}",
+                shown(&outcome)
+            );
+            assert!(said(&outcome).contains("append"), "{left}");
+            assert_eq!(world.lines(), before, "{left}");
+            // It is said again to whoever asks again.
+            let outcome = wait(world.process(None, true).chain(code));
+            assert!(
+                said(&outcome).contains("may have run"),
+                "{left}\n{}",
+                shown(&outcome)
+            );
+        } else if left < 12 {
+            assert_eq!(
+                value(&outcome),
+                json!("done"),
+                "{left}\n{}",
+                shown(&outcome)
+            );
+            assert_eq!(world.lines(), ["0", "1", "2", "3", "4"], "{left}");
+            assert_eq!(trace(&outcome), ["append:ok"; 5], "{left}");
+            assert!(outcome.text().contains("begun"), "{left}");
+            assert!(world.interrupted().is_none(), "{left}");
+        }
+    }
+    // Interrupted again while it goes on.
+    let world = World::new();
+    wait(world.process(Some(3), false).chain(code));
+    wait(world.process(Some(5), true).chain(code));
+    let outcome = wait(world.process(None, true).chain(code));
+    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(world.lines(), ["0", "1", "2", "3", "4"]);
+}
+
+fn noise() {
+    let code = r"
+import time, datetime, random, uuid, os, secrets
+for n in range(4):
+    tools.append(n=[time.time(), time.monotonic(), time.time_ns(), str(datetime.datetime.now()), str(datetime.date.today()),
+        random.random(), random.Random().random(), random.SystemRandom().random(), str(uuid.uuid4()), str(uuid.uuid1()),
+        os.urandom(4).hex(), secrets.token_hex(4), time.strftime('%H:%M:%S'), time.perf_counter(), random.sample(range(99), 3)])
+'done'
+";
+    let world = World::new();
+    wait(world.process(Some(5), false).chain(code));
+    assert_eq!(world.lines().len(), 2);
+    let outcome = wait(world.process(None, true).chain(code));
+    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    let lines = world.lines();
+    assert_eq!(lines.len(), 4);
+    // Two scripts of two runs share nothing of it.
+    let other = World::new();
+    wait(other.process(None, false).chain(code));
+    let parts = |line: &String| serde_json::from_str::<Vec<serde_json::Value>>(line).unwrap();
+    let (a, b) = (parts(&lines[0]), parts(&other.lines()[0]));
+    for at in [0, 5, 6, 7, 8, 9, 10, 11, 14] {
+        assert_ne!(a[at], b[at], "value {at}");
+    }
+}
+
+fn side_by_side() {
+    // Each goes on when its first call has ended: the order of the later calls is that of those ends.
+    let code = r"
+import asyncio
+async def work(n):
+    await tools.append(n=[n, 'a'])
+    await tools.append(n=[n, 'b'])
+await asyncio.gather(*[work(n) for n in range(4)])
+'done'
+";
+    for left in [9, 13] {
+        let world = World::new();
+        wait(world.process(Some(left), false).chain(code));
+        let old = world.interrupted().unwrap();
+        let in_doubt = old.calls.iter().any(|call| call.reply.is_none());
+        let outcome = wait(world.process(None, true).chain(code));
+        if in_doubt {
+            assert!(
+                said(&outcome).contains("may have run"),
+                "{}",
+                shown(&outcome)
+            );
+        } else {
+            assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+        }
+        let mut lines = world.lines();
+        let all = lines.len();
+        lines.sort();
+        lines.dedup();
+        assert_eq!(lines.len(), all, "nothing twice: {lines:?}");
+    }
+}
+
+fn divergence() {
+    let world = World::new();
+    // The first time there is no such file.
+    let flag = world.home.path().join("flag");
+    let tool = || {
+        let flag = flag.clone();
+        TestTool::with_body(TestTool::echo("flag"), move |_, _| {
+            let there = flag.exists();
+            Box::pin(async move { ToolResult::data(&json!({"there": there})) })
+        })
+    };
+    drop(tool());
+    let code =
+        "import os\ntools.append(n=1)\ntools.append(n=len(os.listdir('/workspace')))\n'done'";
+    wait(world.process(Some(5), false).chain(code));
+    assert_eq!(world.lines(), ["1", "0"]);
+    // The same script, and something in its folder that was not there before.
+    let folder = world.home.path().join("workspace");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("new"), "x").unwrap();
+    let lines = Arc::clone(&world.lines);
+    let append = TestTool::with_body(TestTool::echo("append"), move |value, _| {
+        lines.lock().unwrap().push(value["n"].to_string());
+        Box::pin(async move { ToolResult::data(&value) })
+    });
+    let scene = Scene::of(Parts {
+        journal: Some(journal(world.home.path(), None)),
+        run: Some(world.run.clone()),
+        resumed: true,
+        folder: Some(folder),
+        tools: vec![append.arc()],
+        ..Parts::default()
+    });
+    let outcome = wait(scene.chain(code));
+    let said = said(&outcome);
+    assert!(
+        said.contains("went another way") && said.contains("call 2"),
+        "{}",
+        shown(&outcome)
+    );
+    assert!(said.contains("{\"n\":1}"), "{}", shown(&outcome));
+    assert_eq!(world.lines(), ["1", "0"]);
+    // Another script of the run is no replay of this one.
+    let world = World::new();
+    wait(world.process(Some(3), false).chain(code));
+    let outcome = wait(
+        world
+            .process(None, true)
+            .chain("tools.append(n=9)\n'other'"),
+    );
+    assert_eq!(value(&outcome), json!("other"), "{}", shown(&outcome));
+}
+
+fn doubt() {
+    let world = World::new();
+    // Killed between the call and its end: begin, call.
+    wait(
+        world
+            .process(Some(2), false)
+            .chain("tools.again(n=1)\ntools.append(n=2)\n'done'"),
+    );
+    let outcome = wait(
+        world
+            .process(None, true)
+            .chain("tools.again(n=1)\ntools.append(n=2)\n'done'"),
+    );
+    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(world.lines(), ["1", "1", "2"]);
+    assert_eq!(trace(&outcome), ["again:ok", "append:ok"]);
+}
+
+fn counted() {
+    let world = World::new();
+    let code = "import os\nr = tools.picture(bytes='abc')\nfor n in range(2):\n    tools.append(n=n)\nkinds = []\nfor n in range(50):\n    try:\n        tools.again(n=n)\n    except ToolError as e:\n        kinds.append(e.kind)\n[open(r.files[0].path).read(), kinds]";
+    wait(world.process(Some(7), false).chain(code));
+    let outcome = wait(world.process(None, true).chain(code));
+    assert_eq!(
+        value(&outcome),
+        json!(["abc", ["budget", "budget", "budget"]]),
+        "{}",
+        shown(&outcome)
+    );
+    assert_eq!(outcome.calls.len(), 53);
+    let numbers: Vec<u64> = outcome.calls.iter().map(|call| call.seq).collect();
+    assert_eq!(numbers, (1..=53).collect::<Vec<_>>());
+}
+
+fn unwritten() {
+    let world = World::new();
+    for (left, lines) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+        let journal = Arc::new(Killed {
+            journal: DirJournal::new(world.home.path()),
+            left: AtomicUsize::new(left),
+            fails: true,
+        });
+        let scene = Scene::of(Parts {
+            journal: Some(journal),
+            run: Some(world.run.clone()),
+            ..Parts::default()
+        });
+        let outcome = wait(scene.chain("tools.mark(text='a')\ntools.mark(text='b')"));
+        assert!(
+            said(&outcome).contains("journal cannot be kept"),
+            "{left}\n{}",
+            shown(&outcome)
+        );
+        assert_eq!(scene.marks().len(), lines, "{left}");
+    }
+}
