@@ -83,9 +83,11 @@ pub(crate) enum Command {
     Tools(Tools),
     /// Call a tool
     Call(Call),
+    /// Run a script whose tool calls go through the executor
+    Chain(Chain),
     /// Show the policy, explain a verdict, test the rules' examples
     Policy(Policy),
-    /// List, show and verify what ran
+    /// List, show, verify and go on with what ran
     Runs(Runs),
     /// List and read large results kept aside
     Artifacts(Artifacts),
@@ -162,6 +164,23 @@ pub(crate) struct Call {
     pub(crate) wait: Option<Option<u64>>,
 }
 
+/// `haft chain`.
+#[derive(Debug, Args)]
+pub(crate) struct Chain {
+    /// The script: Python in a file, or - for stdin
+    pub(crate) file: PathBuf,
+    /// End it after this many seconds [default: chain.total_timeout_s]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Wait for a person's decision (release 0.4)
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, hide = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, given bare, given with a number: clap's own form"
+    )]
+    pub(crate) wait: Option<Option<u64>>,
+}
+
 /// `haft policy`.
 #[derive(Debug, Args)]
 pub(crate) struct Policy {
@@ -213,8 +232,7 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
-    /// Continue a run (release 0.3)
-    #[command(hide = true)]
+    /// Go on with an interrupted run; nothing runs twice
     Resume {
         /// The run's id
         run: String,

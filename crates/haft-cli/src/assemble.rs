@@ -9,14 +9,16 @@ use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
 use haft::audit::redact::Redactor;
 use haft::audit::{AuditSink, CallEnd, CallRecord, Event, RunStart, What};
-use haft::call::{CallId, Origin, Principal, ToolCall};
+use haft::call::{CallId, Origin, Principal, RunId, ToolCall};
 use haft::clock;
 use haft::error::ErrorKind;
 use haft::executor::Executor;
+use haft::journal::Journal;
+use haft::journal::dir::DirJournal;
 use haft::memory::MemoryStore;
 use haft::progress;
 use haft::result::{Outcome, Status};
-use haft::session::{Absent, Limits, Session};
+use haft::session::{Absent, Limits, Session, SessionBuilder};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -64,6 +66,7 @@ struct Parts {
     index: Arc<dyn RunIndex>,
     memory: Arc<dyn MemoryStore>,
     artifacts: Arc<dyn ArtifactStore>,
+    journal: Arc<dyn Journal>,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     /// Tokens of a run's active skills, where settings say so.
@@ -100,6 +103,11 @@ impl Absent for SwitchedOff {
     }
 }
 
+fn not_begun(why: impl std::fmt::Display) -> Problem {
+    Problem::failed(format!("begin the run: {why}"))
+        .advise("`haft doctor` says what is wrong with the state folder")
+}
+
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
@@ -118,6 +126,7 @@ impl House {
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let artifacts = parts::artifacts(at, settings)?;
+        let journal: Arc<dyn Journal> = Arc::new(DirJournal::new(at.home.path()));
         let mut executor = Executor::new(policy)
             .with_artifacts(Arc::clone(&artifacts))
             .with_audit(Arc::clone(&archive) as Arc<dyn AuditSink>);
@@ -143,6 +152,7 @@ impl House {
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
             memory: store,
             artifacts,
+            journal,
             skills,
             skill_tools,
             skill_tokens: settings.whole("skills.max_tokens"),
@@ -182,6 +192,11 @@ impl House {
     /// The tools over skills, live.
     pub(crate) fn skill_tools(&self) -> &Arc<SkillTools> {
         &self.0.skill_tools
+    }
+
+    /// What chains did, for those that were interrupted.
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.0.journal
     }
 
     /// The run index.
@@ -237,6 +252,36 @@ impl House {
     /// Begins a run: its record and its line in the index.
     pub(crate) async fn open(&self, door: Door) -> Result<Session, Problem> {
         let parts = &self.0;
+        let name = door.name;
+        let built = self.session(door).build();
+        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
+        let start = RunStart {
+            principal: session.principal().clone(),
+            door: name.to_owned(),
+            workspace: Some(parts.workspace.clone()),
+            profile: parts.profile.clone(),
+        };
+        self.record_opening(&session).await?;
+        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
+        indexed.map_err(not_begun)?;
+        Ok(session)
+    }
+
+    /// Goes on with a run that another process began and did not end. `calls` is the highest number its calls had.
+    pub(crate) async fn reopen(
+        &self,
+        door: Door,
+        run: RunId,
+        calls: u64,
+    ) -> Result<Session, Problem> {
+        let built = self.session(door).resuming(run, calls).build();
+        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
+        self.record_opening(&session).await?;
+        Ok(session)
+    }
+
+    fn session(&self, door: Door) -> SessionBuilder {
+        let parts = &self.0;
         let mut builder = Session::builder(Arc::clone(&parts.tools))
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
             .with_door(door.name)
@@ -250,29 +295,15 @@ impl House {
         if let Some(sink) = door.progress {
             builder = builder.with_progress(sink);
         }
-        let session = builder
-            .build()
-            .map_err(|e| Problem::settings(e.to_string()))?;
-        let start = RunStart {
-            principal: session.principal().clone(),
-            door: door.name.to_owned(),
-            workspace: Some(parts.workspace.clone()),
-            profile: parts.profile.clone(),
-        };
-        let told = |e: String| {
-            Problem::failed(format!("begin the run: {e}"))
-                .advise("`haft doctor` says what is wrong with the state folder")
-        };
-        parts
-            .executor
-            .open(&session)
-            .map_err(|e| told(e.to_string()))?;
-        // The record's first line is safe before the index knows of the run.
-        let begun = parts.archive.flush().await;
-        begun.map_err(|e| told(e.to_string()))?;
-        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
-        indexed.map_err(|e| told(e.to_string()))?;
-        Ok(session)
+        builder
+    }
+
+    /// The record's first line is safe before anybody else knows of the run.
+    async fn record_opening(&self, session: &Session) -> Result<(), Problem> {
+        let opened = self.0.executor.open(session);
+        opened.map_err(not_begun)?;
+        let begun = self.0.archive.flush().await;
+        begun.map_err(not_begun)
     }
 
     /// One call through the executor.

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{self, Cli, Command, McpAction, PolicyAction, SkillsAction, later};
+use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, later};
 use crate::assemble::House;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -15,11 +15,13 @@ use crate::serve;
 mod arguments;
 mod artifacts;
 mod call;
+pub(crate) mod chain;
 mod config;
 mod doctor;
 mod man;
 mod memory;
 pub(crate) mod policy;
+mod resume;
 pub(crate) mod runs;
 pub(crate) mod signals;
 pub(crate) mod skills;
@@ -67,6 +69,10 @@ fn resolved(command: Command, at: &Invocation) -> Done {
             Err(later::refuse("call --wait")
                 .unwrap_or_else(|| Problem::usage("not in this release")))
         }
+        Command::Chain(args::Chain { wait: Some(_), .. }) => {
+            Err(later::refuse("chain --wait")
+                .unwrap_or_else(|| Problem::usage("not in this release")))
+        }
         command => in_house(command, at),
     }
 }
@@ -82,6 +88,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, house.clone(), &args).await,
             Command::Call(args) => call::run(at, &house, &args).await,
+            Command::Chain(args) => chain::run(at, &house, &args).await,
             Command::Tools(args) => tools::run(at, &house, &args),
             Command::Policy(args) => policy::run(at, &house, args.action.as_ref()),
             Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
@@ -103,6 +110,8 @@ fn asks(command: &Command) -> bool {
     match command {
         Command::Serve(serve) => !serve.stdio,
         Command::Call(call) => call.args != "-",
+        Command::Chain(chain) => chain.file.as_os_str() != "-",
+        Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
         _ => false,
     }
 }

@@ -5,11 +5,10 @@ use std::ffi::OsString;
 use crate::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 9] = [
-    ("chain", "0.3 (code mode)"),
-    ("runs resume", "0.3 (code mode)"),
+const LATER: [(&str, &str); 8] = [
     ("approvals", "0.4 (approvals and the console)"),
     ("call --wait", "0.4 (approvals and the console)"),
+    ("chain --wait", "0.4 (approvals and the console)"),
     ("run", "0.5 (models and the agent loop)"),
     (
         "tools --dialect openai-chat",
@@ -30,10 +29,11 @@ const LATER: [(&str, &str); 9] = [
 const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
 
 /// The commands of this release.
-const NOW: [&str; 14] = [
+const NOW: [&str; 15] = [
     "serve",
     "tools",
     "call",
+    "chain",
     "policy",
     "runs",
     "artifacts",

@@ -20,7 +20,9 @@ pub(crate) struct Offer {
 const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
 
 /// Bundles: a category of tools by one name.
-const BUNDLES: [&str; 6] = ["files", "commands", "web", "memory", "skills", "discover"];
+const BUNDLES: [&str; 7] = [
+    "files", "commands", "web", "memory", "skills", "discover", "chain",
+];
 
 /// Classes of rules, which name tools, too.
 const CLASSES: [(&str, &[&str]); 4] = [
@@ -49,11 +51,10 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
-const LATER: [&str; 5] = [
+const LATER: [&str; 4] = [
     "ask_user",
     "recall_memory",
     "write_memory",
-    "tool_chain",
     "compress_history",
 ];
 

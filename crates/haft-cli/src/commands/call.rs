@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use anstyle::Style;
+
 use haft::call::ToolCall;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
-use haft::result::{Content, Outcome, Status};
+use haft::result::{Content, Outcome, Status, TracedCall};
 use haft::session::Session;
 
 use crate::args;
@@ -20,27 +22,36 @@ use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
 pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
     let text = arguments::read(&args.args)?;
-    let progress = Live { screen: at.screen };
-    let door = Door {
-        name: "call",
-        principal: None,
-        progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
-    };
-    let session = house.open(door).await?;
+    let session = house.open(door(at, "call")).await?;
     let call = ToolCall::new(&args.tool, text);
     let outcome = cancellable(house, &session, call, &mut signals).await;
     let known = session.tools().entry(&args.tool).is_some();
     house.close(&session).await;
-    if at.screen.json {
-        at.screen.document(&outcome)?;
-    } else {
-        print(at, &outcome)?;
-    }
+    told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 
+/// The door of a run that one command opens.
+pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
+    let progress = Live { screen: at.screen };
+    Door {
+        name,
+        principal: None,
+        progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
+    }
+}
+
+/// An outcome as people or programs read it.
+pub(crate) fn told(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
+    if at.screen.json {
+        at.screen.document(outcome)
+    } else {
+        print(at, outcome)
+    }
+}
+
 /// Runs the call; the first signal cancels it, and the outcome says so.
-async fn cancellable(
+pub(crate) async fn cancellable(
     house: &House,
     session: &Session,
     call: ToolCall,
@@ -91,11 +102,8 @@ fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
             artifact.reference
         ));
     }
-    let style = match outcome.status {
-        Status::Ok => GREEN,
-        Status::Suspended => YELLOW,
-        Status::Error | Status::Denied | Status::Timeout | Status::Cancelled => RED,
-    };
+    let style = colour(outcome.status);
+    trace(at, &outcome.calls);
     let took = when::duration(haft::result::milliseconds(outcome.duration));
     let head = format!(
         "{} {}",
@@ -113,6 +121,24 @@ fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+fn colour(status: Status) -> Style {
+    match status {
+        Status::Ok => GREEN,
+        Status::Suspended => YELLOW,
+        Status::Error | Status::Denied | Status::Timeout | Status::Cancelled => RED,
+    }
+}
+
+/// The calls of a chain, one a line.
+fn trace(at: &Invocation, calls: &[TracedCall]) {
+    for call in calls {
+        let status = styled(colour(call.status), &format!("{:<9}", call.status.as_str()));
+        let took = styled(DIM, &format!("({})", when::duration(call.duration_ms)));
+        let (seq, tool) = (call.seq, visible::line(&call.tool));
+        at.screen.say(&format!("{seq:>4}  {status} {tool} {took}"));
+    }
 }
 
 fn shown(content: &Content) -> String {

@@ -9,9 +9,9 @@ use haft::call::RunId;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::{RunsAction, later};
+use crate::args::RunsAction;
 use crate::assemble::House;
-use crate::commands::Done;
+use crate::commands::{Done, resume};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -49,10 +49,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&RunsActi
         None | Some(RunsAction::List) => list(at, house).await,
         Some(RunsAction::Show { run }) => show(at, house, run).await,
         Some(RunsAction::Verify { run }) => check(at, house, run).await,
-        Some(RunsAction::Resume { .. }) => {
-            Err(later::refuse("runs resume")
-                .unwrap_or_else(|| Problem::usage("not in this release")))
-        }
+        Some(RunsAction::Resume { run }) => resume::run(at, house, run).await,
     }
 }
 
@@ -234,7 +231,7 @@ fn said(report: &Report) -> String {
     out
 }
 
-fn told(error: &RunsError) -> Problem {
+pub(crate) fn told(error: &RunsError) -> Problem {
     match error {
         RunsError::BadId(_) | RunsError::NotFound(_) => {
             Problem::usage(error.to_string()).advise("`haft runs list` shows them")

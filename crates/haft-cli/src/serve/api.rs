@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
 use crate::assemble::{Door, House};
-use crate::commands::{policy, runs, skills, tools};
+use crate::commands::{self, policy, runs, skills, tools};
 use crate::serve::gate::Caller;
 use crate::serve::reply;
 
@@ -47,6 +47,7 @@ impl Api {
             .route("/tools", get(list_tools))
             .route("/tools/{name}", get(show_tool))
             .route("/calls", get(list_calls).post(call))
+            .route("/chains", post(chain))
             .route("/runs", get(list_runs))
             .route("/runs/{run}", get(show_run))
             .route("/artifacts", get(list_artifacts))
@@ -130,6 +131,23 @@ async fn call(State(api): Shared, body: Bytes) -> Response {
     };
     let arguments = asked.arguments.map_or("{}", RawValue::get);
     let call = ToolCall::new(asked.tool, arguments);
+    reply::document(&api.house.call(session, call).await)
+}
+
+/// A script, as the arguments of the tool that runs it.
+async fn chain(State(api): Shared, body: Bytes) -> Response {
+    let arguments = match String::from_utf8(body.into()) {
+        Ok(text) => text,
+        Err(_) => {
+            let message = "the body is not UTF-8: it is {\"code\", \"timeout_s\"}";
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+        }
+    };
+    let session = match api.session().await {
+        Ok(session) => session,
+        Err(refused) => return refused,
+    };
+    let call = ToolCall::new(commands::chain::TOOL, arguments);
     reply::document(&api.house.call(session, call).await)
 }
 

@@ -1,0 +1,51 @@
+//! `haft chain`: a script's calls through the executor; its output, and what it called.
+
+use std::io;
+use std::path::Path;
+
+use haft::call::ToolCall;
+use serde_json::json;
+
+use crate::args;
+use crate::assemble::House;
+use crate::commands::signals::Signals;
+use crate::commands::{Done, call};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+/// The tool that runs scripts.
+pub(crate) const TOOL: &str = "tool_chain";
+/// The largest script read; the tool's own limit is lower.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Runs the script in a run of its own.
+pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Chain) -> Done {
+    let mut signals = Signals::heard()?;
+    let code = script(&args.file)?;
+    let mut arguments = json!({"code": code});
+    if let Some(seconds) = args.timeout {
+        arguments["timeout_s"] = seconds.into();
+    }
+    let session = house.open(call::door(at, "chain")).await?;
+    let asked = ToolCall::new(TOOL, arguments.to_string());
+    let outcome = call::cancellable(house, &session, asked, &mut signals).await;
+    let known = session.tools().entry(TOOL).is_some();
+    house.close(&session).await;
+    call::told(at, &outcome)?;
+    Ok(Exit::of(&outcome, known))
+}
+
+fn script(file: &Path) -> Result<String, Problem> {
+    let told = |what: io::Error, place: Place| {
+        Problem::usage(format!("read the script: {what}"))
+            .at(place)
+            .advise("`haft chain` takes a file of Python, or - for stdin")
+    };
+    if file.as_os_str() == "-" {
+        return plain_file::bounded(io::stdin().lock(), MAX_BYTES)
+            .map_err(|e| told(e, Place::named("stdin")));
+    }
+    plain_file::read(file, MAX_BYTES).map_err(|e| told(e, Place::file(file)))
+}
