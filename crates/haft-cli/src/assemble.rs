@@ -24,7 +24,9 @@ use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft_builtins::command::CommandNetwork;
 use haft_builtins::skills::SkillTools;
+use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
+use haft_sandbox::code::CodeJail;
 
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -32,6 +34,7 @@ use crate::screen::Screen;
 use crate::settings::Settings;
 
 mod approvals;
+pub(crate) mod chain;
 mod discover;
 mod memory;
 mod network;
@@ -73,6 +76,8 @@ struct Parts {
     skill_tokens: Option<u64>,
     sandbox: Sandbox,
     network: CommandNetwork,
+    code: CodeJail,
+    python: bool,
     progress: bool,
     pace: progress::Pace,
     screen: Screen,
@@ -91,11 +96,16 @@ pub(crate) struct Door {
 
 /// A tool that is only switched off is told so.
 #[derive(Debug)]
-struct SwitchedOff(Arc<ToolRegistry>);
+struct SwitchedOff {
+    all: Arc<ToolRegistry>,
+    /// Whether there is an interpreter for scripts.
+    python: bool,
+}
 
 impl Absent for SwitchedOff {
     fn advice(&self, name: &str) -> Option<String> {
-        if self.0.snapshot().entry(name).is_none() {
+        let script = self.python && name == TOOL_CHAIN;
+        if self.all.snapshot().entry(name).is_none() && !script {
             let unconfigured = selection::unconfigured(name).map(str::to_owned);
             return unconfigured.or_else(|| memory::absent(name));
         }
@@ -124,9 +134,11 @@ impl House {
         let all = parts::standard(at, settings, &policy, confined, (&skills, memory))?;
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
-        let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let artifacts = parts::artifacts(at, settings)?;
         let journal: Arc<dyn Journal> = Arc::new(DirJournal::new(at.home.path()));
+        let code = chain::jail(settings, &sandbox)?;
+        let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
+        let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
         let mut executor = Executor::new(policy)
             .with_artifacts(Arc::clone(&artifacts))
             .with_audit(Arc::clone(&archive) as Arc<dyn AuditSink>);
@@ -158,6 +170,8 @@ impl House {
             skill_tokens: settings.whole("skills.max_tokens"),
             sandbox,
             network,
+            code,
+            python: chain::has_python(&at.environment),
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
             screen: at.screen,
@@ -229,6 +243,11 @@ impl House {
         &self.0.network
     }
 
+    /// Where scripts get their interpreters from.
+    pub(crate) fn code(&self) -> &CodeJail {
+        &self.0.code
+    }
+
     /// Whether running tools show their output live.
     pub(crate) fn shows_progress(&self) -> bool {
         self.0.progress
@@ -236,7 +255,7 @@ impl House {
 
     /// What switches a tool on that is off; `None` for one that does not exist.
     pub(crate) fn how_to_enable(&self, name: &str) -> Option<String> {
-        SwitchedOff(Arc::clone(&self.0.all)).advice(name)
+        self.switched_off().advice(name)
     }
 
     /// The workspace's root.
@@ -280,6 +299,13 @@ impl House {
         Ok(session)
     }
 
+    fn switched_off(&self) -> SwitchedOff {
+        SwitchedOff {
+            all: Arc::clone(&self.0.all),
+            python: self.0.python,
+        }
+    }
+
     fn session(&self, door: Door) -> SessionBuilder {
         let parts = &self.0;
         let mut builder = Session::builder(Arc::clone(&parts.tools))
@@ -288,7 +314,7 @@ impl House {
             .with_workspace(&parts.workspace)
             .with_limits(parts.limits.clone())
             .with_pace(parts.pace)
-            .with_absent(Arc::new(SwitchedOff(Arc::clone(&parts.all))));
+            .with_absent(Arc::new(self.switched_off()));
         if let Some(tokens) = parts.skill_tokens {
             builder = builder.with_skill_tokens(usize::try_from(tokens).unwrap_or(usize::MAX));
         }
@@ -349,6 +375,7 @@ impl House {
 
     /// Writes what waits; nothing is recorded after.
     pub(crate) async fn shut(&self) {
+        self.0.code.shut().await;
         let archive = Arc::clone(&self.0.archive);
         if tokio::task::spawn_blocking(move || archive.shut())
             .await

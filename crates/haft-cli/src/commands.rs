@@ -15,7 +15,7 @@ use crate::serve;
 mod arguments;
 mod artifacts;
 mod call;
-pub(crate) mod chain;
+mod chain;
 mod config;
 mod doctor;
 mod man;

@@ -52,6 +52,10 @@ pub(crate) async fn run(
     let signals = Signals::heard()?;
     let doors = Doors::new(house.clone());
     let watching = tokio::spawn(watch_skills(house.clone()));
+    if house.tools().snapshot().entry(TOOL_CHAIN).is_some() {
+        // The first script finds an interpreter ready.
+        house.code().warm();
+    }
     let server = McpServer::new(&info(), Limits::default(), Arc::clone(&doors) as _);
     let open = Open {
         server,

@@ -62,6 +62,19 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
     (output.status.code().unwrap_or(-1), said)
 }
 
+/// Puts the scripts that a page shows where its lines expect them; they must be the repository's.
+fn examples(scene: &Path, page: &str) {
+    let blocks = page.split("```python\n").skip(1);
+    for block in blocks.filter_map(|rest| rest.split_once("```")) {
+        let name = block.0.strip_prefix("# ").and_then(|line| line.split_once(':')).unwrap().0;
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        assert_eq!(fs::read_to_string(ours).unwrap(), block.0, "{name}");
+        let theirs = scene.join("ws").join(name);
+        fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+        fs::write(theirs, block.0).unwrap();
+    }
+}
+
 #[test]
 fn the_guides_command_lines_do_what_they_say() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
@@ -73,6 +86,7 @@ fn the_guides_command_lines_do_what_they_say() {
     let mut run_lines = 0;
     for page in pages {
         let scene = scene();
+        examples(scene.path(), &fs::read_to_string(&page).unwrap());
         for (line, expect) in lines(&fs::read_to_string(&page).unwrap()) {
             let (code, said) = run(scene.path(), &line);
             assert_eq!(code, expect, "{}: {line}\n{said}", page.display());

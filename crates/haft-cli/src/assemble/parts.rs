@@ -7,6 +7,7 @@ use std::time::Duration;
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
 use haft::call::Principal;
+use haft::journal::Journal;
 use haft::policy::Policy;
 use haft::progress::Pace;
 use haft::session::Limits;
@@ -21,12 +22,14 @@ use haft_builtins::command::CommandNetwork;
 use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
+use haft_chain::TOOL_CHAIN;
+use haft_sandbox::code::CodeJail;
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use haft_store::sqlite::SqliteStore;
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{discover, policy, skills, web};
+use crate::assemble::{chain, discover, policy, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -151,7 +154,8 @@ pub(crate) fn standard(
         bundle: builtin.bundle,
         default: builtin.default,
     });
-    let offers = offers.chain(skills::offers()).collect();
+    let offers = offers.chain(skills::offers());
+    let offers = offers.chain(chain::offers(&at.environment)).collect();
     let registry = ToolRegistry::new();
     let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
     added.map_err(|e| told(e.to_string()))?;
@@ -198,34 +202,64 @@ pub(crate) fn view(
     skills: &SkillTools,
     (settings, policy): (&Settings, &Policy),
 ) -> Result<Arc<dyn Toolset>, Problem> {
+    let mut own = wanted(on, settings, policy);
+    for name in selection::deferred(&all.offers, on, settings)? {
+        own.entry(name).or_default().exposure = Some(Exposure::Deferred);
+    }
+    own.remove(TOOL_CHAIN);
+    let locale = settings.text("locale");
+    let standard = on
+        .iter()
+        .filter(|name| !SKILL_TOOLS.contains(&name.as_str()) && *name != TOOL_CHAIN);
+    let standard = Arc::clone(&all.registry).only(standard);
+    let of_skills = Arc::clone(skills.registry()) as Arc<dyn Toolset>;
+    let view = merged([Arc::new(standard) as _, of_skills]).configured(own, locale);
+    Ok(Arc::new(view.map_err(unbound)?))
+}
+
+fn unbound(error: impl std::fmt::Display) -> Problem {
+    Problem::settings(format!("bind a tool's arguments: {error}"))
+        .advise("`haft tools NAME` shows the arguments there are")
+}
+
+/// What settings and bare deny rules make of the tools that are on.
+fn wanted(
+    on: &BTreeSet<String>,
+    settings: &Settings,
+    policy: &Policy,
+) -> BTreeMap<String, ToolSettings> {
     let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
     for (path, entry) in settings.iter() {
         if let [section, name, leaf] = path
             && section == "tools"
+            && on.contains(name)
         {
-            if !on.contains(name) {
-                continue;
-            }
             apply(own.entry(name.clone()).or_default(), leaf, entry);
         }
-    }
-    for name in selection::deferred(&all.offers, on, settings)? {
-        own.entry(name).or_default().exposure = Some(Exposure::Deferred);
     }
     for name in on.iter().filter(|name| policy.removes(name).is_some()) {
         own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
     }
-    let locale = settings.text("locale");
-    let standard = on
-        .iter()
-        .filter(|name| !SKILL_TOOLS.contains(&name.as_str()));
-    let standard = Arc::clone(&all.registry).only(standard);
-    let of_skills = Arc::clone(skills.registry()) as Arc<dyn Toolset>;
-    let view = merged([Arc::new(standard) as _, of_skills]).configured(own, locale);
-    Ok(Arc::new(view.map_err(|e| {
-        Problem::settings(format!("bind a tool's arguments: {e}"))
-            .advise("`haft tools NAME` shows the arguments there are")
-    })?))
+    own
+}
+
+/// The same tools, and `tool_chain` over them where it is on.
+pub(crate) fn with_chain(
+    at: &Invocation,
+    (settings, policy): (&Settings, &Policy),
+    base: Arc<dyn Toolset>,
+    on: &BTreeSet<String>,
+    parts: (&CodeJail, &Arc<dyn Journal>),
+) -> Result<Arc<dyn Toolset>, Problem> {
+    // Sound limits are a matter of the settings, also where the tool is off.
+    chain::limits(settings)?;
+    if !on.contains(TOOL_CHAIN) {
+        return Ok(base);
+    }
+    let mut own = wanted(on, settings, policy);
+    own.retain(|name, _| name == TOOL_CHAIN);
+    let all = chain::tools(at, settings, base, parts)?;
+    Ok(Arc::new(all.configured(own, settings.text("locale")).map_err(unbound)?))
 }
 
 fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {

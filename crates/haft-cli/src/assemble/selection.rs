@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use haft_chain::TOOL_CHAIN;
+
+use crate::assemble::chain::NO_PYTHON;
 use crate::problem::Problem;
 use crate::settings::Settings;
 
@@ -59,10 +62,13 @@ const LATER: [&str; 4] = [
 ];
 
 /// Tools that are there once settings name what they work with: naming them before is no mistake.
-const CONFIGURED: [(&str, &str); 1] = [(
-    "web_search",
-    "no search service is configured; `web.search.provider` in settings names one",
-)];
+const CONFIGURED: [(&str, &str); 2] = [
+    (
+        "web_search",
+        "no search service is configured; `web.search.provider` in settings names one",
+    ),
+    (TOOL_CHAIN, NO_PYTHON),
+];
 
 /// The names of the tools that are on.
 pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use haft::call::ToolCall;
+use haft_chain::TOOL_CHAIN;
 use serde_json::json;
 
 use crate::args;
@@ -15,8 +16,6 @@ use crate::invocation::Invocation;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// The tool that runs scripts.
-pub(crate) const TOOL: &str = "tool_chain";
 /// The largest script read; the tool's own limit is lower.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -29,9 +28,9 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Chain) -> D
         arguments["timeout_s"] = seconds.into();
     }
     let session = house.open(call::door(at, "chain")).await?;
-    let asked = ToolCall::new(TOOL, arguments.to_string());
+    let asked = ToolCall::new(TOOL_CHAIN, arguments.to_string());
     let outcome = call::cancellable(house, &session, asked, &mut signals).await;
-    let known = session.tools().entry(TOOL).is_some();
+    let known = session.tools().entry(TOOL_CHAIN).is_some();
     house.close(&session).await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))

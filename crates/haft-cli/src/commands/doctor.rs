@@ -9,7 +9,7 @@ use haft_builtins::web::http::Http;
 use haft_sandbox::Sandbox;
 use serde::Serialize;
 
-use crate::assemble::{self, House};
+use crate::assemble::{self, House, chain};
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -63,11 +63,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> 
     let (jail, sandbox) = confinement(house.sandbox()).await;
     checks.extend(jail);
     checks.push(network(house, &sandbox));
-    checks.push(program(
-        at,
-        "python3",
-        "scripts (release 0.3) need it: install python3",
-    ));
+    checks.push(scripts(at, house).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     let report = Report { checks, sandbox };
     if at.screen.json {
@@ -78,7 +74,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> 
     let broken = report
         .checks
         .iter()
-        .any(|check| !check.ok && !["python3", "git", "skills", "web"].contains(&check.name));
+        .any(|check| !check.ok && !["scripts", "git", "skills", "web"].contains(&check.name));
     Ok(if broken { Exit::Failed } else { Exit::Done })
 }
 
@@ -246,6 +242,30 @@ fn network(house: &House, sandbox: &Strength) -> Check {
     let enough = !listed || [own, haft_sandbox::Strength::Full.word()].contains(&sandbox.strength);
     let advice = "it needs a jail with namespaces: see above, or set sandbox.network = \"none\"";
     check("network", enough, format!("{word}: {meaning}"), advice)
+}
+
+/// The interpreter that scripts get, tried by running it in the jail.
+async fn scripts(at: &Invocation, house: &House) -> Check {
+    if !chain::has_python(&at.environment) {
+        return check("scripts", false, "there is no python3", chain::NO_PYTHON);
+    }
+    let probe = house.code().probe().await;
+    if let Some(missing) = &probe.missing {
+        let detail = format!("{}: {}", missing.what, missing.why);
+        return check("scripts", false, detail, &missing.fix);
+    }
+    let python = probe.python.as_deref().unwrap_or(Path::new("python3"));
+    let mut detail = format!("{} ({}), {}", probe.version, python.display(), probe.strength);
+    match &probe.why_not {
+        None => detail.push_str(", forked from a zygote"),
+        Some(why) => {
+            let _ = write!(detail, ", started afresh for each script ({why})");
+        }
+    }
+    if probe.data {
+        detail.push_str(", with numpy or pandas");
+    }
+    check("scripts", true, detail, "")
 }
 
 fn program(at: &Invocation, name: &'static str, advice: &str) -> Check {

@@ -3,9 +3,9 @@
 use haft::audit::runs;
 use haft::call::{RunId, ToolCall};
 use haft::journal::{JournalError, Recorded};
+use haft_chain::TOOL_CHAIN;
 
 use crate::assemble::House;
-use crate::commands::chain::TOOL;
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
@@ -32,9 +32,9 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     );
     let session = house.reopen(call::door(at, "resume"), id, calls).await?;
     // Under its own id: the record's open call is the one that ends.
-    let asked = ToolCall::new(TOOL, recorded.start.arguments).with_id(recorded.chain.as_str());
+    let asked = ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
     let outcome = call::cancellable(house, &session, asked, &mut signals).await;
-    let known = session.tools().entry(TOOL).is_some();
+    let known = session.tools().entry(TOOL_CHAIN).is_some();
     house.close(&session).await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))

@@ -10,13 +10,14 @@ use axum::routing::{get, post};
 use haft::artifact::{ArtifactError, ArtifactRef, Owner};
 use haft::call::{RunId, ToolCall};
 use haft::session::Session;
+use haft_chain::TOOL_CHAIN;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
 use crate::assemble::{Door, House};
-use crate::commands::{self, policy, runs, skills, tools};
+use crate::commands::{policy, runs, skills, tools};
 use crate::serve::gate::Caller;
 use crate::serve::reply;
 
@@ -147,7 +148,7 @@ async fn chain(State(api): Shared, body: Bytes) -> Response {
         Ok(session) => session,
         Err(refused) => return refused,
     };
-    let call = ToolCall::new(commands::chain::TOOL, arguments);
+    let call = ToolCall::new(TOOL_CHAIN, arguments);
     reply::document(&api.house.call(session, call).await)
 }
 

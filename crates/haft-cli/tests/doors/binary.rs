@@ -79,6 +79,35 @@ pub(crate) fn call(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     }
 }
 
+/// A script of `haft chain` that makes the call with exactly these bytes, past every check of its own side.
+pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+    let script = format!(
+        "import sys\nwire = sys.modules['haft_runtime']._state.wire\n\
+         wire.wait(wire.call({:?}.encode(), {:?}.encode()))\n",
+        row.tool, row.arguments
+    );
+    let file = scene.path().join("script.py");
+    std::fs::write(&file, script).unwrap();
+    let mut command = haft(scene.path(), row, broken);
+    let timeout = format!("chain.call_timeout_s={}", row.call_timeout_s.min(60.0));
+    // The chain itself has the time that any call has; what it calls has the row's.
+    command.args(["-c", "limits.call_timeout_s=600", "-c", &timeout]);
+    let output = command
+        .args(["chain", "--json"])
+        .arg(file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let outcome: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let calls = outcome["calls"].as_array().cloned().unwrap_or_default();
+    assert_eq!(calls.len(), 1, "{}: {outcome}", row.name);
+    Got {
+        status: calls[0]["status"].as_str().unwrap().to_owned(),
+        lines: lines(&scene.path().join("home")),
+    }
+}
+
 /// `haft serve --stdio`, as a client of the sessions' era.
 pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     let mut child = haft(scene.path(), row, broken)

@@ -1,4 +1,5 @@
-//! One table of standard calls, run through every door: `execute`, a nested call, MCP over stdio and HTTP, `haft call`.
+//! One table of standard calls, run through every door: `execute`, a nested call, MCP over stdio and HTTP,
+//! `haft call`, a script of `haft chain`.
 //!
 //! An executor that skips clear (feature `testing`) must fail every door's run.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -17,14 +18,16 @@ enum Door {
     McpStdio,
     McpHttp,
     Call,
+    Chain,
 }
 
-const DOORS: [Door; 5] = [
+const DOORS: [Door; 6] = [
     Door::Execute,
     Door::Nested,
     Door::McpStdio,
     Door::McpHttp,
     Door::Call,
+    Door::Chain,
 ];
 
 fn run(door: Door, row: &Row, broken: bool) -> Got {
@@ -35,6 +38,7 @@ fn run(door: Door, row: &Row, broken: bool) -> Got {
         Door::McpStdio => binary::stdio(&scene, row, broken),
         Door::McpHttp => binary::http(&scene, row, broken),
         Door::Call => binary::call(&scene, row, broken),
+        Door::Chain => binary::chain(&scene, row, broken),
     }
 }
 

@@ -122,6 +122,9 @@ pub(crate) fn lines(home: &Path) -> Vec<String> {
     for record in records {
         for line in record.lines() {
             let event: Value = serde_json::from_str(line).unwrap();
+            if event["tool"] == "tool_chain" {
+                continue;
+            }
             match event["type"].as_str() {
                 Some("call_started") => words.push("started".to_owned()),
                 Some("call_ended") => {

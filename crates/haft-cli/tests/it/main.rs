@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod call;
+mod chain;
+mod chain_kill;
 mod discover;
 mod help;
 mod harness;

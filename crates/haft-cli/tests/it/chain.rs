@@ -1,0 +1,130 @@
+//! `haft chain` from outside: what it prints, how it ends, what it refuses.
+
+use serde_json::json;
+
+use crate::harness::{Lab, Ran};
+
+fn chain(lab: &Lab, script: &str, flags: &[&str]) -> Ran {
+    lab.run_with(&[&["chain", "-"], flags].concat(), script)
+}
+
+#[test]
+fn a_script_s_output_data_and_calls_are_printed() {
+    let lab = Lab::new();
+    lab.file("a.txt", "one\ntwo\n");
+    let script = "text = tools.read_file(path='a.txt').text\nprint(text.upper())\nlen(text)";
+    let ran = chain(&lab, script, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("ONE\nTWO"), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("1  ok        read_file"),
+        "{}",
+        ran.stderr
+    );
+    let outcome = chain(&lab, script, &["--json"]).json();
+    assert_eq!(outcome["data"], json!({"result": 8}));
+    let call = &outcome["calls"][0];
+    assert_eq!(
+        (&call["seq"], &call["tool"], &call["status"]),
+        (&json!(1), &json!("read_file"), &json!("ok"))
+    );
+    assert_eq!(call["args_digest"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        (&outcome["tool"], &outcome["origin"]),
+        (&json!("tool_chain"), &json!("host"))
+    );
+    assert!(outcome["strength"].is_string());
+}
+
+#[test]
+fn how_a_script_ends_is_how_the_command_ends() {
+    let lab = Lab::new();
+    for (script, flags, code, says) in [
+        ("print('x')", &[][..], 0, "x"),
+        ("", &[], 2, "invalid arguments"),
+        ("1/0", &[], 1, "ZeroDivisionError"),
+        ("def f(:\n  pass", &[], 1, "line 1"),
+        ("tools.raed_file(path='a')", &[], 1, "read_file"),
+        ("tools.read_file()", &[], 1, "path"),
+        ("while True: pass", &["--timeout", "1"], 1, "timeout"),
+        ("import os\nos._exit(0)", &[], 1, "tool_chain"),
+        ("raise SystemExit(0)", &[], 0, ""),
+    ] {
+        let ran = chain(&lab, script, flags);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, code, "{script}: {said}");
+        assert!(said.contains(says), "{script}: {said}");
+    }
+}
+
+#[test]
+fn a_write_in_a_script_is_judged_as_a_direct_one() {
+    let lab = Lab::new();
+    let write = "tools.write_file(path='out.txt', content='x')";
+    let denied = chain(&lab, write, &["--json"]).json();
+    assert_eq!(denied["calls"][0]["status"], "denied", "{denied}");
+    let caught = format!("try:\n  {write}\nexcept PermissionError as e:\n  print('no:', e)");
+    let ran = chain(&lab, &caught, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("no:") && !lab.work().join("out.txt").exists());
+    let ran = chain(&lab, write, &["--profile", "trusted"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(lab.work().join("out.txt").exists());
+}
+
+#[test]
+fn what_is_no_script_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    std::fs::write(lab.work().join("latin.py"), b"print('\xe9')").unwrap();
+    for (args, says) in [
+        (&["chain", "latin.py"][..], "not UTF-8"),
+        (&["chain", "nothing.py"], "nothing.py"),
+        (&["chain", "."], "not a regular file"),
+        (&["chain", "-", "--wait"], "0.4"),
+    ] {
+        let ran = lab.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+    }
+    let nul = chain(&lab, "print('a')\0", &[]);
+    assert_eq!(nul.code, 1, "{}", nul.stderr);
+}
+
+#[test]
+fn limits_of_settings_hold_in_a_script() {
+    let lab = Lab::new();
+    let many = "for i in range(3):\n  tools.list_files()";
+    let ran = chain(&lab, many, &["-c", "chain.max_tool_calls=2", "--json"]);
+    let outcome = ran.json();
+    let statuses: Vec<_> = outcome["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["status"].clone())
+        .collect();
+    assert_eq!(statuses, ["ok", "ok", "error"], "{outcome}");
+    // Approvals that outlast a call make no sense: the settings are refused.
+    let ran = chain(&lab, "1", &["-c", "chain.approval_timeout_s=60"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let ran = chain(&lab, "1", &["-c", "tools.disable=[\"tool_chain\"]"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("tools.enable"), "{}", ran.stderr);
+}
+
+#[test]
+fn there_is_nothing_to_resume_in_a_run_that_ended() {
+    let lab = Lab::new();
+    let run = chain(&lab, "1", &["--json"]).json()["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (run, says) in [
+        (run.as_str(), "nothing to go on with"),
+        ("none", "no run"),
+        ("../x", "run id"),
+    ] {
+        let ran = lab.run(&["runs", "resume", run]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
+}
