@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
+use haft_chain::TOOL_CHAIN;
 use haft_mcp::guard::HostGuard;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use http::StatusCode;
