@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use haft::audit::BoxFuture;
-use haft_sandbox::code::{CodeJail, CodeProbe, Kind, Script};
+use haft_sandbox::code::{CodeJail, Kind, Script};
 
 use crate::engine::{Engine, EngineError, Worker};
 
@@ -32,26 +32,13 @@ const DATA: [&str; 16] = [
 #[derive(Debug)]
 pub struct PythonEngine {
     jail: CodeJail,
-    probe: CodeProbe,
 }
 
 impl PythonEngine {
-    /// The engine over this jail, whose configuration has [`RUNTIME`](crate::RUNTIME) as its runtime. An error says what
-    /// is missing on this machine and how to get it.
-    pub async fn open(jail: CodeJail) -> Result<Self, EngineError> {
-        let probe = jail.probe().await.clone();
-        match &probe.missing {
-            Some(missing) => Err(EngineError {
-                message: format!("{}: {}", missing.what, missing.why),
-                advice: Some(missing.fix.clone()),
-            }),
-            None => Ok(Self { jail, probe }),
-        }
-    }
-
-    /// What this machine gives scripts.
-    pub fn probe(&self) -> &CodeProbe {
-        &self.probe
+    /// The engine over this jail, whose configuration has [`RUNTIME`](crate::RUNTIME) as its runtime. Nothing is tried
+    /// before the first script: most commands of a host have none.
+    pub fn new(jail: CodeJail) -> Self {
+        Self { jail }
     }
 
     /// Where the interpreters come from.
@@ -80,22 +67,20 @@ fn kind(code: &str) -> Kind {
 
 impl Engine for PythonEngine {
     fn describe(&self) -> String {
-        let version = &self.probe.version;
-        let data = if self.probe.data {
-            "numpy and pandas can be imported"
-        } else {
-            "nothing else can be installed"
-        };
-        format!("Runs {version} with its standard library; {data}.")
+        "Runs CPython with its standard library (numpy and pandas where the machine has them); nothing can be installed."
+            .to_owned()
     }
 
     fn start<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<Box<dyn Worker>, EngineError>> {
         Box::pin(async move {
-            let wanted = if self.probe.data {
-                kind(code)
-            } else {
-                Kind::Plain
-            };
+            let probe = self.jail.probe().await;
+            if let Some(missing) = &probe.missing {
+                return Err(EngineError {
+                    message: format!("{}: {}", missing.what, missing.why),
+                    advice: Some(missing.fix.clone()),
+                });
+            }
+            let wanted = if probe.data { kind(code) } else { Kind::Plain };
             let script = self.jail.take(wanted).await.map_err(|error| EngineError {
                 message: error.to_string(),
                 advice: None,

@@ -66,8 +66,15 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
 fn examples(scene: &Path, page: &str) {
     let blocks = page.split("```python\n").skip(1);
     for block in blocks.filter_map(|rest| rest.split_once("```")) {
-        let name = block.0.strip_prefix("# ").and_then(|line| line.split_once(':')).unwrap().0;
-        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        let name = block
+            .0
+            .strip_prefix("# ")
+            .and_then(|line| line.split_once(':'))
+            .unwrap()
+            .0;
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(name);
         assert_eq!(fs::read_to_string(ours).unwrap(), block.0, "{name}");
         let theirs = scene.join("ws").join(name);
         fs::create_dir_all(theirs.parent().unwrap()).unwrap();

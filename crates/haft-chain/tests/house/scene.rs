@@ -51,7 +51,7 @@ pub(crate) fn engine() -> Arc<PythonEngine> {
             ..CodeConfig::default()
         };
         let jail = CodeJail::new(&sandbox, config);
-        Arc::new(wait(PythonEngine::open(jail)).unwrap_or_else(|error| panic!("{error}")))
+        Arc::new(PythonEngine::new(jail))
     };
     Arc::clone(ENGINE.get_or_init(made))
 }

@@ -26,7 +26,8 @@ use crate::settings::Settings;
 /// The bundle, and the category of its tools.
 pub(crate) const CHAIN: &str = "chain";
 /// What `haft doctor` says and callers of an absent tool hear.
-pub(crate) const NO_PYTHON: &str = "scripts need python3: install it (Debian and Ubuntu: `apt install python3`)";
+pub(crate) const NO_PYTHON: &str =
+    "scripts need python3: install it (Debian and Ubuntu: `apt install python3`)";
 
 /// `tool_chain`, for settings to switch: there where there is an interpreter.
 pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
@@ -43,7 +44,9 @@ pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
 pub(crate) fn has_python(environment: &Environment) -> bool {
     let path = environment.get("PATH").unwrap_or_default();
     let folders = std::env::split_paths(path).chain(["/usr/bin".into(), "/usr/local/bin".into()]);
-    folders.map(|folder: PathBuf| folder.join("python3")).any(|file| runs_here(&file))
+    folders
+        .map(|folder: PathBuf| folder.join("python3"))
+        .any(|file| runs_here(&file))
 }
 
 fn runs_here(file: &Path) -> bool {
@@ -73,11 +76,15 @@ pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
     let seconds = |key: &str, or: Duration| settings.seconds(key).unwrap_or(or);
     let inline = settings.whole("chain.max_inline_result_bytes");
     let limits = Limits {
-        max_calls: settings.whole("chain.max_tool_calls").unwrap_or(own.max_calls),
+        max_calls: settings
+            .whole("chain.max_tool_calls")
+            .unwrap_or(own.max_calls),
         call_timeout: seconds("chain.call_timeout_s", own.call_timeout),
         approval_timeout: seconds("chain.approval_timeout_s", own.approval_timeout),
         total_timeout: seconds("chain.total_timeout_s", own.total_timeout),
-        inline_bytes: inline.and_then(|n| usize::try_from(n).ok()).or(own.inline_bytes),
+        inline_bytes: inline
+            .and_then(|n| usize::try_from(n).ok())
+            .or(own.inline_bytes),
         max_risk_unapproved: match settings.text("chain.max_risk_unapproved") {
             Some("safe") => Risk::Safe,
             Some("high") => Risk::High,

@@ -259,7 +259,10 @@ pub(crate) fn with_chain(
     let mut own = wanted(on, settings, policy);
     own.retain(|name, _| name == TOOL_CHAIN);
     let all = chain::tools(at, settings, base, parts)?;
-    Ok(Arc::new(all.configured(own, settings.text("locale")).map_err(unbound)?))
+    Ok(Arc::new(
+        all.configured(own, settings.text("locale"))
+            .map_err(unbound)?,
+    ))
 }
 
 fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {

@@ -255,7 +255,12 @@ async fn scripts(at: &Invocation, house: &House) -> Check {
         return check("scripts", false, detail, &missing.fix);
     }
     let python = probe.python.as_deref().unwrap_or(Path::new("python3"));
-    let mut detail = format!("{} ({}), {}", probe.version, python.display(), probe.strength);
+    let mut detail = format!(
+        "{} ({}), {}",
+        probe.version,
+        python.display(),
+        probe.strength
+    );
     match &probe.why_not {
         None => detail.push_str(", forked from a zygote"),
         Some(why) => {

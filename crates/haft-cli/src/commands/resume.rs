@@ -20,6 +20,12 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
         let missing = runs::RunsError::NotFound(run.to_owned());
         return Err(super::runs::told(&missing));
     }
+    if matches!(runs::closed(&folder), Ok(Some(_))) {
+        return Err(
+            Problem::usage(format!("run {run} has ended: nothing to go on with"))
+                .advise(format!("`haft runs show {run}` shows what it did")),
+        );
+    }
     let id = RunId::new(run);
     let recorded = interrupted(house, &id)?;
     same_workspace(house, &id).await?;
@@ -32,7 +38,8 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     );
     let session = house.reopen(call::door(at, "resume"), id, calls).await?;
     // Under its own id: the record's open call is the one that ends.
-    let asked = ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
+    let asked =
+        ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
     let outcome = call::cancellable(house, &session, asked, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();
     house.close(&session).await;

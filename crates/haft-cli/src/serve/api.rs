@@ -137,12 +137,9 @@ async fn call(State(api): Shared, body: Bytes) -> Response {
 
 /// A script, as the arguments of the tool that runs it.
 async fn chain(State(api): Shared, body: Bytes) -> Response {
-    let arguments = match String::from_utf8(body.into()) {
-        Ok(text) => text,
-        Err(_) => {
-            let message = "the body is not UTF-8: it is {\"code\", \"timeout_s\"}";
-            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
-        }
+    let Ok(arguments) = String::from_utf8(body.into()) else {
+        let message = "the body is not UTF-8: it is {\"code\", \"timeout_s\"}";
+        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
     let session = match api.session().await {
         Ok(session) => session,

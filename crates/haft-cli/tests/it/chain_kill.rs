@@ -133,7 +133,7 @@ fn kill_and_resume(after: Duration) -> Fate {
 #[test]
 fn a_chain_killed_at_random_points_and_resumed_does_everything_once() {
     let length = length(&Lab::new());
-    let point = |n: u32| length * ((n * 37) % POINTS) / POINTS;
+    let point = move |n: u32| length * ((n * 37) % POINTS) / POINTS;
     let at_once = (0..LABS).map(|lab| {
         std::thread::spawn(move || {
             let points = (0..POINTS).filter(|n| n % LABS == lab);
