@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use haft::call::{CallId, RunId};
-use haft::result::{Artifact, Content, Outcome, Status};
+use haft::result::{Artifact, Content, Outcome, Status, TracedCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -43,6 +43,9 @@ struct Trace<'a> {
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
+    /// A chain's trace.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    calls: &'a [TracedCall],
 }
 
 /// A piece of content in MCP's spelling.
@@ -102,6 +105,7 @@ pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome, era: Era, server: &Raw
                 call: &outcome.call,
                 status: outcome.status,
                 approval: outcome.approval.as_deref(),
+                calls: &outcome.calls,
             },
             server: modern.then_some(server),
         },

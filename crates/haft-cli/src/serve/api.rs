@@ -137,9 +137,12 @@ async fn call(State(api): Shared, body: Bytes) -> Response {
 
 /// A script, as the arguments of the tool that runs it.
 async fn chain(State(api): Shared, body: Bytes) -> Response {
-    let Ok(arguments) = String::from_utf8(body.into()) else {
-        let message = "the body is not UTF-8: it is {\"code\", \"timeout_s\"}";
-        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    let arguments = match serde_json::from_slice::<&RawValue>(&body) {
+        Ok(arguments) => arguments.get(),
+        Err(e) => {
+            let message = format!("the body is not {{\"code\", \"timeout_s\"}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
     };
     let session = match api.session().await {
         Ok(session) => session,

@@ -1,8 +1,11 @@
 //! `haft chain` from outside: what it prints, how it ends, what it refuses.
 
+use std::io::BufReader;
+
 use serde_json::json;
 
-use crate::harness::{Lab, Ran};
+use crate::harness::{Lab, Ran, ended};
+use crate::serve::{Server, exchange, hello, post, tool_call};
 
 fn chain(lab: &Lab, script: &str, flags: &[&str]) -> Ran {
     lab.run_with(&[&["chain", "-"], flags].concat(), script)
@@ -126,5 +129,92 @@ fn there_is_nothing_to_resume_in_a_run_that_ended() {
         let ran = lab.run(&["runs", "resume", run]);
         assert_eq!(ran.code, 2, "{}", ran.stderr);
         assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
+}
+
+/// Ten reads, one of them of what is not there, and a write that nobody allowed.
+const TEN: &str = "
+texts = []
+for i in range(9):
+    texts.append(tools.read_file(path='a.txt').text)
+try:
+    tools.write_file(path='out.txt', content='x')
+except PermissionError as refused:
+    print('refused')
+{'read': len(texts)}
+";
+
+#[test]
+fn an_mcp_client_gets_data_text_and_trace() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    let mut child = lab.command(&["serve", "--stdio"]).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    exchange(&mut child, &mut stdout, &hello());
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let tools = exchange(&mut child, &mut stdout, &list);
+    let tools = tools
+        .pointer("/result/tools")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .clone();
+    let chain = tools
+        .iter()
+        .find(|tool| tool["name"] == "tool_chain")
+        .unwrap();
+    let described = chain["description"].as_str().unwrap();
+    assert!(described.contains("read_file(path: str"), "{described}");
+    assert!(!described.contains("tool_chain("), "{described}");
+    let call = tool_call(3, "tool_chain", &json!({"code": TEN}));
+    let answer = exchange(&mut child, &mut stdout, &call);
+    let result = &answer["result"];
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(result["structuredContent"], json!({"read": 9}));
+    assert_eq!(result["content"][0]["text"], "refused\n");
+    let calls = result["_meta"]["haft"]["calls"].as_array().unwrap();
+    let statuses: Vec<_> = calls
+        .iter()
+        .map(|call| call["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(statuses, [vec!["ok"; 9], vec!["denied"]].concat());
+    drop(child.stdin.take());
+    drop(stdout);
+    let ran = ended(child);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(!lab.work().join("out.txt").exists());
+}
+
+#[test]
+fn the_http_api_runs_scripts() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    let server = Server::start(&lab, &[]);
+    let body = json!({"code": TEN}).to_string();
+    let reply = server.ask(&post("/api/v1/chains", &server.call, &body));
+    let outcome = reply.json();
+    assert_eq!(
+        (reply.status, &outcome["status"]),
+        (200, &json!("ok")),
+        "{outcome}"
+    );
+    assert_eq!(outcome["calls"].as_array().unwrap().len(), 10);
+    // What survives a script is its folder, within the run.
+    for (code, data) in [
+        (
+            "open('/workspace/kept', 'w').write('here')",
+            json!({"result": 4}),
+        ),
+        ("open('/workspace/kept').read()", json!({"result": "here"})),
+        (
+            "import os; sorted(os.listdir('/tmp'))",
+            json!({"result": []}),
+        ),
+    ] {
+        let body = json!({"code": code}).to_string();
+        let outcome = server
+            .ask(&post("/api/v1/chains", &server.call, &body))
+            .json();
+        assert_eq!(outcome["data"], data, "{outcome}");
     }
 }

@@ -5,11 +5,12 @@ use crate::harness::Lab;
 #[test]
 fn help_of_every_command() {
     let lab = Lab::new();
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 17] = [
         &[],
         &["serve"],
         &["tools"],
         &["call"],
+        &["chain"],
         &["policy"],
         &["policy", "explain"],
         &["runs"],
@@ -74,7 +75,7 @@ fn completions_and_man_page_name_every_command() {
     }
     let man = lab.run(&["man"]);
     assert!(man.stdout.contains(".TH haft 1") && man.stdout.contains("haft policy explain"));
-    assert!(!man.stdout.contains("resume"));
+    assert!(man.stdout.contains("haft runs resume") && man.stdout.contains("haft chain"));
 }
 
 #[test]

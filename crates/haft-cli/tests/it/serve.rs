@@ -117,7 +117,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
     }
 }
@@ -133,7 +133,7 @@ fn get<'a>(path: &'a str, token: Option<&'a str>) -> Request<'a> {
     }
 }
 
-fn post<'a>(path: &'a str, token: &'a str, body: &'a str) -> Request<'a> {
+pub(crate) fn post<'a>(path: &'a str, token: &'a str, body: &'a str) -> Request<'a> {
     Request {
         method: "POST",
         headers: &[
@@ -165,7 +165,7 @@ fn every_route_asks_every_caller_for_a_token() {
         ("GET", "/api/v1/calls", [401, 401, 200, 200]),
         ("POST", "/api/v1/calls", [401, 401, 400, 400]),
         ("DELETE", "/api/v1/calls", [401, 401, 403, 405]),
-        ("POST", "/api/v1/chains", [401, 401, 404, 404]),
+        ("POST", "/api/v1/chains", [401, 401, 400, 400]),
         ("GET", "/api/v1/runs", [401, 401, 200, 200]),
         ("DELETE", "/api/v1/runs/x", [401, 401, 403, 405]),
         ("GET", "/api/v1/artifacts", [401, 401, 200, 200]),
@@ -338,7 +338,11 @@ fn an_address_in_use_is_told() {
 }
 
 /// One line to a server on stdio, and its answer.
-fn exchange(child: &mut Child, stdout: &mut BufReader<ChildStdout>, message: &Value) -> Value {
+pub(crate) fn exchange(
+    child: &mut Child,
+    stdout: &mut BufReader<ChildStdout>,
+    message: &Value,
+) -> Value {
     let stdin = child.stdin.as_mut().unwrap();
     writeln!(stdin, "{message}").unwrap();
     let mut line = String::new();
@@ -346,12 +350,12 @@ fn exchange(child: &mut Child, stdout: &mut BufReader<ChildStdout>, message: &Va
     serde_json::from_str(&line).unwrap()
 }
 
-fn hello() -> Value {
+pub(crate) fn hello() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}})
 }
 
-fn tool_call(id: u32, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn tool_call(id: u32, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 

@@ -6,7 +6,7 @@ use crate::harness::Lab;
 fn wrong_usage_ends_with_two_and_says_what_to_do() {
     let lab = Lab::new();
     let rows: [(&[&str], &str); 13] = [
-        (&["chain", "x.py"], "release 0.3"),
+        (&["chain", "x.py"], "haft chain"),
         (&["run", "hello", "--model", "x:y"], "release 0.5"),
         (&["approvals", "list", "--json"], "release 0.4"),
         (&["skills", "show", "x"], "haft skills list"),
