@@ -124,10 +124,10 @@ fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     if let Some(text) = said {
         blocks.insert(0, say(text));
     }
-    // Clients that know no structured content, and many models' harnesses, read the text alone.
-    if blocks.is_empty()
-        && let Some(data) = &outcome.data
-    {
+    // Clients that know no structured content, and many models' harnesses, read the text alone. A script's text is what
+    // it printed: what it returned is said besides.
+    let unsaid = blocks.is_empty() || !outcome.calls.is_empty();
+    if unsaid && let Some(data) = &outcome.data {
         blocks.push(Block::Text {
             text: data.get().into(),
         });

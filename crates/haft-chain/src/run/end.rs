@@ -10,9 +10,6 @@ use crate::bridge::BridgeError;
 use crate::bridge::message::{Done, ScriptError};
 use crate::run::output::Output;
 
-/// Most bytes of data that are put into the text, too.
-const SHOWN: usize = 4096;
-
 /// How a script ended.
 pub(super) enum End {
     /// It said so itself.
@@ -76,16 +73,10 @@ impl End {
                 &format!("[not all of /workspace was kept: {why}]\n"),
             );
         }
-        let mut content = Vec::new();
-        if !text.is_empty() {
-            content.push(Content::text(text));
-            // Where the text is all that a client shows its model, what the script returned must be in it.
-            let small = data.as_ref().filter(|data| data.get().len() <= SHOWN);
-            content.extend(small.map(|data| Content::text(data.get())));
-        }
+        let content = Some(text).filter(|text| !text.is_empty());
         let failed = error.is_some();
         ToolResult {
-            content,
+            content: content.map(Content::text).into_iter().collect(),
             data,
             error,
             // A failure's own message says more.

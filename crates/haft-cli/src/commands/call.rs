@@ -8,6 +8,7 @@ use haft::call::ToolCall;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
 use haft::result::{Content, Outcome, Status, TracedCall};
 use haft::session::Session;
+use haft_chain::TOOL_CHAIN;
 
 use crate::args;
 use crate::assemble::{Door, House};
@@ -90,7 +91,9 @@ fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     for content in &outcome.content {
         screen.out(&shown(content))?;
     }
-    if let (true, Some(data)) = (outcome.content.is_empty(), &outcome.data) {
+    // A script's text is what it printed; what it returned says more.
+    let silent = outcome.content.is_empty() || outcome.tool == TOOL_CHAIN;
+    if let (true, Some(data)) = (silent, &outcome.data) {
         let value: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
         let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
         screen.out(&format!("{}\n", visible::block(&pretty)))?;
