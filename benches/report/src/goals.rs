@@ -11,6 +11,8 @@ enum Rule {
     Plus(f64),
     /// At most this; the peer's stands beside for comparison.
     Most(f64),
+    /// At most this, and less than the peer's.
+    Both(f64),
     /// At least this; the peer's stands beside for comparison.
     Least(f64),
 }
@@ -173,6 +175,60 @@ const GOALS: &[Goal] = &[
         Rule::Plus(4_000.0),
     ),
     (
+        "script of 10 calls, warm, p50",
+        "haft/chain/10 calls/p50",
+        "monty/chain/10 calls/p50",
+        Rule::Both(500.0),
+    ),
+    (
+        "the same, p99",
+        "haft/chain/10 calls/p99",
+        "",
+        Rule::Most(3_000.0),
+    ),
+    (
+        "the same, on demand, p50",
+        "haft/chain/10 calls on demand/p50",
+        "bwrap/chain/10 calls/p50",
+        Rule::Most(4_000.0),
+    ),
+    (
+        "script of 50 calls, p50",
+        "haft/chain/50 calls/p50",
+        "",
+        Rule::Most(1_500.0),
+    ),
+    (
+        "a call's way over the bridge",
+        "haft/chain/bridge beyond the executor",
+        "",
+        Rule::Most(20.0),
+    ),
+    (
+        "a nested call with its trace",
+        "haft/chain/nested call recorded",
+        "",
+        Rule::Most(30.0),
+    ),
+    (
+        "scripts a second, sustained",
+        "haft/chain/sustained",
+        "",
+        Rule::Least(300.0),
+    ),
+    (
+        "an idle interpreter, private memory",
+        "haft/chain/idle child",
+        "",
+        Rule::Most(2_560.0),
+    ),
+    (
+        "a script over its deadline is gone after",
+        "haft/chain/deadline",
+        "",
+        Rule::Most(50.0),
+    ),
+    (
         "MCP call over HTTP, alone, p50",
         "haft/http/p50 alone",
         "rmcp/http/p50 alone",
@@ -244,6 +300,7 @@ fn met(ours: &Row, peer: Option<&Row>, rule: Rule) -> bool {
         Rule::Times(most) => ours.best() <= most * beside,
         Rule::Plus(most) => ours.best() <= most + beside,
         Rule::Most(most) => ours.best() <= most,
+        Rule::Both(most) => ours.best() <= most && ours.best() < beside,
         Rule::Least(least) => ours.best() >= least,
     }
 }
@@ -255,6 +312,7 @@ fn goal(rule: Rule, ours: &Row, peer: Option<&Row>) -> String {
         Rule::Times(most) => format!("≤ {} of {beside}", ratio(most)),
         Rule::Plus(most) => format!("≤ {beside} + {} {unit}", figure(most)),
         Rule::Most(most) => format!("≤ {} {unit}", figure(most)),
+        Rule::Both(most) => format!("≤ {} {unit}, < {beside}", figure(most)),
         Rule::Least(least) => format!("≥ {} {unit}", figure(least)),
     }
 }

@@ -80,6 +80,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("skills", 15),
         plain("memory", 9),
         plain("spawn", 15),
+        plain("chain", 7),
         Member {
             arguments: vec![haft, rmcp],
             ..plain("mcp", 7)

@@ -1,0 +1,283 @@
+//! An executor with a trivial tool and `tool_chain`, as the product wires them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::audit::archive::Archive;
+use haft::audit::redact::Redactor;
+use haft::journal::Journal;
+use haft::journal::dir::DirJournal;
+use haft::result::Content;
+use haft::{
+    CallContext, Executor, Limits, Outcome, Policy, Session, ToolCall, ToolError, ToolRegistry,
+    ToolResult, Toolset, TypedTool,
+};
+use haft_chain::python::PythonEngine;
+use haft_chain::toolset::chain_tools;
+use haft_chain::{ChainTool, RUNTIME};
+use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+use haft_sandbox::{Config, Sandbox};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Calls of one round of nested calls; a chain may make no more.
+const NESTED: u32 = 50;
+/// When a script that never ends is ended.
+const DEADLINE: Duration = Duration::from_millis(300);
+/// How long a new child may take to be idle.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What is written of a chain beside its trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Nothing.
+    Nothing,
+    /// The archive's lines, and the journal by which it could be resumed.
+    Everything,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Pair {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct Sum {
+    sum: i64,
+}
+
+/// The trivial tool.
+struct Add;
+
+impl TypedTool for Add {
+    const NAME: &'static str = "add";
+    const DESCRIPTION: &'static str = "Adds two numbers.";
+    type Input = Pair;
+
+    async fn run(&self, input: Pair, _: &CallContext) -> Result<ToolResult, ToolError> {
+        ToolResult::data(&Sum {
+            sum: input.a + input.b,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Count {
+    count: u32,
+}
+
+/// Calls it as a chain does, without a script and a bridge, and says how long that took.
+struct Nest;
+
+impl TypedTool for Nest {
+    const NAME: &'static str = "nest";
+    const DESCRIPTION: &'static str = "Adds often.";
+    type Input = Count;
+
+    async fn run(&self, input: Count, context: &CallContext) -> Result<ToolResult, ToolError> {
+        let scope = context.scope(Limits::chain(), None);
+        let begun = Instant::now();
+        for n in 0..input.count {
+            let outcome = scope
+                .call("add", json!({ "a": n, "b": 1 }).to_string())
+                .await;
+            assert!(outcome.is_ok(), "{:?}", outcome.error);
+        }
+        let each = begun.elapsed().as_secs_f64() * 1e6 / f64::from(input.count);
+        ToolResult::data(&json!({ "each": each }))
+    }
+}
+
+/// The parts, and the runtime they live in.
+pub(crate) struct House {
+    runtime: Runtime,
+    jail: CodeJail,
+    executor: Executor,
+    session: Session,
+    /// The same with a short deadline.
+    hurried: Session,
+    described: String,
+    _home: TempDir,
+}
+
+impl House {
+    /// With so many children kept warm.
+    pub(crate) fn new(idle: usize, kept: Kept) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let home = tempfile::tempdir().expect("a folder");
+        let config = CodeConfig {
+            runtime: RUNTIME.into(),
+            idle,
+            ..CodeConfig::default()
+        };
+        let jail = CodeJail::new(&Sandbox::new(Config::default()), config);
+        let engine = runtime.block_on(PythonEngine::open(jail.clone()));
+        let engine = Arc::new(engine.expect("python3 in the jail"));
+        let described = format!("{}, {}", engine.probe().version, engine.probe().strength);
+        let everything = kept == Kept::Everything;
+        let journal = || -> Option<Arc<dyn Journal>> {
+            everything.then(|| Arc::new(DirJournal::new(home.path())) as _)
+        };
+        let mut executor = Executor::new(Policy::workspace());
+        if everything {
+            let no_secrets: [&str; 0] = [];
+            let archive = Archive::new(home.path(), Redactor::new(no_secrets));
+            executor = executor.with_audit(Arc::new(archive.expect("an archive")) as _);
+        }
+        let session = |limits: Limits| {
+            let registry = ToolRegistry::new().with(Add).and_then(|all| all.with(Nest));
+            let registry = Arc::new(registry.expect("two names"));
+            let folders = Arc::new(|_: &haft::RunId| None);
+            let chain = ChainTool::new(Arc::clone(&engine) as _, limits, journal(), folders);
+            let tools = chain_tools(registry, chain.expect("limits")).expect("three names");
+            let session = endless(Arc::new(tools));
+            if everything {
+                executor.open(&session).expect("a run");
+            }
+            session
+        };
+        let hurried = session(Limits {
+            approval_timeout: DEADLINE / 4,
+            call_timeout: DEADLINE / 2,
+            total_timeout: DEADLINE,
+            ..Limits::chain()
+        });
+        let session = session(Limits::chain());
+        warm(&runtime, &jail);
+        Self {
+            runtime,
+            jail,
+            executor,
+            session,
+            hurried,
+            described,
+            _home: home,
+        }
+    }
+
+    pub(crate) fn described(&self) -> &str {
+        &self.described
+    }
+
+    /// The job: a script of so many calls, whose print must be right.
+    pub(crate) fn script(&self, calls: u32) {
+        self.runtime.block_on(self.job(calls));
+    }
+
+    async fn job(&self, calls: u32) {
+        let code = code(calls);
+        let outcome = self.run(&self.session, &code).await;
+        let total: u32 = (0..calls).sum();
+        let said = outcome.content.iter().find_map(|content| match content {
+            Content::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        assert!(outcome.is_ok(), "{:?}", outcome.error);
+        assert_eq!(
+            said.map(str::trim),
+            Some(total.to_string().as_str()),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            outcome.calls.len(),
+            usize::try_from(calls).unwrap_or_default()
+        );
+    }
+
+    async fn run(&self, session: &Session, code: &str) -> Outcome {
+        let call = ToolCall::new("tool_chain", json!({ "code": code }).to_string());
+        self.executor.execute(session, call).await
+    }
+
+    /// Microseconds of a nested call without a script.
+    pub(crate) fn nested(&self) -> f64 {
+        let call = ToolCall::new("nest", json!({ "count": NESTED }).to_string());
+        let outcome = self
+            .runtime
+            .block_on(self.executor.execute(&self.session, call));
+        let data: serde_json::Value = outcome
+            .data
+            .and_then(|data| serde_json::from_str(data.get()).ok())
+            .expect("data");
+        data["each"].as_f64().expect("a time")
+    }
+
+    /// Scripts a second, so many of them, some at once.
+    pub(crate) fn rate(&self, (count, at_once): (usize, usize)) -> f64 {
+        let begun = Instant::now();
+        self.runtime.block_on(async {
+            let some = || async {
+                for _ in 0..count / at_once {
+                    self.job(0).await;
+                }
+            };
+            assert_eq!(at_once, 4, "as many as are joined");
+            tokio::join!(some(), some(), some(), some());
+        });
+        count as f64 / begun.elapsed().as_secs_f64()
+    }
+
+    /// Milliseconds after its deadline at which a script that never ends is gone with all it had.
+    pub(crate) fn late(&self) -> f64 {
+        let begun = Instant::now();
+        let outcome = self
+            .runtime
+            .block_on(self.run(&self.hurried, "while True: pass"));
+        let took = begun.elapsed();
+        assert_eq!(outcome.status.as_str(), "timeout", "{outcome:?}");
+        (took.as_secs_f64() - DEADLINE.as_secs_f64()) * 1e3
+    }
+
+    /// KiB that a warmed child has for itself.
+    pub(crate) fn idle_child(&self) -> f64 {
+        self.runtime.block_on(async {
+            let script = self.jail.take(Kind::Plain).await.expect("a child");
+            tokio::time::sleep(SETTLE).await;
+            let rollup = format!("/proc/{}/smaps_rollup", script.pid());
+            let text = std::fs::read_to_string(&rollup).expect("the child's memory, as root");
+            let of = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
+            let lines = text.lines().filter(|line| line.starts_with("Private_"));
+            lines.filter_map(of).sum()
+        })
+    }
+}
+
+/// A session that measures never use up.
+fn endless(tools: Arc<dyn Toolset>) -> Session {
+    let limits = Limits {
+        max_calls: u64::MAX,
+        total_timeout: Duration::from_hours(100),
+        ..Limits::default()
+    };
+    let session = Session::builder(tools).with_limits(limits);
+    session.build().expect("a session")
+}
+
+/// Lets the pool fill before the first job.
+fn warm(runtime: &Runtime, jail: &CodeJail) {
+    runtime.block_on(async {
+        jail.warm();
+        tokio::time::sleep(SETTLE).await;
+    });
+}
+
+fn code(calls: u32) -> String {
+    let mut code = "total = 0\n".to_owned();
+    if calls > 0 {
+        let _ = writeln!(
+            code,
+            "for i in range({calls}):\n    total = tools.add(a=total, b=i).data['sum']"
+        );
+    }
+    code.push_str("print(total)\n");
+    code
+}

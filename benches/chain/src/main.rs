@@ -1,0 +1,141 @@
+//! One job in a sandbox of its own: a script that calls a trivial tool and prints; ours warm and on demand, beside
+//! pydantic-monty's pool, smolagents' evaluator and `bwrap` with `python3`. Then what its parts cost.
+
+mod house;
+mod peer;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use measure::{Row, Step, fact, interleave};
+
+use crate::house::{House, Kept};
+use crate::peer::{Python, bwrap};
+
+/// Jobs of a round; a round's value is their median.
+const JOBS: usize = 60;
+/// The same of what takes tens of milliseconds.
+const SLOW_JOBS: usize = 8;
+/// Between two jobs, so that the pool of two children is full again.
+const REFILL: Duration = Duration::from_millis(12);
+/// Scripts of a round of the sustained rate, and how many run at once.
+const SUSTAINED: (usize, usize) = (400, 4);
+
+fn main() {
+    haft_sandbox::enter();
+    let warm = House::new(2, Kept::Nothing);
+    let cold = House::new(0, Kept::Nothing);
+    let recorded = House::new(2, Kept::Everything);
+    fact("engine", warm.described());
+    let python = Python::start();
+    fact("bwrap", bwrap::version());
+
+    let last = Figures::default();
+    let (w, c, r) = (&warm, &cold, &recorded);
+    let steps: Vec<Step<'_>> = vec![
+        us("haft/chain/10 calls/p50", || {
+            last.ten(&times(JOBS, || w.script(10)))
+        }),
+        us("haft/chain/10 calls/p99", || last.ten_p99.get()),
+        us("monty/chain/10 calls/p50", || {
+            middle(&python.times("monty", JOBS))
+        }),
+        us("smolagents/chain/10 calls/p50", || {
+            middle(&python.times("smolagents", JOBS))
+        }),
+        us("bwrap/chain/10 calls/p50", || {
+            middle(&(0..SLOW_JOBS).map(|_| bwrap::job()).collect::<Vec<f64>>())
+        }),
+        us("haft/chain/10 calls on demand/p50", || {
+            middle(&times(JOBS, || c.script(10)))
+        }),
+        us("haft/chain/10 calls recorded/p50", || {
+            middle(&times(JOBS, || r.script(10)))
+        }),
+        us("haft/chain/no call/p50", || {
+            keep(&last.none, middle(&times(JOBS, || w.script(0))))
+        }),
+        us("haft/chain/50 calls/p50", || {
+            keep(&last.fifty, middle(&times(JOBS, || w.script(50))))
+        }),
+        us("haft/chain/nested call", || keep(&last.nested, w.nested())),
+        us("haft/chain/nested call recorded", || r.nested()),
+        us("haft/chain/bridged call", || last.bridged()),
+        us("haft/chain/bridge beyond the executor", || {
+            last.bridged() - last.nested.get()
+        }),
+        (
+            Row::new("haft/chain/sustained", "scripts/s"),
+            Box::new(|| w.rate(SUSTAINED)),
+        ),
+        (
+            Row::new("haft/chain/deadline", "ms late"),
+            Box::new(|| w.late()),
+        ),
+        (
+            Row::new("haft/chain/idle child", "KiB"),
+            Box::new(|| w.idle_child()),
+        ),
+    ];
+    interleave(measure::rounds(7), steps);
+}
+
+/// What later rows of a round are made from.
+#[derive(Debug, Default)]
+struct Figures {
+    ten_p99: Cell<f64>,
+    none: Cell<f64>,
+    fifty: Cell<f64>,
+    nested: Cell<f64>,
+}
+
+impl Figures {
+    fn ten(&self, times: &[f64]) -> f64 {
+        self.ten_p99.set(share(times, 0.99));
+        middle(times)
+    }
+
+    /// What each of fifty calls adds to a script.
+    fn bridged(&self) -> f64 {
+        (self.fifty.get() - self.none.get()) / 50.0
+    }
+}
+
+fn us<'a>(name: &str, step: impl FnMut() -> f64 + 'a) -> Step<'a> {
+    (Row::new(name, "us"), Box::new(step))
+}
+
+fn keep(cell: &Cell<f64>, value: f64) -> f64 {
+    cell.set(value);
+    value
+}
+
+/// Microseconds of each of so many jobs, with a pause before each.
+fn times(count: usize, mut job: impl FnMut()) -> Vec<f64> {
+    let once = |_| {
+        std::thread::sleep(REFILL);
+        let begun = Instant::now();
+        job();
+        begun.elapsed().as_secs_f64() * 1e6
+    };
+    (0..count).map(once).collect()
+}
+
+fn middle(times: &[f64]) -> f64 {
+    share(times, 0.5)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a short list"
+)]
+fn share(times: &[f64], share: f64) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    let at = (times.len() as f64 * share) as usize;
+    times
+        .get(at.min(times.len() - 1))
+        .copied()
+        .unwrap_or_default()
+}
