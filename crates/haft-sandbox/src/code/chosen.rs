@@ -14,6 +14,10 @@ use super::{CodeConfig, CodeProbe, Kind};
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
 
+/// The Landlock ABI that guards files against being cut off; before it, a script in the host's root
+/// could empty whatever its user may write.
+const TRUNCATE: u32 = 3;
+
 /// What all clones of a jail share.
 #[derive(Debug)]
 pub(super) struct Inner {
@@ -87,6 +91,17 @@ impl Inner {
                 what: "a jail for scripts".into(),
                 why: error.to_string(),
                 fix: "see what is missing from the jail".into(),
+            });
+            return chosen;
+        }
+        if jail.level <= Strength::LandlockSeccomp && jail.landlock_abi < TRUNCATE {
+            chosen.probe.missing = Some(Missing {
+                what: "a jail for scripts".into(),
+                why: format!(
+                    "without namespaces it takes Landlock {TRUNCATE}, here is {}",
+                    jail.landlock_abi
+                ),
+                fix: "use Linux 6.2 or later, or allow user namespaces".into(),
             });
             return chosen;
         }

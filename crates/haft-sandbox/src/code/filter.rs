@@ -55,7 +55,6 @@ pub(crate) const ALLOWED: &[i64] = &[
     libc::SYS_renameat2,
     libc::SYS_symlinkat,
     libc::SYS_linkat,
-    libc::SYS_utimensat,
     libc::SYS_umask,
     // Memory.
     libc::SYS_mmap,
@@ -139,8 +138,6 @@ pub(crate) const ALLOWED_HERE: &[i64] = &[
     libc::SYS_renameat,
     libc::SYS_symlink,
     libc::SYS_link,
-    libc::SYS_utime,
-    libc::SYS_utimes,
     libc::SYS_dup2,
     libc::SYS_pipe,
     libc::SYS_poll,
@@ -200,16 +197,27 @@ const SOCKET_QUESTIONS: &[i32] = &[
     libc::SO_ACCEPTCONN,
 ];
 
-/// How a script's process may send signals.
+/// What is around a script's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signals {
-    /// To itself: it is the first process of its namespace.
-    Itself,
-    /// Landlock keeps them inside: to whomever it sees.
-    Scoped,
-    /// Not at all.
-    None,
+pub(super) enum Around {
+    /// A root and namespaces of its own: it may change its files' modes and times, and send signals to
+    /// itself, the first process.
+    Own,
+    /// The host's files, whose modes and times Landlock does not guard: no calls for those. It keeps
+    /// signals inside.
+    Host,
+    /// The same where Landlock knows nothing of signals: none are sent.
+    HostOfOld,
 }
+
+/// Calls that change a file by its name or descriptor whatever Landlock says.
+const TIMES: &[i64] = &[
+    libc::SYS_utimensat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+];
 
 fn is(index: u8, value: u64) -> Result<SeccompCondition, Error> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
@@ -234,21 +242,28 @@ fn wide(values: &[i32]) -> Vec<u64> {
 }
 
 /// Files without the bits that make a program another user's.
-fn files(rules: &mut Rules) -> Result<(), Error> {
-    let set_id = libc::S_ISUID | libc::S_ISGID;
-    for (call, mode) in [
+fn files(rules: &mut Rules, around: Around) -> Result<(), Error> {
+    let opening = [
         (libc::SYS_openat, 3),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, 2),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_creat, 1),
+    ];
+    let changing: &[(i64, u8)] = &[
         (libc::SYS_fchmod, 1),
         (libc::SYS_fchmodat, 2),
         (libc::SYS_fchmodat2, 2),
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_open, 2),
-        #[cfg(target_arch = "x86_64")]
         (libc::SYS_chmod, 1),
-        #[cfg(target_arch = "x86_64")]
-        (libc::SYS_creat, 1),
-    ] {
-        rule(rules, call, vec![has(mode, set_id, 0)?])?;
+    ];
+    let own = around == Around::Own;
+    let set_id = libc::S_ISUID | libc::S_ISGID;
+    for (call, mode) in opening.iter().chain(changing.iter().filter(|_| own)) {
+        rule(rules, *call, vec![has(*mode, set_id, 0)?])?;
+    }
+    for call in TIMES.iter().filter(|_| own) {
+        rules.insert(*call, Vec::new());
     }
     is_one_of(rules, libc::SYS_ioctl, 1, REQUESTS)?;
     is_one_of(rules, libc::SYS_fcntl, 1, &wide(FILE_REQUESTS))
@@ -271,7 +286,7 @@ fn sockets(rules: &mut Rules) -> Result<(), Error> {
 }
 
 /// Threads, their names, limits and signals, of this process alone.
-fn own_process(rules: &mut Rules, signals: Signals) -> Result<(), Error> {
+fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     let thread = libc::CLONE_THREAD.cast_unsigned();
     let namespaces = NAMESPACES
         .iter()
@@ -281,18 +296,18 @@ fn own_process(rules: &mut Rules, signals: Signals) -> Result<(), Error> {
     let names = wide(&[libc::PR_SET_NAME, libc::PR_GET_NAME]);
     is_one_of(rules, libc::SYS_prctl, 0, &names)?;
     is_one_of(rules, libc::SYS_prlimit64, 0, &[0])?;
-    match signals {
-        Signals::Itself => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
-        Signals::Scoped => {
+    match around {
+        Around::Own => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
+        Around::Host => {
             rules.insert(libc::SYS_tgkill, Vec::new());
             Ok(())
         }
-        Signals::None => Ok(()),
+        Around::HostOfOld => Ok(()),
     }
 }
 
 /// The filter; `starting` where the interpreter is executed under it.
-pub(super) fn allow(signals: Signals, starting: bool) -> Result<BpfProgram, Error> {
+pub(super) fn allow(around: Around, starting: bool) -> Result<BpfProgram, Error> {
     let more = if starting { STARTING } else { &[] };
     let mut rules: Rules = ALLOWED
         .iter()
@@ -300,9 +315,9 @@ pub(super) fn allow(signals: Signals, starting: bool) -> Result<BpfProgram, Erro
         .chain(more)
         .map(|call| (*call, Vec::new()))
         .collect();
-    files(&mut rules)?;
+    files(&mut rules, around)?;
     sockets(&mut rules)?;
-    own_process(&mut rules, signals)?;
+    own_process(&mut rules, around)?;
     let mut filter = prelude();
     filter.extend(absent());
     filter.extend(compile(rules)?);
@@ -334,13 +349,13 @@ fn compile(rules: std::collections::BTreeMap<i64, Vec<SeccompRule>>) -> Result<B
 
 #[cfg(test)]
 mod tests {
-    use super::{Signals, allow};
+    use super::{Around, allow};
 
     #[test]
     fn the_filters_compile_and_fit() {
-        for signals in [Signals::Itself, Signals::Scoped, Signals::None] {
+        for around in [Around::Own, Around::Host, Around::HostOfOld] {
             for starting in [false, true] {
-                let filter = allow(signals, starting).unwrap();
+                let filter = allow(around, starting).unwrap();
                 // The kernel takes at most 4,096 lines.
                 assert!(filter.len() < 1500, "{}", filter.len());
             }

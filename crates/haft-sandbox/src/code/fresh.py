@@ -24,7 +24,8 @@ def start(source, folder, sites):
 here = os.path.dirname(os.path.abspath(__file__))
 try:
     with open(os.path.join(here, "runtime.py"), "rb") as file:
-        start(file.read(), sys.argv[1], sys.argv[2:])
+        source = file.read()
+    start(source, sys.argv[1], sys.argv[2:])
 except BaseException as error:
     try:
         os.write(3, ("E%s: %s" % (type(error).__name__, error)).encode("utf-8", "replace")[:1024])

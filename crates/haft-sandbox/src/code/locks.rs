@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::filter::{self, Signals};
+use super::filter::{self, Around};
 use super::lock::{FOLDER, Step};
 use crate::StartError;
 use crate::strength::Strength;
@@ -15,6 +15,10 @@ pub(super) const WORKSPACE: &str = "/workspace";
 const QUOTA: &str = "mode=0700,size=64m,nr_inodes=8k";
 /// Threads of one script.
 const THREADS: u64 = 64;
+/// Threads of all scripts of one zygote together, where they are counted by their user.
+const TOGETHER: u64 = 1024;
+/// The same where the user's other processes count too.
+const TOGETHER_ON_HOST: u64 = 4096;
 /// Numbers of processes below this are given out only once (the kernel's `RESERVED_PIDS`).
 const RESERVED: u64 = 300;
 const MIB: u64 = 1 << 20;
@@ -68,12 +72,12 @@ impl Locks<'_> {
             self.rules(&mut list);
         }
         list.add(Step::Enter, &[], &[self.folder().as_bytes()]);
-        let signals = match (self.level, self.landlock) {
-            (Strength::Full | Strength::NoProc, _) => Signals::Itself,
-            (_, 6..) => Signals::Scoped,
-            _ => Signals::None,
+        let around = match (self.level, self.landlock) {
+            (Strength::Full | Strength::NoProc, _) => Around::Own,
+            (_, 6..) => Around::Host,
+            _ => Around::HostOfOld,
         };
-        let filter = filter::allow(signals, !self.programs.is_empty());
+        let filter = filter::allow(around, !self.programs.is_empty());
         let filter = filter
             .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
         let mut lines = Vec::new();
@@ -122,6 +126,16 @@ impl Locks<'_> {
     }
 
     fn limits(&self, list: &mut List) {
+        if self.level < Strength::Full {
+            // All there is where the namespace's own number cannot be set; the kernel does not hold
+            // root to it, whose threads only memory bounds then.
+            let most = if self.level == Strength::NoProc {
+                TOGETHER
+            } else {
+                TOGETHER_ON_HOST
+            };
+            list.add(Step::Limit, &[u64::from(libc::RLIMIT_NPROC), most], &[]);
+        }
         for (resource, most) in [
             (libc::RLIMIT_CORE, 0),
             (libc::RLIMIT_AS, self.memory_mb.saturating_mul(MIB)),

@@ -20,6 +20,8 @@ mod process;
 mod resources;
 #[path = "../it/runner.rs"]
 mod runner;
+#[cfg(target_arch = "x86_64")]
+mod scripts;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,8 @@ fn main() {
         process::TESTS,
         kernel::TESTS,
         resources::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        scripts::TESTS,
     ];
     let code = runner::run(&[lists.concat(), vec![WITHOUT]].concat());
     if let Some(copy) = COPY.get().and_then(|copy| copy.parent()) {
