@@ -93,14 +93,19 @@ impl TypedTool for Nest {
     }
 }
 
-/// The parts, and the runtime they live in.
-pub(crate) struct House {
-    runtime: Runtime,
-    jail: CodeJail,
+/// Who runs scripts.
+struct Caller {
     executor: Executor,
     session: Session,
     /// The same with a short deadline.
     hurried: Session,
+}
+
+/// The parts, and the runtime they live in.
+pub(crate) struct House {
+    runtime: Runtime,
+    jail: CodeJail,
+    caller: Arc<Caller>,
     described: String,
     _home: TempDir,
 }
@@ -156,9 +161,11 @@ impl House {
         Self {
             runtime,
             jail,
-            executor,
-            session,
-            hurried,
+            caller: Arc::new(Caller {
+                executor,
+                session,
+                hurried,
+            }),
             described,
             _home: home,
         }
@@ -168,11 +175,77 @@ impl House {
         &self.described
     }
 
-    /// The job: a script of so many calls, whose print must be right.
-    pub(crate) fn script(&self, calls: u32) {
-        self.runtime.block_on(self.job(calls));
+    /// Microseconds of the job: a script of so many calls, whose print must be right. As a task of the runtime, which
+    /// is how a server's calls run: what blocks on a runtime is woken by another thread at every step.
+    pub(crate) fn script(&self, calls: u32) -> f64 {
+        let caller = Arc::clone(&self.caller);
+        let timed = async move {
+            let begun = Instant::now();
+            caller.job(calls).await;
+            begun.elapsed().as_secs_f64() * 1e6
+        };
+        self.runtime
+            .block_on(self.runtime.spawn(timed))
+            .expect("a job")
     }
 
+    /// Microseconds of a nested call without a script.
+    pub(crate) fn nested(&self) -> f64 {
+        let call = ToolCall::new("nest", json!({ "count": NESTED }).to_string());
+        let outcome = self
+            .runtime
+            .block_on(self.caller.executor.execute(&self.caller.session, call));
+        let data: serde_json::Value = outcome
+            .data
+            .and_then(|data| serde_json::from_str(data.get()).ok())
+            .expect("data");
+        data["each"].as_f64().expect("a time")
+    }
+
+    /// Scripts a second, so many of them, some at once.
+    pub(crate) fn rate(&self, (count, at_once): (usize, usize)) -> f64 {
+        let begun = Instant::now();
+        let some = || {
+            let caller = Arc::clone(&self.caller);
+            self.runtime.spawn(async move {
+                for _ in 0..count / at_once {
+                    caller.job(0).await;
+                }
+            })
+        };
+        let tasks: Vec<_> = (0..at_once).map(|_| some()).collect();
+        for task in tasks {
+            self.runtime.block_on(task).expect("jobs");
+        }
+        count as f64 / begun.elapsed().as_secs_f64()
+    }
+
+    /// Milliseconds after its deadline at which a script that never ends is gone with all it had.
+    pub(crate) fn late(&self) -> f64 {
+        let begun = Instant::now();
+        let outcome = self
+            .runtime
+            .block_on(self.caller.run(&self.caller.hurried, "while True: pass"));
+        let took = begun.elapsed();
+        assert_eq!(outcome.status.as_str(), "timeout", "{outcome:?}");
+        (took.as_secs_f64() - DEADLINE.as_secs_f64()) * 1e3
+    }
+
+    /// KiB that a warmed child has for itself.
+    pub(crate) fn idle_child(&self) -> f64 {
+        self.runtime.block_on(async {
+            let script = self.jail.take(Kind::Plain).await.expect("a child");
+            tokio::time::sleep(SETTLE).await;
+            let rollup = format!("/proc/{}/smaps_rollup", script.pid());
+            let text = std::fs::read_to_string(&rollup).expect("the child's memory, as root");
+            let of = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
+            let lines = text.lines().filter(|line| line.starts_with("Private_"));
+            lines.filter_map(of).sum()
+        })
+    }
+}
+
+impl Caller {
     async fn job(&self, calls: u32) {
         let code = code(calls);
         let outcome = self.run(&self.session, &code).await;
@@ -196,58 +269,6 @@ impl House {
     async fn run(&self, session: &Session, code: &str) -> Outcome {
         let call = ToolCall::new("tool_chain", json!({ "code": code }).to_string());
         self.executor.execute(session, call).await
-    }
-
-    /// Microseconds of a nested call without a script.
-    pub(crate) fn nested(&self) -> f64 {
-        let call = ToolCall::new("nest", json!({ "count": NESTED }).to_string());
-        let outcome = self
-            .runtime
-            .block_on(self.executor.execute(&self.session, call));
-        let data: serde_json::Value = outcome
-            .data
-            .and_then(|data| serde_json::from_str(data.get()).ok())
-            .expect("data");
-        data["each"].as_f64().expect("a time")
-    }
-
-    /// Scripts a second, so many of them, some at once.
-    pub(crate) fn rate(&self, (count, at_once): (usize, usize)) -> f64 {
-        let begun = Instant::now();
-        self.runtime.block_on(async {
-            let some = || async {
-                for _ in 0..count / at_once {
-                    self.job(0).await;
-                }
-            };
-            assert_eq!(at_once, 4, "as many as are joined");
-            tokio::join!(some(), some(), some(), some());
-        });
-        count as f64 / begun.elapsed().as_secs_f64()
-    }
-
-    /// Milliseconds after its deadline at which a script that never ends is gone with all it had.
-    pub(crate) fn late(&self) -> f64 {
-        let begun = Instant::now();
-        let outcome = self
-            .runtime
-            .block_on(self.run(&self.hurried, "while True: pass"));
-        let took = begun.elapsed();
-        assert_eq!(outcome.status.as_str(), "timeout", "{outcome:?}");
-        (took.as_secs_f64() - DEADLINE.as_secs_f64()) * 1e3
-    }
-
-    /// KiB that a warmed child has for itself.
-    pub(crate) fn idle_child(&self) -> f64 {
-        self.runtime.block_on(async {
-            let script = self.jail.take(Kind::Plain).await.expect("a child");
-            tokio::time::sleep(SETTLE).await;
-            let rollup = format!("/proc/{}/smaps_rollup", script.pid());
-            let text = std::fs::read_to_string(&rollup).expect("the child's memory, as root");
-            let of = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
-            let lines = text.lines().filter(|line| line.starts_with("Private_"));
-            lines.filter_map(of).sum()
-        })
     }
 }
 
