@@ -125,9 +125,9 @@ impl House {
             ..CodeConfig::default()
         };
         let jail = CodeJail::new(&Sandbox::new(Config::default()), config);
-        let engine = runtime.block_on(PythonEngine::open(jail.clone()));
-        let engine = Arc::new(engine.expect("python3 in the jail"));
-        let described = format!("{}, {}", engine.probe().version, engine.probe().strength);
+        let engine = Arc::new(PythonEngine::new(jail.clone()));
+        let probe = runtime.block_on(jail.probe());
+        let described = format!("{}, {}", probe.version, probe.strength);
         let everything = kept == Kept::Everything;
         let journal = || -> Option<Arc<dyn Journal>> {
             everything.then(|| Arc::new(DirJournal::new(home.path())) as _)
