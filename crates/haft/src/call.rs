@@ -45,6 +45,12 @@ id!(CallId);
 id!(RunId);
 
 impl CallId {
+    /// The id of the nth call that is made within this one: `call-1.3`. A journal finds the call's lines in the run's
+    /// record by it.
+    pub(crate) fn nth_within(&self, number: u64) -> Self {
+        Self(format!("{}.{number}", self.0).into())
+    }
+
     /// The id of a run's nth call.
     pub(crate) fn numbered(number: u64) -> Self {
         // By hand: every call gets one, and formatting would be a twentieth of a call's cost.

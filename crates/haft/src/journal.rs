@@ -76,8 +76,11 @@ pub struct Recorded {
 pub struct RecordedCall {
     /// What was called.
     pub call: JournalCall,
-    /// What the script was told; none of a call that started and did not end: it may have run.
+    /// What the script was told; none of a call that was dispatched and did not end.
     pub reply: Option<String>,
+    /// Whether the run's record says that it started, or nobody knows. A call of risk high or more whose record does not
+    /// say so has not run: its line is on the disk before it does.
+    pub started: bool,
 }
 
 /// Why a journal could not be kept or read.

@@ -9,6 +9,7 @@ use haft::journal::{
     ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall, digest,
 };
 use haft::result::Status;
+use haft::spec::Risk;
 use haft::toolset::Snapshot;
 use serde_json::value::RawValue;
 
@@ -108,8 +109,11 @@ impl Record {
         tools: &Snapshot,
     ) -> Result<Self, ToolError> {
         let unsafe_twice = |entry: &&RecordedCall| {
-            let tool = tools.entry(&entry.call.tool);
-            entry.reply.is_none() && !tool.is_some_and(|tool| tool.spec().idempotent)
+            let tool = tools.entry(&entry.call.tool).map(|tool| tool.spec());
+            let twice = tool.is_some_and(|spec| spec.idempotent);
+            // What changes something is on the record before it does.
+            let not_run = !entry.started && tool.is_some_and(|spec| spec.risk >= Risk::High);
+            entry.reply.is_none() && !twice && !not_run
         };
         if let Some(entry) = recorded.calls.iter().find(unsafe_twice) {
             return Err(in_doubt(&entry.call));
@@ -186,7 +190,7 @@ impl Record {
         }
         Ok(match &entry.reply {
             Some(reply) => Step::Replay(status_of(reply)),
-            // It is safe to run twice, or the chain would not have begun again.
+            // It has not run or is safe to run twice, or the chain would not have begun again.
             None => Step::Run,
         })
     }

@@ -1,6 +1,7 @@
 //! The archives on disk: which runs there are, and what one of them recorded.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -135,6 +136,17 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
         last = last.max(number.unwrap_or_default());
     }
     Ok(last)
+}
+
+/// The ids of the calls that a run's record says started.
+pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
+    let mut all = BTreeSet::new();
+    for line in events(home, run)? {
+        let line = line?;
+        let line = ReadLine::parse(line.as_bytes()).filter(|line| line.kind == kind::CALL_STARTED);
+        all.extend(line.and_then(|line| line.call.map(Cow::into_owned)));
+    }
+    Ok(all)
 }
 
 /// How a run's archive was closed, as its last line says; `None` while it is open.

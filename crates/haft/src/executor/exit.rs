@@ -49,15 +49,18 @@ impl<'a> OpenCall<'a> {
     /// Takes a call in.
     pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall) -> Self {
         session.running().begin();
-        let id = call.id.unwrap_or_else(|| session.next_call());
         let outer = session.nest();
         // Traced before anything is looked at: a refused call is in the trace, too.
         let traced = |outer: &Arc<Nest>| outer.begin(&call.name, args_digest(&call.arguments));
+        let seq = outer.and_then(traced);
+        let within = || Some(outer?.call().nth_within(seq?));
+        let id = call.id.or_else(within);
+        let id = id.unwrap_or_else(|| session.next_call());
         Self {
             parts,
             session,
             nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
-            seq: outer.and_then(traced),
+            seq,
             id,
             name: call.name,
             origin: call.origin,

@@ -82,6 +82,17 @@ impl DirJournal {
         Ok(dir.join(FILE))
     }
 
+    /// Notes which calls without an end the run's record does not know to have started.
+    fn look_up_started(&self, run: &RunId, last: &mut Recorded) {
+        // A record that cannot be read leaves every one in doubt.
+        if let Ok(started) = runs::started(&self.home, run.as_str()) {
+            for entry in &mut last.calls {
+                let id = last.chain.nth_within(entry.call.seq);
+                entry.started = started.contains(id.as_str());
+            }
+        }
+    }
+
     /// Adds a line; `chains` is what it does to the number of chains at work.
     fn add(&self, run: &RunId, line: &Line, chains: isize) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
@@ -237,7 +248,13 @@ impl Journal for DirJournal {
             }
             reader.line(number, &line)?;
         }
-        Ok(reader.open.pop())
+        let Some(mut last) = reader.open.pop() else {
+            return Ok(None);
+        };
+        if last.calls.iter().any(|call| call.reply.is_none()) {
+            self.look_up_started(run, &mut last);
+        }
+        Ok(Some(last))
     }
 }
 
@@ -289,7 +306,11 @@ impl Reader<'_> {
                     // Answered from the record, or run again after it had been in doubt.
                     Some(known) if known.reply.is_none() => known.call = call,
                     Some(_) => {}
-                    None => at.calls.push(RecordedCall { call, reply: None }),
+                    None => at.calls.push(RecordedCall {
+                        call,
+                        reply: None,
+                        started: true,
+                    }),
                 }
             }
             Line::End { chain, seq, reply } => {

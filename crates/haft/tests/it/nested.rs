@@ -125,7 +125,12 @@ async fn the_trace_is_returned_however_the_chain_ends() {
         .events()
         .iter()
         .filter_map(|event| match &event.what {
-            What::CallEnded(call, _) => Some((call.tool.clone(), call.parent.is_some())),
+            What::CallEnded(call, _) => {
+                let parent = call.parent.as_ref().map_or("", |parent| parent.as_str());
+                let within = call.call.as_str().strip_prefix(parent);
+                assert!(call.tool == "chain" || within.is_some_and(|n| n.starts_with('.')));
+                Some((call.tool.clone(), call.parent.is_some()))
+            }
             _ => None,
         })
         .collect();

@@ -143,3 +143,33 @@ fn chains_that_ended_leave_an_empty_journal() {
     let left = std::fs::metadata(home.path().join("runs/r1").join(FILE));
     assert_eq!(left.unwrap().len(), 0);
 }
+
+#[test]
+fn a_call_without_an_end_started_where_the_record_says_so_or_cannot_be_read() {
+    let (home, run) = home();
+    let chain = CallId::new("call-1");
+    let journal = DirJournal::new(home.path());
+    journal.begin(&run, &chain, &start("x")).unwrap();
+    for seq in [1, 2] {
+        journal.call(&run, &chain, &call(seq)).unwrap();
+    }
+    drop(journal);
+    let record = home.path().join("runs/r1/events.jsonl");
+    let line = |call: &str| {
+        let line = serde_json::json!({"v": 1, "seq": 1, "ts": "", "run": "r1", "type": "call_started", "prev": "", "call": call});
+        format!("{line}\n")
+    };
+    for (text, expect) in [
+        (None, [true, true]),
+        (Some(String::new()), [false, false]),
+        (Some(line("call-1.1") + &line("call-1.22")), [true, false]),
+    ] {
+        match text {
+            Some(text) => std::fs::write(&record, text).unwrap(),
+            None => assert!(!record.exists()),
+        }
+        let read = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        let started: Vec<_> = read.unwrap().calls.iter().map(|c| c.started).collect();
+        assert_eq!(started, expect);
+    }
+}
