@@ -36,12 +36,6 @@ pub trait Worker: Send + Sync {
     /// How strongly it is confined: the word of outcomes.
     fn strength(&self) -> String;
 
-    /// What runs the script, with its version.
-    fn engine(&self) -> &str;
-
-    /// Its process, as this machine counts them.
-    fn pid(&self) -> u32;
-
     /// Ends it at once.
     fn kill(&self);
 

@@ -115,14 +115,6 @@ impl Worker for Script {
         Script::strength(self).word().to_owned()
     }
 
-    fn engine(&self) -> &str {
-        Script::engine(self)
-    }
-
-    fn pid(&self) -> u32 {
-        Script::pid(self)
-    }
-
     fn kill(&self) {
         Script::kill(self);
     }

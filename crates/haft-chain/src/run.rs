@@ -109,6 +109,9 @@ impl<'a> ChainRun<'a> {
         // A script that has ended, or was ended, changes nothing any more.
         self.worker.kill();
         let end = self.settle(end).await;
+        if !matches!(end, End::Done(_)) {
+            room::gone(self.worker).await;
+        }
         let left_out = room.empty(self.worker).await;
         self.record.close(end.status());
         self.output.close();

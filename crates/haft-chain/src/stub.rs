@@ -3,17 +3,27 @@
 use std::fmt::Write as _;
 
 use haft::spec::ToolSpec;
+use haft::tokens::{self, Tokenizer};
 use haft::toolset::Snapshot;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::tool::CATEGORY;
 
 /// Most tools that are named; the others are found by `tool_search`.
 const MAX_TOOLS: usize = 100;
-/// Longest line of one tool, in bytes: what is not needed for a call is left out first.
-const MAX_LINE: usize = 150;
+/// Most tokens of one tool's line; what is not needed for a call is left out first.
+const MAX_TOKENS: usize = 40;
+/// Longest line, in bytes, where the arguments that a call must have take more than that.
+const MAX_LINE: usize = 400;
 /// Longest first sentence, in bytes.
 const MAX_SENTENCE: usize = 60;
+/// Words of Python that cannot name an argument: one more `_` after them can.
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
 
 /// One line for each listed tool: `name(arg: str, n: int = 400) -> {fields}  # what it does`.
 pub fn stub(tools: &Snapshot) -> String {
@@ -23,9 +33,10 @@ pub fn stub(tools: &Snapshot) -> String {
         .map(|entry| entry.spec())
         .filter(|spec| callable(spec))
         .collect();
+    let tokenizer = tokens::standard();
     let mut text = String::new();
     for spec in specs.iter().take(MAX_TOOLS) {
-        let _ = writeln!(text, "{}", line(spec));
+        let _ = writeln!(text, "{}", line(spec, &*tokenizer));
     }
     if let Some(more) = specs.len().checked_sub(MAX_TOOLS).filter(|more| *more > 0) {
         let _ = writeln!(
@@ -37,61 +48,94 @@ pub fn stub(tools: &Snapshot) -> String {
 }
 
 /// A tool's line: as much of it as fits, arguments before results before words.
-fn line(spec: &ToolSpec) -> String {
-    let name = spec.name.as_str();
-    let plain = name.split('.').all(|part| {
-        !part.is_empty() && !part.contains('-') && !part.starts_with(|c: char| c.is_ascii_digit())
-    });
-    let call = if plain {
-        name.to_owned()
-    } else {
-        format!("[{name:?}]")
-    };
-    let empty = Map::new();
-    let schema = &spec.input_schema;
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let properties = properties.unwrap_or(&empty);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let needed = |name: &str| required.contains(&name);
-    let mut line = format!("{call}(");
-    let shown = properties.iter().filter(|(name, _)| needed(name));
-    let shown = shown.chain(properties.iter().filter(|(name, _)| !needed(name)));
-    for (index, (name, schema)) in shown.enumerate() {
-        let separator = if index == 0 { "" } else { ", " };
-        let argument = argument(name, schema, needed(name));
-        if line.len() + argument.len() > MAX_LINE - 30 && !needed(name) {
-            let _ = write!(line, "{separator}…");
+fn line(spec: &ToolSpec, tokenizer: &dyn Tokenizer) -> String {
+    let fits = |line: &str| tokenizer.fits(line, MAX_TOKENS).is_some();
+    let (needed, optional) = arguments(spec);
+    let mut call = format!("{}({}", callable(spec.name.as_str()), needed.join(", "));
+    if call.len() > MAX_LINE {
+        call.truncate(call.floor_char_boundary(MAX_LINE));
+        return format!("{call}…)");
+    }
+    let first = needed.is_empty();
+    let mut shown = 0;
+    for argument in &optional {
+        let separator = if first && shown == 0 { "" } else { ", " };
+        let longer = format!("{call}{separator}{argument}");
+        // Room for the sign that there are more.
+        if !fits(&format!("{longer}, …)")) {
             break;
         }
-        let _ = write!(line, "{separator}{argument}");
+        call = longer;
+        shown += 1;
     }
-    line.push(')');
+    if shown < optional.len() {
+        call.push_str(if first && shown == 0 { "…" } else { ", …" });
+    }
+    let mut line = format!("{call})");
     let fields = spec
         .output_schema
         .as_ref()
         .and_then(|schema| schema.get("properties")?.as_object());
-    if let Some(fields) = fields.filter(|fields| !fields.is_empty()) {
-        let names: Vec<&str> = fields.keys().map(String::as_str).take(6).collect();
-        let fields = format!(" -> {{{}}}", names.join(","));
-        if line.len() + fields.len() <= MAX_LINE {
-            line.push_str(&fields);
+    let names: Vec<&str> = fields.map_or_else(Vec::new, |f| f.keys().map(String::as_str).collect());
+    for count in (1..=names.len()).rev() {
+        let more = if count < names.len() { ",…" } else { "" };
+        let given = names.get(..count).unwrap_or_default().join(",");
+        let longer = format!("{line} -> {{{given}{more}}}");
+        if fits(&longer) {
+            line = longer;
+            break;
         }
     }
-    let sentence = sentence(&spec.description);
-    if line.len() + sentence.len() + 4 <= MAX_LINE {
-        let _ = write!(line, "  # {sentence}");
+    let longer = format!("{line}  # {}", sentence(&spec.description));
+    if fits(&longer) && !spec.description.is_empty() {
+        return longer;
     }
     line
 }
 
+/// How a script calls a tool of this name.
+fn callable(name: &str) -> String {
+    let plain = |part: &str| {
+        let first = part
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        first && !part.contains('-') && !KEYWORDS.contains(&part)
+    };
+    if name.split('.').all(plain) {
+        name.to_owned()
+    } else {
+        format!("[{name:?}]")
+    }
+}
+
+/// The arguments that a call must have, and the others.
+fn arguments(spec: &ToolSpec) -> (Vec<String>, Vec<String>) {
+    let schema = &spec.input_schema;
+    let required = schema.get("required").and_then(Value::as_array);
+    let needed = |name: &str| {
+        let mut required = required.into_iter().flatten();
+        required.any(|known| known.as_str() == Some(name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let (mut must, mut may) = (Vec::new(), Vec::new());
+    for (name, schema) in properties.into_iter().flatten() {
+        if needed(name) {
+            must.push(argument(name, schema, true));
+        } else {
+            may.push(argument(name, schema, false));
+        }
+    }
+    (must, may)
+}
+
 fn argument(name: &str, schema: &Value, required: bool) -> String {
     let kind = kind(schema, 0);
+    let name = if KEYWORDS.contains(&name) {
+        format!("{name}_")
+    } else {
+        name.to_owned()
+    };
     match schema.get("default") {
         Some(Value::Null) | None if required => format!("{name}: {kind}"),
         Some(Value::Null) | None => format!("{name}: {kind} = …"),
@@ -176,34 +220,36 @@ fn sentence(description: &str) -> String {
 mod tests {
     use super::*;
     use haft::spec::ToolName;
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     fn check(name: &str, description: &str, schema: Value, expect: &str) {
         let spec = ToolSpec::new(ToolName::new(name).unwrap(), description, schema);
-        assert_eq!(line(&spec), expect);
+        assert_eq!(line(&spec, &*tokens::standard()), expect);
     }
 
     #[test]
     fn a_line_says_what_a_call_needs() {
         let schema = json!({
             "properties": {
-                "mode": {"enum": ["a", "b"], "default": "a"},
-                "path": {"type": "string"},
+                "from": {"type": "string"},
                 "n": {"type": ["integer", "null"], "default": 400},
                 "all": {"type": "boolean", "default": false},
-                "edits": {"type": "array", "items": {"type": "object", "properties": {"find": {}, "replace": {}}}},
-                "free": {"type": "string"},
+                "mode": {"enum": ["a", "b"]},
             },
-            "required": ["path", "edits"],
+            "required": ["from"],
         });
         check(
-            "edit",
-            "Edit a file. Twice.",
+            "copy",
+            "Copy a file. Twice.",
             schema,
-            r#"edit(edits: list[{find,replace}], path: str, all: bool = False, free: str = …, mode: "a"|"b" = "a", n: int = 400)  # Edit a file"#,
+            r#"copy(from_: str, all: bool = False, mode: "a"|"b" = …, n: int = 400)  # Copy a file"#,
         );
-        check("a.b", "", json!({}), "a.b()  # ");
+        let edits = json!({"properties": {"edits": {"type": "array", "items": {"type": "object",
+            "properties": {"find": {}, "replace": {}}}}}, "required": ["edits"]});
+        check("edit", "", edits, "edit(edits: list[{find,replace}])");
+        check("a.b", "", json!({}), "a.b()");
         check("a-b", "x", json!({}), "[\"a-b\"]()  # x");
+        check("a.from", "x", json!({}), "[\"a.from\"]()  # x");
     }
 
     #[test]
@@ -216,8 +262,18 @@ mod tests {
                 )
             })
             .collect();
-        let name = ToolName::new("large").unwrap();
-        let spec = ToolSpec::new(name, "long ".repeat(500), json!({"properties": properties}));
-        assert!(line(&spec).len() <= MAX_LINE, "{}", line(&spec));
+        let required: Vec<&String> = properties.keys().collect();
+        let tokenizer = tokens::standard();
+        let spec = |schema| {
+            let name = ToolName::new("large").unwrap();
+            ToolSpec::new(name, "long ".repeat(500), schema)
+        };
+        let optional = line(&spec(json!({"properties": properties})), &*tokenizer);
+        assert!(
+            tokenizer.fits(&optional, MAX_TOKENS).is_some(),
+            "{optional}"
+        );
+        let needed = spec(json!({"properties": properties, "required": required}));
+        assert!(line(&needed, &*tokenizer).len() <= MAX_LINE + 8);
     }
 }

@@ -29,6 +29,7 @@ import html
 import io
 import itertools
 import json
+import keyword
 import linecache
 import math
 import mimetypes

@@ -273,8 +273,19 @@ def _as_data(value):
     return _plain(value)
 
 
-_ARGUMENTS = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_as_argument)
-_DATA = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_as_data)
+def _encoder(default):
+    """An encoder without the cost of making its inside for each value; without the check for circles, which end as too deep."""
+    slow = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=default)
+    try:
+        fast = json.encoder.c_make_encoder(None, default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+        slow.encode = lambda value: "".join(fast(value, 0))
+        assert slow.encode({"a": [1, "\u00e9"]}) == '{"a":[1,"\u00e9"]}'
+    except Exception:
+        slow.__dict__.pop("encode", None)
+    return slow
+
+
+_ARGUMENTS, _DATA = _encoder(_as_argument), _encoder(_as_data)
 
 
 def _json_of(encoder, value, what):
@@ -359,7 +370,8 @@ class _Tools:
     """`tools.NAME(key=value, ...)`."""
 
     def __getattr__(self, name):
-        return _tool(name, name)
+        self.__dict__[name] = tool = _tool(name, name)
+        return tool
 
     def __getitem__(self, name):
         if not isinstance(name, str):
@@ -393,6 +405,18 @@ def _near(name):
     return f"; nearest: {', '.join(near)}" if near else "; dir(tools) names those there are"
 
 
+_KEYWORDS = frozenset(keyword.kwlist)
+
+
+def _argument(name):
+    """`from_` as `from`: Python's own words cannot name an argument."""
+    return name[:-1] if name[-1:] == "_" and name[:-1] in _KEYWORDS else name
+
+
+def _keyword(name):
+    return name + "_" if name in _KEYWORDS else name
+
+
 class _Call:
     """One tool, to be called; or a server, whose tools are its attributes."""
 
@@ -404,9 +428,13 @@ class _Call:
     def __call__(self, *args, **arguments):
         if args:
             wanted = _state.signature(self._name)
-            names = ", ".join(f"{name}=…" for name in wanted["p"]) if wanted else "name=value"
+            names = ", ".join(f"{_keyword(name)}=…" for name in wanted["p"]) if wanted else "name=value"
             raise TypeError(f"tools.{self._name}() takes keyword arguments only: tools.{self._name}({names})")
         wire = _state.wire
+        for name in arguments:
+            if name[-1:] == "_" and name[:-1] in _KEYWORDS:
+                arguments = {_argument(name): value for name, value in arguments.items()}
+                break
         body = _json_of(_ARGUMENTS, arguments, "arguments") if arguments else b"{}"
         number = wire.call(self._bytes, body)
         if _get_running_loop() is not None:

@@ -55,7 +55,7 @@ def _name_of(function):
 
 
 def _check(tree):
-    """All calls whose names are known: unknown tools, missing and unknown arguments, positional ones."""
+    """All calls whose names are known: unknown tools, missing and unknown arguments, positional ones. Whether `tools` is ours."""
     problems, calls = [], []
     for node in _nodes(tree):
         kind = node.__class__
@@ -68,7 +68,7 @@ def _check(tree):
                 or kind is ast.alias and (node.asname or node.name.split(".")[0]) in ("tools", "*") \
                 or kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef) and node.name == "tools" \
                 or kind in (ast.Global, ast.Nonlocal) and "tools" in node.names:
-            return
+            return False
     for node, name in calls:
         if name not in _state.names:
             if not _state.open:
@@ -80,19 +80,21 @@ def _check(tree):
         wanted = _state.signature(name)
         if wanted is None:
             continue
-        given = {keyword.arg for keyword in node.keywords}
+        given = {one.arg for one in node.keywords}
         if None in given:
             continue
+        given = {_argument(one) for one in given}
         missing = [one for one in wanted["r"] if one not in given]
         if missing:
             problems.append((node.lineno, f"tools.{name}() misses {', '.join(missing)}"))
         unknown = sorted(given.difference(wanted["p"])) if not wanted["o"] else ()
         if unknown:
-            known = ", ".join(wanted["p"]) or "none"
+            known = ", ".join(map(_keyword, wanted["p"])) or "none"
             problems.append((node.lineno, f"tools.{name}() has no argument {', '.join(unknown)}; it takes: {known}"))
     if problems:
         lines = [f"line {line}: {what}" for line, what in sorted(problems)]
         raise _Refused("the script was not started, no call was made:\n" + "\n".join(lines))
+    return True
 
 
 class _Awaits(ast.NodeTransformer):
@@ -149,11 +151,10 @@ def _prepared(code):
     """The script's code object, and whether it is one function that returns its value."""
     tree = ast.parse(code, _FILE)
     body = tree.body
-    if "tools" in code:
-        _check(tree)
+    ours = "tools" in code and _check(tree)
     words = "async" in code or "await" in code
     top_async = words and any(_awaits(node) for node in _own(body))
-    if words and "tools" in code:
+    if words and ours:
         awaits = _Awaits()
         awaits.inside = top_async
         tree = awaits.visit(tree)

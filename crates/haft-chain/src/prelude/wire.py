@@ -23,8 +23,10 @@ class _Wire:
         self.view = memoryview(self.buffer)
         self.lock = threading.RLock()
         self.sending = False
-        self.arrived = threading.Condition(threading.Lock())
+        self.mutex = threading.Lock()
+        self.arrived = threading.Condition(self.mutex)
         self.reading = False
+        self.followers = 0
         self.replies = {}
         self.parts = {}
         self.waiters = {}
@@ -69,9 +71,12 @@ class _Wire:
                 _flush_output()
                 self.ids = number = self.ids + 1
                 self.calls += 1
-                noise = _noise.cut(self.seen, self.calls)
+                noise = b"" if _noise.off else _noise.cut(self.seen, self.calls)
                 self.called.add(number)
-                self.send(b"c", number, b"%b\n%b\n%b" % (name, noise, arguments))
+                if len(arguments) + len(noise) < 32768:
+                    self.send_frame(b"c\0%b%b\n%b\n%b" % (number.to_bytes(4, "little"), name, noise, arguments))
+                else:
+                    self.send(b"c", number, b"%b\n%b\n%b" % (name, noise, arguments))
             finally:
                 self.sending = False
             return number
@@ -104,52 +109,57 @@ class _Wire:
         if buffer[1] & 1:
             self.parts.setdefault(number, []).append(body)
             return None
-        if number in self.parts:
+        if self.parts and number in self.parts:
             self.parts[number].append(body)
             body = b"".join(self.parts.pop(number))
         self.replies[number] = (buffer[0], body)
         return number
 
     def _deliver(self, number):
-        """With `arrived` held: tells whoever waits in an event loop."""
+        """With `mutex` held: tells whoever waits in an event loop or in another thread."""
         if number in self.called:
             self.called.discard(number)
             self.seen += 1
-        for loop, future in self.waiters.pop(number, ()):
-            if loop is _get_running_loop():
-                future.done() or future.set_result(None)
-            else:
-                with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(lambda f=future: f.done() or f.set_result(None))
-        self.arrived.notify_all()
+        if self.waiters:
+            for loop, future in self.waiters.pop(number, ()):
+                if loop is _get_running_loop():
+                    future.done() or future.set_result(None)
+                else:
+                    with contextlib.suppress(RuntimeError):
+                        loop.call_soon_threadsafe(lambda f=future: f.done() or f.set_result(None))
+        if self.followers:
+            self.arrived.notify_all()
 
     def wait(self, number):
         """Blocks until the reply is there. One thread reads for all."""
-        arrived, replies = self.arrived, self.replies
-        with arrived:
+        mutex, replies = self.mutex, self.replies
+        with mutex:
             while True:
                 if number in replies:
                     return replies.pop(number)
                 if not self.reading:
                     self.reading = True
                     break
-                arrived.wait()
+                self.followers += 1
+                self.arrived.wait()
+                self.followers -= 1
         try:
             while True:
                 got = self._read()
                 if got is not None:
-                    with arrived:
+                    with mutex:
                         self._deliver(got)
                         if got == number:
                             return replies.pop(number)
         finally:
-            with arrived:
+            with mutex:
                 self.reading = False
-                arrived.notify_all()
+                if self.followers:
+                    self.arrived.notify_all()
 
     def future(self, number, loop):
         """A future that completes when the reply is there; none where it is."""
-        with self.arrived:
+        with self.mutex:
             if number in self.replies:
                 return None
             future = loop.create_future()
@@ -160,21 +170,22 @@ class _Wire:
         return future
 
     def _pump(self):
-        with self.arrived:
+        with self.mutex:
             if self.reading:
                 return
             self.reading = True
         try:
             got = self._read(socket.MSG_DONTWAIT)
             if got is not None:
-                with self.arrived:
+                with self.mutex:
                     self._deliver(got)
         except BlockingIOError:
             pass
         finally:
-            with self.arrived:
+            with self.mutex:
                 self.reading = False
-                self.arrived.notify_all()
+                if self.followers:
+                    self.arrived.notify_all()
 
     def ask(self, kind, body):
         """A request that is answered by raw bytes, or by JSON with an error."""
@@ -251,7 +262,7 @@ class _Bytes:
 
 def _flush_output():
     for stream in (sys.stdout, sys.stderr):
-        if stream.__class__ is _Out and stream.pieces:
+        if stream.__class__ is _Out and stream.size:
             pieces, stream.pieces, stream.size = stream.pieces, [], 0
             body = "".join(pieces).encode("utf-8", "backslashreplace")
             for at in range(0, len(body), _BODY):

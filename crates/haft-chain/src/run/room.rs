@@ -35,13 +35,20 @@ impl Room {
             return None;
         }
         // Nobody writes there any more when its tree is gone.
-        let _ = tokio::time::timeout(GONE, worker.ended()).await;
+        gone(worker).await;
         let scripts = worker.folder().try_clone_to_owned();
         let made = std::fs::create_dir_all(&path).and_then(|()| files::folder(&path));
         match (scripts, made) {
             (Ok(scripts), Ok(own)) => copied(scripts, own, self.known).await.left_out,
             (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
         }
+    }
+}
+
+/// Waits until the script's whole tree is gone.
+pub(super) async fn gone(worker: &dyn Worker) {
+    if tokio::time::timeout(GONE, worker.ended()).await.is_err() {
+        tracing::error!("a script that was ended is still there");
     }
 }
 

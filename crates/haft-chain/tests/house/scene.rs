@@ -44,16 +44,18 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
 /// The one engine: its pool serves all tests.
 pub(crate) fn engine() -> Arc<PythonEngine> {
     static ENGINE: OnceLock<Arc<PythonEngine>> = OnceLock::new();
-    let made = || {
-        let sandbox = Sandbox::new(Config::default());
-        let config = CodeConfig {
-            runtime: RUNTIME.into(),
-            ..CodeConfig::default()
-        };
-        let jail = CodeJail::new(&sandbox, config);
-        Arc::new(PythonEngine::new(jail))
-    };
+    let made = || made(Config::default(), CodeConfig::default());
     Arc::clone(ENGINE.get_or_init(made))
+}
+
+/// An engine of another kind of jail.
+pub(crate) fn made(config: Config, code: CodeConfig) -> Arc<PythonEngine> {
+    let code = CodeConfig {
+        runtime: RUNTIME.into(),
+        ..code
+    };
+    let jail = CodeJail::new(&Sandbox::new(config), code);
+    Arc::new(PythonEngine::new(jail))
 }
 
 /// What a scene is made of; the rest is the same for all.
@@ -67,6 +69,7 @@ pub(crate) struct Parts {
     pub(crate) resumed: bool,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) artifacts: Option<Arc<MemoryArtifacts>>,
+    pub(crate) engine: Arc<PythonEngine>,
 }
 
 impl Default for Parts {
@@ -81,6 +84,7 @@ impl Default for Parts {
             resumed: false,
             approver: None,
             artifacts: None,
+            engine: engine(),
         }
     }
 }
@@ -125,7 +129,7 @@ impl Scene {
         registry.add_hosted(hosted).unwrap();
         let folder = parts.folder;
         let folders = Arc::new(move |_: &RunId| folder.clone());
-        let chain = ChainTool::new(engine(), parts.limits, parts.journal, folders).unwrap();
+        let chain = ChainTool::new(parts.engine, parts.limits, parts.journal, folders).unwrap();
         let tools = chain_tools(Arc::new(registry), chain).unwrap();
         let audit = Arc::new(MemoryAudit::new());
         let artifacts = parts.artifacts.unwrap_or_else(|| {

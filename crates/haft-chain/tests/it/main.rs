@@ -13,11 +13,18 @@ mod scene;
 mod tools;
 mod apart;
 mod files;
+mod levels;
 mod replay;
 mod scripts;
 
 fn main() {
     haft_sandbox::enter();
-    let lists = [scripts::TESTS, files::TESTS, replay::TESTS, apart::TESTS];
+    let lists = [
+        scripts::TESTS,
+        files::TESTS,
+        replay::TESTS,
+        apart::TESTS,
+        levels::TESTS,
+    ];
     std::process::exit(runner::run(&lists.concat()));
 }

@@ -191,6 +191,9 @@ fn checks() {
     }
     let fine = "def f(tools):\n    return tools.anything(1)\nclass T:\n    def anything(self, n):\n        return n\nf(T())";
     assert_eq!(value(&wait(scene.chain(fine))), json!(1));
+    let fine = "tools.echo(from_='a', class_=1, own_=2)";
+    let expect = json!({"from": "a", "class": 1, "own_": 2});
+    assert_eq!(value(&wait(scene.chain(fine))), expect);
     let fine = "tools.strict(**{'x': 4})\ntools['server.tool'](a=tools.server.tool(b=2).data['b'])";
     assert_eq!(value(&wait(scene.chain(fine))), json!({"a": 2}));
 }
@@ -267,6 +270,11 @@ fn asynchronous() {
         (
             "import asyncio\nasync def f():\n    try:\n        await asyncio.wait_for(tools.sleep(s=0.2), 0.01)\n    except asyncio.TimeoutError:\n        return 'late'\nawait f()",
             json!("late"),
+        ),
+        // Not our tools: nothing is awaited for anybody.
+        (
+            "class T:\n    def anything(self, n):\n        return n\nasync def f(tools):\n    tools.anything(1)\n    return tools.anything(2)\nawait f(T())",
+            json!(2),
         ),
         // Nobody waits for these: they end all the same.
         (
