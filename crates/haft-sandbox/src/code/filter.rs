@@ -4,11 +4,16 @@
 //! architecture's numbers kills. Executable memory is not forbidden: libraries are loaded and callbacks
 //! made with it, and native code gains nothing that the script does not have by `ctypes`.
 
+mod tree;
+
+use std::collections::BTreeMap;
+
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    SeccompRule, TargetArch,
 };
 
+use self::tree::Answer;
 use crate::jail::seccomp::{Error, NAMESPACES, Rules, has, prelude, rule};
 
 /// Calls that are allowed whatever their arguments.
@@ -309,39 +314,35 @@ fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
 /// The filter; `starting` where the interpreter is executed under it.
 pub(super) fn allow(around: Around, starting: bool) -> Result<BpfProgram, Error> {
     let more = if starting { STARTING } else { &[] };
-    let mut rules: Rules = ALLOWED
-        .iter()
-        .chain(ALLOWED_HERE)
-        .chain(more)
-        .map(|call| (*call, Vec::new()))
-        .collect();
+    let mut rules = Rules::new();
     files(&mut rules, around)?;
     sockets(&mut rules)?;
     own_process(&mut rules, around)?;
+    let mut answers: BTreeMap<i64, Answer> = ALLOWED
+        .iter()
+        .chain(ALLOWED_HERE)
+        .chain(more)
+        .map(|call| (*call, Answer::Allowed))
+        .collect();
+    // Calls whose flags lie in memory, where no filter can look: libraries then take the older ones.
+    for call in [libc::SYS_clone3, libc::SYS_openat2] {
+        answers.insert(call, Answer::Absent);
+    }
+    for (call, conditions) in &rules {
+        let answer = if conditions.is_empty() {
+            Answer::Allowed
+        } else {
+            Answer::ByArguments
+        };
+        answers.insert(*call, answer);
+    }
+    rules.retain(|_, conditions| !conditions.is_empty());
     let mut filter = prelude();
-    filter.extend(absent());
-    filter.extend(compile(rules)?);
+    tree::lead(&answers, compile(rules)?, &mut filter)?;
     Ok(filter)
 }
 
-/// Calls whose flags lie in memory, where no filter can look, are answered `ENOSYS`: libraries then take
-/// the older ones. (Both numbers are the same on every architecture; that is checked next.)
-fn absent() -> BpfProgram {
-    const LOAD_WORD: u16 = 0x20;
-    const JUMP_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    let answer = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
-    let number = |call: i64| u32::try_from(call).unwrap_or(u32::MAX);
-    vec![
-        line(LOAD_WORD, 0, 0, 0),
-        line(JUMP_EQUAL, 1, 0, number(libc::SYS_clone3)),
-        line(JUMP_EQUAL, 0, 1, number(libc::SYS_openat2)),
-        line(RETURN, 0, 0, answer),
-    ]
-}
-
-fn compile(rules: std::collections::BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, Error> {
+fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, Error> {
     let denied = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     SeccompFilter::new(rules, denied, SeccompAction::Allow, arch)?.try_into()
@@ -357,7 +358,7 @@ mod tests {
             for starting in [false, true] {
                 let filter = allow(around, starting).unwrap();
                 // The kernel takes at most 4,096 lines.
-                assert!(filter.len() < 1500, "{}", filter.len());
+                assert!(filter.len() < 600, "{}", filter.len());
             }
         }
     }

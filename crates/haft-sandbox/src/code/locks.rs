@@ -100,24 +100,21 @@ impl Locks<'_> {
 
     /// Namespaces and file systems of its own.
     fn world(&self, list: &mut List) {
-        let flags = libc::CLONE_NEWNS
-            | libc::CLONE_NEWIPC
-            | libc::CLONE_NEWUTS
-            | libc::CLONE_NEWNET
-            | libc::CLONE_NEWCGROUP;
+        // No network of its own: the zygote's is empty, its loopback is off, and neither the filter nor
+        // Landlock lets a script have a socket with a name in it. The kernel takes networks down one
+        // after another, more slowly than scripts come and go.
+        let flags =
+            libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
         list.add(Step::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
         if self.level == Strength::Full {
-            // Seen only to set how many processes, which here are threads, there may be; then never
-            // again: a script has no use for it that is not an attempt. Covered by two, it is taken
-            // away twice.
-            list.add(Step::Proc, &[], &[b"/proc"]);
+            // The settings are those of the process that writes, whoever's `/proc` it is. Then there is
+            // none: a script has no use for it that is not an attempt.
             let last = RESERVED.to_string();
             let most = (RESERVED + THREADS).to_string();
             for (name, value) in [("ns_last_pid", last), ("pid_max", most)] {
                 let path = format!("/proc/sys/kernel/{name}");
                 list.add(Step::Write, &[], &[path.as_bytes(), value.as_bytes()]);
             }
-            list.add(Step::Unmount, &[], &[b"/proc"]);
             list.add(Step::Unmount, &[], &[b"/proc"]);
         }
         for path in ["/tmp", WORKSPACE] {

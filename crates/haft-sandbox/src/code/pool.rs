@@ -141,6 +141,11 @@ impl Pool {
         })
     }
 
+    /// Whether a child is ready now.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.state().idle.is_empty()
+    }
+
     /// The right to fill the pool, unless somebody has it or there is nothing to fill.
     pub(super) fn begin(&self, idle: usize) -> Option<Filling<'_>> {
         let mut state = self.state();

@@ -12,7 +12,7 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 
-use super::plan::{Bind, Cover, Entry, Plan};
+use super::plan::{Bind, Cover, Entry, Plan, Role};
 use super::supervisor::{Fail, step};
 use super::sys::mount_setattr;
 use crate::strength::Strength;
@@ -169,6 +169,10 @@ fn proc(plan: &Plan) -> Result<bool, Fail> {
         // here and the user's own limit is all there is. Numbers below 300 are not given out twice.
         let most = plan.caps.pids.saturating_add(300).to_string();
         counted = fs::write("proc/sys/kernel/pid_max", most).is_ok();
+    }
+    if plan.role != Role::Command {
+        // A script's own process sets the number of its threads, and then sees none of it.
+        return Ok(counted);
     }
     path_fd(Path::new("proc"))
         .and_then(|proc| mount_setattr(proc.as_fd(), READ_ONLY, false))

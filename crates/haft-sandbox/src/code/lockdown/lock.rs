@@ -18,8 +18,6 @@ pub(crate) enum Step {
     Unshare = 1,
     /// path, options: an empty file system that holds no program and no device.
     Tmpfs,
-    /// path: the `/proc` of its pid namespace.
-    Proc,
     /// path, text: written if the kernel lets it be.
     Write,
     /// path: what is mounted there is not seen any more.
@@ -46,10 +44,9 @@ pub(crate) enum Step {
     Filter,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 14] = [
     Step::Unshare,
     Step::Tmpfs,
-    Step::Proc,
     Step::Write,
     Step::Unmount,
     Step::Limit,
@@ -212,9 +209,8 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
         Step::Unshare => call(calls::UNSHARE, [payload.number()?, 0, 0, 0, 0]),
         Step::Tmpfs => {
             let (path, options) = (payload.path()?, payload.text()?);
-            mount(c"tmpfs", path, Some(options))
+            mount(c"tmpfs", path, options)
         }
-        Step::Proc => mount(c"proc", payload.path()?, None),
         Step::Write => {
             let (path, text) = (payload.path()?, payload.text()?);
             // Which kernels have the setting differs; what it bounds is bounded otherwise too.
@@ -256,10 +252,15 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
     .map(drop)
 }
 
-fn mount(kind: &CStr, path: &CStr, options: Option<&CStr>) -> Result<usize, u16> {
+fn mount(kind: &CStr, path: &CStr, options: &CStr) -> Result<usize, u16> {
     const NOSUID_NODEV_NOEXEC: usize = 2 | 4 | 8;
-    let options = options.map_or(0, at);
-    let arguments = [at(kind), at(path), at(kind), NOSUID_NODEV_NOEXEC, options];
+    let arguments = [
+        at(kind),
+        at(path),
+        at(kind),
+        NOSUID_NODEV_NOEXEC,
+        at(options),
+    ];
     call(calls::MOUNT, arguments)
 }
 
