@@ -14,6 +14,8 @@
 
 mod files;
 mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod lives;
 mod network;
 mod outlet;
 mod process;
@@ -42,6 +44,10 @@ fn main() {
     if words.get(1).is_some_and(|word| word == INSIDE) {
         std::process::exit(inside(&words[2], &words[3..]));
     }
+    #[cfg(target_arch = "x86_64")]
+    if words.get(1).is_some_and(|word| word == lives::HOST) {
+        std::process::exit(lives::host(&words[2]));
+    }
     let lists = [
         files::TESTS,
         network::TESTS,
@@ -51,6 +57,8 @@ fn main() {
         resources::TESTS,
         #[cfg(target_arch = "x86_64")]
         scripts::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        lives::TESTS,
     ];
     let code = runner::run(&[lists.concat(), vec![WITHOUT]].concat());
     if let Some(copy) = COPY.get().and_then(|copy| copy.parent()) {

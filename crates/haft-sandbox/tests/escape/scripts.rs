@@ -14,7 +14,7 @@ use self::known::KNOWN;
 use crate::runner::Test;
 use crate::runtime;
 
-const ATTEMPTS: &str = include_str!("scripts/attempts.py");
+pub(crate) const ATTEMPTS: &str = include_str!("scripts/attempts.py");
 const RUNTIME: &str = include_str!("scripts/runtime.py");
 
 pub(crate) const TESTS: &[Test] = &[

@@ -5,6 +5,7 @@
     reason = "a test binary with a main of its own"
 )]
 
+mod code;
 mod guards;
 mod levels;
 mod output;
@@ -20,7 +21,13 @@ use haft_sandbox::{Backend, CommandSpec, Config, Exit, Mounts, Running, Sandbox}
 fn main() {
     let code = levels::before_enter();
     haft_sandbox::enter();
-    let lists = [output::TESTS, tree::TESTS, guards::TESTS, levels::TESTS];
+    let lists = [
+        output::TESTS,
+        tree::TESTS,
+        guards::TESTS,
+        levels::TESTS,
+        code::TESTS,
+    ];
     std::process::exit(code.max(runner::run(&lists.concat())));
 }
 
