@@ -108,7 +108,7 @@ impl Assembler {
         self.total += datagram.len() as u64;
         if self.total > TOTAL {
             return Err(BridgeError::TooLong {
-                what: "all that it sent and printed is",
+                what: "messages and output",
                 limit: TOTAL,
             });
         }

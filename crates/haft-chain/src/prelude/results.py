@@ -288,6 +288,20 @@ def _encoder(default):
 _ARGUMENTS, _DATA = _encoder(_as_argument), _encoder(_as_data)
 
 
+_MESSAGE, _PUT, _DEPTH = 16 << 20, 64 << 20, 128
+
+
+def _depth(text):
+    """How deep JSON nests."""
+    if text.count("[") + text.count("{") < _DEPTH:
+        return 0
+    now = most = 0
+    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', "", text)):
+        now += 1 if bracket in "[{" else -1
+        most = max(most, now)
+    return most
+
+
 def _json_of(encoder, value, what):
     """The bytes of a value; an error says where in it something is no JSON."""
     try:
@@ -336,6 +350,8 @@ class _Artifacts:
             value = pathlib.Path(value)
         if isinstance(value, os.PathLike):
             kind = media_type or mimetypes.guess_type(os.fspath(value))[0] or "application/octet-stream"
+            if os.path.getsize(value) > _PUT:
+                raise ValueError("an artifact takes at most 64 MiB")
             with open(value, "rb") as file:
                 number = wire.stream(_pieces(file, _media_type(kind)))
         else:
@@ -343,6 +359,8 @@ class _Artifacts:
                 kind, value = media_type or "text/plain", value.encode()
             else:
                 kind, value = media_type or "application/octet-stream", bytes(value)
+            if len(value) > _PUT:
+                raise ValueError("an artifact takes at most 64 MiB")
             number = wire.request(b"p", _media_type(kind) + value)
         return Artifact(wire.answer(*wire.wait(number)))
 
@@ -436,6 +454,8 @@ class _Call:
                 arguments = {_argument(name): value for name, value in arguments.items()}
                 break
         body = _json_of(_ARGUMENTS, arguments, "arguments") if arguments else b"{}"
+        if len(body) > _MESSAGE - 1024:
+            raise ValueError("the arguments take more than 16 MiB: pass a result or an artifact (artifacts.put) by reference")
         number = wire.call(self._bytes, body)
         if _get_running_loop() is not None:
             return Pending(wire, number)

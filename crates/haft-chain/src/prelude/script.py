@@ -293,7 +293,12 @@ def _serve(wire, start):
         _finish()
         done = b"{}"
         if failed is None and value is not None:
-            done = b'{"value":%b}' % _json_of(_DATA, value, "the script's value")
+            made = _json_of(_DATA, value, "the script's value")
+            if len(made) > _MESSAGE - 1024:
+                raise ValueError("the script's value takes more than 16 MiB: keep it as an artifact (artifacts.put)")
+            if _depth(made.decode()) >= _DEPTH:
+                raise ValueError(f"the script's value nests deeper than {_DEPTH}")
+            done = b'{"value":%b}' % made
     except BaseException as error:
         failed = failed or _said(error)
     if failed is not None:

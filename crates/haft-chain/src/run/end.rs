@@ -145,7 +145,7 @@ fn silent() -> ToolError {
 }
 
 fn broken(why: &BridgeError) -> ToolError {
-    ToolError::failed(format!("the script was ended, it sent {why}")).with_advice(
+    ToolError::failed(format!("the script was ended: {why}")).with_advice(
         "call tools only by `tools`, print less, and put large data into files or artifacts",
     )
 }

@@ -49,7 +49,7 @@ pub(crate) fn assert_broken(outcome: &Outcome, what: &str) {
     let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
     assert_eq!(outcome.status, Status::Error, "{}", shown(outcome));
     assert!(
-        said.contains("the script was ended, it sent") && said.contains(what),
+        said.contains("the script was ended: ") && said.contains(what),
         "{what}: {}",
         shown(outcome)
     );

@@ -1,10 +1,56 @@
 //! Scripts: what they come to, what they say, how they fail.
 
+use std::sync::{Arc, Mutex};
+
+use haft::call::ToolCall;
+use haft::progress::{ProgressEvent, ProgressSink, Stream};
 use haft::result::Status;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
 use crate::scene::{Scene, data, shown, trace, value, wait};
+
+/// What a screen was shown.
+#[derive(Debug, Default)]
+struct Screen(Mutex<Vec<(Stream, String, bool)>>);
+
+impl ProgressSink for Screen {
+    fn progress(&self, event: ProgressEvent) {
+        let seen = (event.stream, event.text, event.closed);
+        self.0.lock().unwrap().push(seen);
+    }
+}
+
+fn live() {
+    let scene = Scene::new();
+    let screen = Arc::new(Screen::default());
+    let session = scene.session.watched_by(Arc::clone(&screen) as _);
+    let code = "import sys, time\nfor n in range(3000):\n    print('out', n)\n    if n % 1000 == 0:\n        print('err', n, file=sys.stderr)\ntime.sleep(0.2)\nprint('é' * 20000)\nprint('end', end='')";
+    let call = ToolCall::new("tool_chain", json!({"code": code}).to_string());
+    let outcome = wait(scene.executor.execute(&session, call));
+    assert!(outcome.is_ok(), "{}", shown(&outcome));
+    let seen = screen.0.lock().unwrap();
+    let of = |stream: Stream| -> String {
+        let pieces = seen.iter().filter(|(of, ..)| *of == stream);
+        pieces.map(|(_, text, _)| text.as_str()).collect()
+    };
+    let mut expect: String = (0..3000)
+        .map(|n| format!("out {n}\n"))
+        .collect::<Vec<_>>()
+        .concat();
+    expect.push_str(&"é".repeat(20000));
+    expect.push_str("\nend");
+    assert_eq!(of(Stream::Stdout), expect);
+    assert_eq!(of(Stream::Stderr), "err 0\nerr 1000\nerr 2000\n");
+    assert!(seen.len() < 100, "{} events", seen.len());
+    assert!(seen.iter().all(|(_, text, _)| text.len() <= 16 << 10));
+    let closed: Vec<_> = seen
+        .iter()
+        .filter(|(.., closed)| *closed)
+        .map(|(of, ..)| *of)
+        .collect();
+    assert_eq!(closed, [Stream::Stdout, Stream::Stderr]);
+}
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -12,6 +58,7 @@ pub(crate) const TESTS: &[Test] = &[
         values,
     ),
     ("errors_say_what_and_where", errors),
+    ("what_cannot_be_a_value_is_said_and_where_it_is", no_values),
     (
         "what_is_known_to_be_wrong_is_found_before_the_first_call",
         checks,
@@ -22,6 +69,7 @@ pub(crate) const TESTS: &[Test] = &[
         asynchronous,
     ),
     ("output_is_bounded_and_kept_in_order", output),
+    ("output_is_shown_while_it_comes_once_and_in_order", live),
 ];
 
 fn values() {
@@ -83,8 +131,7 @@ fn values() {
 }
 
 fn errors() {
-    let scene = Scene::new();
-    for (code, message, text) in [
+    fails(&[
         (
             "1/0",
             "ZeroDivisionError: division by zero (line 1)",
@@ -108,13 +155,6 @@ fn errors() {
         ("\0", "null bytes", ""),
         ("import sys\nsys.exit('no luck')", "no luck", ""),
         ("import sys\nsys.exit(3)", "exited with code 3", ""),
-        ("float('nan')", "the script's value is nan", ""),
-        (
-            "{'a': [1, float('inf')]}",
-            "the script's value['a'][1] is inf",
-            "",
-        ),
-        ("object()", "object is no JSON value", ""),
         ("raise KeyboardInterrupt", "KeyboardInterrupt", "line 1"),
         ("def f():\n    f()\nf()", "RecursionError", "line 2, in f"),
         ("x = 'a' * (3 << 30)", "MemoryError", "line 1"),
@@ -125,7 +165,52 @@ fn errors() {
             "line 1",
         ),
         ("raise ToolError('own')", "ToolError: own", "line 1"),
-    ] {
+    ]);
+}
+
+fn no_values() {
+    fails(&[
+        ("float('nan')", "the script's value is nan", ""),
+        (
+            "{'a': [1, float('inf')]}",
+            "the script's value['a'][1] is inf",
+            "",
+        ),
+        (
+            "x = []\nfor n in range(200):\n    x = [x]\nx",
+            "the script's value nests deeper than 128",
+            "",
+        ),
+        (
+            "'x' * (17 << 20)",
+            "the script's value takes more than 16 MiB",
+            "",
+        ),
+        (
+            "tools.echo(a='x' * (17 << 20))",
+            "the arguments take more than 16 MiB",
+            "line 1",
+        ),
+        (
+            "artifacts.put(b'x' * (65 << 20))",
+            "an artifact takes at most 64 MiB",
+            "line 1",
+        ),
+        (
+            "tools.echo(a=[1, {'b': float('nan')}])",
+            "arguments['a'][1]['b'] is nan",
+            "line 1",
+        ),
+        ("tools.echo(a='\\ud800')", "half a surrogate pair", "line 1"),
+        ("x = []\nx.append(x)\nx", "nested too deeply", ""),
+        ("object()", "object is no JSON value", ""),
+    ]);
+}
+
+/// Each script fails with this message and says this.
+fn fails(rows: &[(&str, &str, &str)]) {
+    let scene = Scene::new();
+    for (code, message, text) in rows {
         let outcome = wait(scene.chain(code));
         let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
         assert_eq!(outcome.status, Status::Error, "{code}\n{}", shown(&outcome));
@@ -322,7 +407,7 @@ fn output() {
     let outcome = wait(scene.chain("while True:\n    print('x' * 10_000)"));
     let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
     assert!(
-        said.contains("all that it sent and printed"),
+        said.contains("messages and output over 268435456 bytes"),
         "{}",
         shown(&outcome)
     );
