@@ -13,11 +13,11 @@ use crate::house::{House, Kept};
 use crate::peer::{Python, bwrap};
 
 /// Jobs of a round; a round's value is their median.
-const JOBS: usize = 60;
+const JOBS: usize = 50;
 /// The same of what takes tens of milliseconds.
 const SLOW_JOBS: usize = 8;
 /// Between two jobs, so that the pool of two children is full again.
-const REFILL: Duration = Duration::from_millis(12);
+const REFILL: Duration = Duration::from_millis(25);
 /// Scripts of a round of the sustained rate, and how many run at once.
 const SUSTAINED: (usize, usize) = (400, 4);
 
