@@ -218,3 +218,23 @@ fn the_http_api_runs_scripts() {
         assert_eq!(outcome["data"], data, "{outcome}");
     }
 }
+
+#[test]
+fn the_typed_list_of_the_standard_tools_has_forty_tokens_a_tool() {
+    let lab = Lab::new();
+    let all = [
+        "tools",
+        "tool_chain",
+        "--json",
+        "-c",
+        "tools.enable=[\"*\"]",
+    ];
+    let described = lab.run(&all).json();
+    let described = described["description"].as_str().unwrap().to_owned();
+    let (_, stub) = described.split_once("\nTools:\n").unwrap();
+    let tokenizer = haft::tokens::standard();
+    assert!(stub.lines().count() >= 20, "{stub}");
+    for line in stub.lines() {
+        assert!(tokenizer.fits(line, 40).is_some(), "{line}");
+    }
+}
