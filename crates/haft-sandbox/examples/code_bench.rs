@@ -1,6 +1,6 @@
 //! What a locked Python costs: from the warm pool, on demand, a call over the bridge, many in a row.
 //!
-//! `cargo run --release -p haft-sandbox --example code_bench [ROUNDS]`
+//! `cargo run --release -p haft-sandbox --example code_bench [ROUNDS [PYTHON]]`
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -50,6 +50,7 @@ fn jail(idle: usize, force_fresh: bool) -> CodeJail {
         runtime: RUNTIME.into(),
         idle,
         force_fresh,
+        python: std::env::args().nth(2).map(Into::into),
         ..CodeConfig::default()
     };
     CodeJail::new(&Sandbox::new(Config::default()), config)
@@ -179,6 +180,9 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
         times.push(started.elapsed());
     }
     say("on demand, 10 calls", &mut times)?;
+    if cold.probe().await.data {
+        data(&cold, rounds).await?;
+    }
     let script = cold.take(Kind::Plain).await?;
     let started = Instant::now();
     job(&script, "20000").await?;
@@ -194,4 +198,22 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
     say("kill to the end of its tree", &mut times)?;
     cold.shut().await;
     Ok(())
+}
+
+/// With numpy and pandas imported beforehand.
+async fn data(jail: &CodeJail, rounds: usize) -> Fallible<()> {
+    let started = Instant::now();
+    jail.take(Kind::Data).await?;
+    say("first data zygote ready", &mut [started.elapsed()])?;
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        let started = Instant::now();
+        let script = jail.take(Kind::Data).await?;
+        if !script.engine().ends_with("(zygote)") {
+            return Err(script.engine().into());
+        }
+        job(&script, "10").await?;
+        times.push(started.elapsed());
+    }
+    say("data on demand, 10 calls", &mut times)
 }

@@ -143,10 +143,13 @@ impl Inner {
                 Err(error) => errors.push(format!("{}: {error}", interpreter.program.display())),
             }
         }
-        let why = if errors.is_empty() {
-            "there is none on the PATH, in /usr/bin or in /usr/local/bin".to_owned()
-        } else {
-            errors.join("; ")
+        let why = match (&self.config.python, errors.is_empty()) {
+            (_, false) => errors.join("; "),
+            (None, true) => "there is none on the PATH, in /usr/bin or in /usr/local/bin".into(),
+            (Some(path), true) => format!(
+                "`{}` is no file, or lies where a jail shows nothing: a home folder itself, /tmp",
+                path.display()
+            ),
         };
         chosen.probe.missing = Some(Missing {
             what: "a Python that works in the jail".into(),
@@ -239,7 +242,7 @@ impl Inner {
             return;
         };
         let pool = self.pool(kind);
-        let Some(filling) = pool.begin(self.config.idle) else {
+        let Some(filling) = pool.begin(&self.config) else {
             return;
         };
         if pool.has_ready() {
@@ -252,13 +255,11 @@ impl Inner {
         {
             let _ = pool.put(next);
         }
-        loop {
+        while filling.wants(self.config.idle) {
             let Ok(ready) = self.on_demand(&stage).await else {
                 return;
             };
-            if !filling.keep(ready, self.config.idle) {
-                return;
-            }
+            filling.keep(ready);
         }
     }
 

@@ -5,8 +5,12 @@ import sys
 import types
 
 
-def start(source, folder, sites):
-    sys.path += [path for path in sites if os.path.isdir(path)]
+def start(source, kind, folder, sites):
+    if kind == "data":
+        import site
+
+        sites = sites + site.getsitepackages()
+        sys.path += [path for path in sites if os.path.isdir(path)]
     sys.argv = [""]
     runtime = types.ModuleType("haft_runtime")
     exec(compile(source, "<haft_runtime>", "exec"), runtime.__dict__)
@@ -25,7 +29,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 try:
     with open(os.path.join(here, "runtime.py"), "rb") as file:
         source = file.read()
-    start(source, sys.argv[1], sys.argv[2:])
+    start(source, sys.argv[1], sys.argv[2], sys.argv[3:])
 except BaseException as error:
     try:
         os.write(3, ("E%s: %s" % (type(error).__name__, error)).encode("utf-8", "replace")[:1024])

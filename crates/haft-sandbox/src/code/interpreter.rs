@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::locks::WORKSPACE;
 use crate::jail::system::{self, FOLDERS, may_show};
 
 /// A Python that may work; only running it says whether it does.
@@ -47,7 +48,11 @@ fn look(path: &Path) -> Option<Interpreter> {
             .any(|name| path.starts_with(Path::new("/").join(name)))
     };
     let shown = |folder: &Path| {
-        may_show(folder) && !home.as_ref().is_some_and(|home| home.starts_with(folder))
+        // A script's own `/tmp` would cover what lies there.
+        may_show(folder)
+            && !folder.starts_with("/tmp")
+            && !folder.starts_with(WORKSPACE)
+            && !home.as_ref().is_some_and(|home| home.starts_with(folder))
     };
     let prefix = |file: &Path| Some(file.parent()?.parent()?.to_owned());
     let own = prefix(&file)?;

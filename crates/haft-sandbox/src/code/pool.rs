@@ -146,10 +146,11 @@ impl Pool {
         !self.state().idle.is_empty()
     }
 
-    /// The right to fill the pool, unless somebody has it or there is nothing to fill.
-    pub(super) fn begin(&self, idle: usize) -> Option<Filling<'_>> {
+    /// The right to fill the pool, unless somebody has it or there is nothing to do.
+    pub(super) fn begin(&self, config: &CodeConfig) -> Option<Filling<'_>> {
+        let due = self.is_due(config);
         let mut state = self.state();
-        if state.filling || state.closed || state.idle.len() >= idle {
+        if state.filling || state.closed || !(due || state.idle.len() < config.idle) {
             return None;
         }
         state.filling = true;
@@ -185,19 +186,25 @@ fn end(idle: VecDeque<Ready>) {
 pub(super) struct Filling<'a>(&'a Pool);
 
 impl Filling<'_> {
-    /// Keeps a child; whether more are wanted.
-    pub(super) fn keep(&self, ready: Ready, idle: usize) -> bool {
+    /// Whether more children are wanted.
+    pub(super) fn wants(&self, idle: usize) -> bool {
+        let state = self.0.state();
+        !state.closed && state.idle.len() < idle
+    }
+
+    /// Keeps a child of the pool's present zygote.
+    pub(super) fn keep(&self, ready: Ready) {
         let mut state = self.0.state();
         let current = state
             .zygote
             .as_ref()
             .is_some_and(|own| Arc::ptr_eq(own, &ready.1));
         if state.closed || !current {
-            kill(&ready.0.pidfd);
-            return !state.closed;
+            drop(state);
+            end([ready].into());
+            return;
         }
         state.idle.push_back(ready);
-        state.idle.len() < idle
     }
 }
 

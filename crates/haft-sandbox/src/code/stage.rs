@@ -45,6 +45,13 @@ impl Stage<'_> {
         self.level > Strength::LandlockSeccomp
     }
 
+    fn kind_word(&self) -> &'static str {
+        match self.kind {
+            Kind::Plain => "plain",
+            Kind::Data => "data",
+        }
+    }
+
     /// The plan of a zygote, and the folder of its files where it has no root of its own.
     pub(super) fn zygote(&self) -> Result<(Plan, Option<Scratch>), StartError> {
         let locks = self.locks(&[], None)?;
@@ -54,13 +61,9 @@ impl Stage<'_> {
             ("lockdown.so", LOCKDOWN),
             ("locks", &locks),
         ];
-        let kind = match self.kind {
-            Kind::Plain => "plain",
-            Kind::Data => "data",
-        };
         let namespaces = if self.namespaces() { "namespaces" } else { "-" };
         let words = ["-s", "-S", "-B"].map(OsString::from);
-        let (mut plan, scratch) = self.plan(&files, &words, &[kind, namespaces])?;
+        let (mut plan, scratch) = self.plan(&files, &words, &[self.kind_word(), namespaces])?;
         plan.role = Role::Zygote;
         Ok((plan, scratch))
     }
@@ -78,7 +81,7 @@ impl Stage<'_> {
         ];
         let words = ["-I", "-S", "-B"].map(OsString::from);
         let seen = folder.to_string_lossy();
-        let (mut plan, scratch) = self.plan(&files, &words, &[&seen])?;
+        let (mut plan, scratch) = self.plan(&files, &words, &[self.kind_word(), &seen])?;
         let own = scratch
             .as_ref()
             .map_or_else(|| PathBuf::from(OWN), |scratch| scratch.0.clone());
@@ -151,9 +154,7 @@ impl Stage<'_> {
         plan.argv.push(own.join(first).into());
         plan.argv.extend(words.iter().map(OsString::from));
         let sites = self.interpreter.sites.iter().cloned();
-        if self.kind == Kind::Data {
-            plan.argv.extend(sites.map(OsString::from));
-        }
+        plan.argv.extend(sites.map(OsString::from));
         Ok((plan, scratch))
     }
 

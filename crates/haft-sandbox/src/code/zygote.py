@@ -72,11 +72,11 @@ def has(name):
         return False
 
 
-def could_have_data():
+def could_have_data(sites):
     import site
 
     before = list(sys.path)
-    sys.path += site.getsitepackages()
+    sys.path += list(sites) + site.getsitepackages()
     try:
         return has("numpy") or has("pandas")
     finally:
@@ -180,7 +180,7 @@ def start(kind, namespaces, sites):
         os._exit(1)
     # Children are not waited for: the host watches them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    data = any(name in sys.modules for name in DATA.split()) if data else could_have_data()
+    data = any(name in sys.modules for name in DATA.split()) if data else could_have_data(sites)
     version = "%d.%d.%d" % sys.version_info[:3]
     name = sys.implementation.name
     sys.modules["__main__"] = types.ModuleType("__main__")

@@ -126,9 +126,12 @@ impl Zygote {
         };
         let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
         let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref())).await;
-        let pidfd = pidfd
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(failed("ask the zygote for a child"))??;
+        let pidfd = match pidfd.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(answer) => answer?,
+            // It ended over the request: what it wrote last says why.
+            Err(error) if has_ended(&error) => return Err(self.gone("")),
+            Err(error) => return Err(failed("ask the zygote for a child")(error)),
+        };
         self.made.fetch_add(1, Ordering::Relaxed);
         let folder = match timeout(LOCKING, locked(&bridge)).await {
             Ok(folder) => folder,
@@ -215,6 +218,11 @@ impl Drop for Zygote {
             runtime.spawn_blocking(move || drop(tree));
         }
     }
+}
+
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionReset)
 }
 
 /// Both ends of a pipe that never makes its writer wait: what does not fit is lost.

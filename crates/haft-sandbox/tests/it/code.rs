@@ -304,9 +304,16 @@ fn dead_child() {
 }
 
 fn recycled() {
+    for idle in [0, 2] {
+        recycled_with(idle);
+    }
+}
+
+fn recycled_with(idle: usize) {
     wait(async {
         let code = code(CodeConfig {
             recycle_after: 5,
+            idle,
             ..config()
         });
         let first = take(&code).await;
@@ -388,6 +395,8 @@ fn data() {
         assert_eq!(ask(&script, grow).await, "had");
         if code.probe().await.data {
             let sum = "exec import sys\nassert 'numpy' in sys.modules or 'pandas' in sys.modules\n\
+                       import numpy\na = numpy.arange(250000.0).reshape(500, 500)\n\
+                       assert (a @ a).shape == (500, 500)\nnumpy.linalg.svd(a[:50, :50])\n\
                        link.send(b'there')";
             assert_eq!(ask(&script, sum).await, "there");
         }
