@@ -233,9 +233,8 @@ _install_noise()
 
 def _seed(seed):
     random.seed(seed)
-    uuid._node = random.getrandbits(48) | 1 << 40
+    uuid._node = seed * 0x9E3779B97F4A7C15 >> 16 & (1 << 48) - 1 | 1 << 40
     uuid._last_timestamp = None
-    random.seed(seed)
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
         numpy.seed(seed & 0xFFFFFFFF)

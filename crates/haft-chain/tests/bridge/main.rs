@@ -9,6 +9,7 @@ mod budget;
 mod codec;
 mod frames;
 mod people;
+mod replay;
 #[path = "../house/runner.rs"]
 mod runner;
 #[path = "../house/scene.rs"]
@@ -22,7 +23,13 @@ use crate::scene::{Scene, shown, wait};
 
 fn main() {
     haft_sandbox::enter();
-    let lists = [budget::TESTS, frames::TESTS, people::TESTS, codec::TESTS];
+    let lists = [
+        budget::TESTS,
+        frames::TESTS,
+        people::TESTS,
+        codec::TESTS,
+        replay::TESTS,
+    ];
     std::process::exit(runner::run(&lists.concat()));
 }
 

@@ -1,4 +1,4 @@
-//! What scripts see and come to: results, values, files, journals, and that they stay apart.
+//! What scripts see and come to: results, values, files, and that they stay apart.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -14,17 +14,10 @@ mod tools;
 mod apart;
 mod files;
 mod levels;
-mod replay;
 mod scripts;
 
 fn main() {
     haft_sandbox::enter();
-    let lists = [
-        scripts::TESTS,
-        files::TESTS,
-        replay::TESTS,
-        apart::TESTS,
-        levels::TESTS,
-    ];
+    let lists = [scripts::TESTS, files::TESTS, apart::TESTS, levels::TESTS];
     std::process::exit(runner::run(&lists.concat()));
 }

@@ -1,4 +1,4 @@
-//! Interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
+//! Row 78, interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,28 +18,28 @@ use crate::scene::{Parts, Scene, shown, trace, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     (
-        "an_interrupted_script_goes_on_from_every_point",
+        "no_78_an_interrupted_script_goes_on_from_every_point",
         every_point,
     ),
     (
-        "a_script_reads_the_same_times_and_random_numbers_again",
+        "no_78_a_script_reads_the_same_times_and_random_numbers_again",
         noise,
     ),
     (
-        "calls_side_by_side_are_answered_in_their_order_again",
+        "no_78_calls_side_by_side_are_answered_in_their_order_again",
         side_by_side,
     ),
     (
-        "a_script_that_goes_another_way_is_stopped_with_both_shown",
+        "no_78_a_script_that_goes_another_way_is_stopped_with_both_shown",
         divergence,
     ),
-    ("a_call_in_doubt_runs_again_only_if_it_may", doubt),
+    ("no_78_a_call_in_doubt_runs_again_only_if_it_may", doubt),
     (
-        "replayed_calls_count_and_their_media_are_there_again",
+        "no_78_replayed_calls_count_and_their_media_are_there_again",
         counted,
     ),
     (
-        "a_journal_that_cannot_be_written_lets_nothing_run",
+        "no_78_a_journal_that_cannot_be_written_lets_nothing_run",
         unwritten,
     ),
 ];
@@ -274,16 +274,6 @@ await asyncio.gather(*[work(n) for n in range(4)])
 
 fn divergence() {
     let world = World::new();
-    // The first time there is no such file.
-    let flag = world.home.path().join("flag");
-    let tool = || {
-        let flag = flag.clone();
-        TestTool::with_body(TestTool::echo("flag"), move |_, _| {
-            let there = flag.exists();
-            Box::pin(async move { ToolResult::data(&json!({"there": there})) })
-        })
-    };
-    drop(tool());
     let code =
         "import os\ntools.append(n=1)\ntools.append(n=len(os.listdir('/workspace')))\n'done'";
     wait(world.process(Some(5), false).chain(code));
