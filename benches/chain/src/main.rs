@@ -16,7 +16,7 @@ use crate::peer::{Python, bwrap};
 const JOBS: usize = 50;
 /// The same of what takes tens of milliseconds.
 const SLOW_JOBS: usize = 8;
-/// Between two jobs, so that the pool of two children is full again.
+/// Before each job, ours and a peer's, so that the pool of two children is full again.
 const REFILL: Duration = Duration::from_millis(25);
 /// Scripts of a round of the sustained rate, and how many run at once.
 const SUSTAINED: (usize, usize) = (400, 4);
@@ -44,7 +44,7 @@ fn main() {
             middle(&python.times("smolagents", JOBS))
         }),
         us("bwrap/chain/10 calls/p50", || {
-            middle(&(0..SLOW_JOBS).map(|_| bwrap::job()).collect::<Vec<f64>>())
+            middle(&times(SLOW_JOBS, bwrap::job))
         }),
         us("haft/chain/10 calls on demand/p50", || {
             middle(&times(JOBS, || c.script(10)))
