@@ -21,6 +21,9 @@ pub trait Worker: Send + Sync {
     /// Receives one datagram; 0 bytes where the script's end is closed. Safe to drop and to ask again.
     fn recv<'a>(&'a self, frame: &'a mut [u8]) -> BoxFuture<'a, io::Result<usize>>;
 
+    /// Receives one datagram that is there, or `WouldBlock`.
+    fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize>;
+
     /// Sends one datagram whole, or `WouldBlock`.
     fn try_send(&self, frame: &[u8]) -> io::Result<()>;
 

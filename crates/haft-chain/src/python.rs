@@ -95,6 +95,10 @@ impl Worker for Script {
         Box::pin(Script::recv(self, frame))
     }
 
+    fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize> {
+        Script::try_recv(self, frame)
+    }
+
     fn try_send(&self, frame: &[u8]) -> io::Result<()> {
         Script::try_send(self, frame)
     }

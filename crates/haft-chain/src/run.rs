@@ -29,9 +29,11 @@ mod output;
 mod record;
 mod room;
 mod start;
+mod watch;
 
 pub(crate) use record::Record;
 pub(crate) use start::Script;
+pub(crate) use watch::Looking;
 
 /// Calls after the last that the budget allows; each is refused, and more of them end the chain.
 const REFUSED: u64 = 100;
@@ -71,6 +73,8 @@ pub(crate) struct ChainRun<'a> {
     /// Calls that came in.
     seq: u64,
     limit: Duration,
+    /// How often the script looks for an answer before it sleeps.
+    looks: u32,
 }
 
 impl<'a> ChainRun<'a> {
@@ -79,13 +83,14 @@ impl<'a> ChainRun<'a> {
         context: &'a CallContext,
         scope: Scope,
         worker: &'a dyn Worker,
-        (record, limit): (Record, Duration),
+        (record, limit, looking): (Record, Duration, Looking),
     ) -> Self {
         Self {
             context,
             scope,
             worker,
-            link: Link::new(worker),
+            link: Link::new(worker, looking.clone()),
+            looks: looking.of_script(),
             record,
             output: Output::new(context.progress()),
             calls: FuturesUnordered::new(),
@@ -101,7 +106,7 @@ impl<'a> ChainRun<'a> {
         folder: Option<PathBuf>,
     ) -> Result<ToolResult, ToolError> {
         let room = room::fill(self.worker, folder).await;
-        let start = script.message(&self.scope, &self.record)?;
+        let start = script.message(&self.scope, &self.record, self.looks)?;
         let end = match self.link.send(Kind::Start, 0, &start) {
             Ok(()) => self.serve().await,
             Err(error) => End::Broken(error),
@@ -129,6 +134,7 @@ impl<'a> ChainRun<'a> {
         loop {
             let due = self.output.due();
             let (calls, link) = (&mut self.calls, &mut self.link);
+            let alone = calls.is_empty();
             // The clock first: a script that talks without end must not keep it from being looked at.
             let event = tokio::select! {
                 biased;
@@ -139,7 +145,7 @@ impl<'a> ChainRun<'a> {
                     self.output.flush();
                     Event::Again
                 }
-                event = talk(link) => event,
+                event = talk(link, alone) => event,
             };
             let handled = match event {
                 Event::Ended(ended) => self.answer(ended),
@@ -318,9 +324,9 @@ fn known(reference: &str) -> Result<ArtifactRef, ToolError> {
 }
 
 /// Receives a frame, and sends what waits for room.
-async fn talk(link: &mut Link<'_>) -> Event {
+async fn talk(link: &mut Link<'_>, alone: bool) -> Event {
     if !link.is_behind() {
-        return Event::Received(link.recv().await);
+        return Event::Received(link.recv(alone).await);
     }
     link.both().await.map_or(Event::Again, Event::Received)
 }

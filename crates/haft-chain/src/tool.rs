@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::engine::{Engine, EngineError, Worker};
-use crate::run::{ChainRun, Folders, Record, Script};
+use crate::run::{ChainRun, Folders, Looking, Record, Script};
 
 /// The tool's name.
 pub const TOOL_CHAIN: &str = "tool_chain";
@@ -38,6 +38,7 @@ struct Shared {
     limits: Limits,
     journal: Option<Arc<dyn Journal>>,
     folders: Folders,
+    looking: Looking,
 }
 
 /// `tool_chain`.
@@ -79,6 +80,7 @@ impl ChainTool {
             limits,
             journal,
             folders,
+            looking: Looking::new(),
         });
         Ok(Self { shared, spec })
     }
@@ -183,6 +185,7 @@ impl Shared {
         let limit = limit.map_or(self.limits.total_timeout, |limit| {
             limit.min(self.limits.total_timeout)
         });
+        let _present = self.looking.enter();
         let scope = context.scope(self.limits.clone(), Some(within(context)));
         let recorded = self.recorded(context, &input.code)?;
         let worker = tokio::select! {
@@ -215,7 +218,12 @@ impl Shared {
         };
         let worker: &dyn Worker = &*worker;
         let folder = (self.folders)(context.run());
-        let chain = ChainRun::new(context, scope, worker, (record, limit));
+        let chain = ChainRun::new(
+            context,
+            scope,
+            worker,
+            (record, limit, self.looking.clone()),
+        );
         chain.run(&script, folder).await
     }
 

@@ -317,6 +317,7 @@ def main(fd, folder):
     sys.argv = [_FILE]
     _noise.start(start.get("record"), start.get("noise"))
     _seed(start["seed"])
+    wire.looks = start.get("looks", 0)
     done = _serve(wire, start)
     with wire.lock:
         _flush_output()

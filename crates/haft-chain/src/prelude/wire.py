@@ -32,6 +32,7 @@ class _Wire:
         self.waiters = {}
         self.loop = None
         self.ids = 0
+        self.looks = 0
         self.calls = 0
         self.called = set()
         self.seen = 0
@@ -100,7 +101,18 @@ class _Wire:
 
     def _read(self, flags=0):
         """One frame; the id where it ends a message."""
-        size = self.recv_into(self.buffer, 0, flags)
+        if not flags:
+            # A processor that sleeps is slow to wake: most answers come before it is worth it.
+            for _ in range(self.looks):
+                try:
+                    size = self.recv_into(self.buffer, 0, socket.MSG_DONTWAIT)
+                    break
+                except BlockingIOError:
+                    pass
+            else:
+                size = self.recv_into(self.buffer)
+        else:
+            size = self.recv_into(self.buffer, 0, flags)
         if size < 6:
             os._exit(70)  # The host is gone or has ended this script.
         buffer = self.buffer

@@ -7,6 +7,7 @@ use crate::bridge::frame::{Kind, split};
 use crate::bridge::message::{Assembler, Message};
 use crate::bridge::{BridgeError, FRAME, OUTBOX};
 use crate::engine::Worker;
+use crate::run::watch::{Looking, Watch};
 
 pub(super) struct Link<'w> {
     worker: &'w dyn Worker,
@@ -15,6 +16,7 @@ pub(super) struct Link<'w> {
     /// Frames for which the socket had no room.
     outbox: VecDeque<Vec<u8>>,
     waiting: usize,
+    watch: Watch,
 }
 
 /// What came.
@@ -28,23 +30,33 @@ pub(super) enum Received {
 }
 
 impl<'w> Link<'w> {
-    pub(super) fn new(worker: &'w dyn Worker) -> Self {
+    pub(super) fn new(worker: &'w dyn Worker, looking: Looking) -> Self {
         Self {
             worker,
             assembler: Assembler::default(),
             buffer: vec![0; FRAME],
             outbox: VecDeque::new(),
             waiting: 0,
+            watch: Watch::new(looking),
         }
     }
 
-    /// Receives a frame. Safe to drop and to ask again.
-    pub(super) async fn recv(&mut self) -> Result<Received, BridgeError> {
+    /// Receives a frame. Safe to drop and to ask again. `alone` is whether the script is all that is waited for.
+    pub(super) async fn recv(&mut self, alone: bool) -> Result<Received, BridgeError> {
+        while alone && self.watch.looks() {
+            match self.worker.try_recv(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::task::yield_now().await;
+                }
+                received => return self.received(received),
+            }
+        }
         let received = self.worker.recv(&mut self.buffer).await;
         self.received(received)
     }
 
     fn received(&mut self, received: io::Result<usize>) -> Result<Received, BridgeError> {
+        self.watch.again();
         let size = match received {
             Ok(0) => return Ok(Received::Closed),
             Ok(size) => size,
@@ -61,6 +73,7 @@ impl<'w> Link<'w> {
     /// Answers a request, or begins the script (id 0).
     pub(super) fn send(&mut self, kind: Kind, id: u32, message: &[u8]) -> Result<(), BridgeError> {
         self.assembler.answered(id);
+        self.watch.again();
         for frame in split(kind, id, message) {
             if self.outbox.is_empty() {
                 match self.worker.try_send(&frame) {

@@ -27,6 +27,7 @@ struct Start<'a> {
     signatures: BTreeMap<&'a str, Signature<'a>>,
     seed: u64,
     record: bool,
+    looks: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     noise: Vec<Box<RawValue>>,
 }
@@ -44,7 +45,12 @@ struct Signature<'a> {
 
 impl Script<'_> {
     /// The message that starts it.
-    pub(super) fn message(&self, scope: &Scope, record: &Record) -> Result<Vec<u8>, ToolError> {
+    pub(super) fn message(
+        &self,
+        scope: &Scope,
+        record: &Record,
+        looks: u32,
+    ) -> Result<Vec<u8>, ToolError> {
         let tools = scope.session().tools();
         let callable = |exposure| matches!(exposure, Exposure::Listed | Exposure::Unlisted);
         let entries = tools.entries().iter();
@@ -55,6 +61,7 @@ impl Script<'_> {
             signatures: BTreeMap::new(),
             seed: self.seed,
             record: record.is_kept(),
+            looks,
             noise: record.noise(),
         };
         for entry in entries {

@@ -20,7 +20,7 @@ use crate::{Sandbox, StartError};
 const TRUNCATE: u32 = 3;
 
 /// How long the next child is not made while another is ready: most scripts' first calls are over then.
-const HEAD_START: Duration = Duration::from_millis(2);
+const HEAD_START: Duration = Duration::from_millis(5);
 
 /// What all clones of a jail share.
 #[derive(Debug)]
