@@ -153,24 +153,33 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
 /// What bash runs is among the parts, unless the line is one that is asked about as a whole.
 fn check_parts(line: &str, folder: &std::path::Path) -> bool {
     let read = CommandLine::new(line);
-    let unread = matches!(&*read.parts, [one] if one.argv.is_none() && one.command == line);
-    if unread {
-        return false;
-    }
-    let named: Vec<&str> = read
+    // A part that is no plain command is asked about with all that its text holds; a backslash before a line's end joins
+    // it with the next, also within a word.
+    let whole: Vec<String> = read
         .parts
         .iter()
-        .filter_map(|part| match &part.argv {
-            Some(words) => words.first().map(String::as_str),
-            None => part
-                .command
-                .split([' ', '\n'])
-                .find(|word| !word.contains('=')),
-        })
+        .filter(|part| part.argv.is_none())
+        .map(|part| part.command.replace("\\\n", ""))
         .collect();
+    if read.parts.len() == 1 && whole.iter().any(|text| text.trim() == line.trim()) {
+        return false;
+    }
+    let words = read.parts.iter().filter_map(|part| part.argv.as_ref());
+    // The rules look through `time` at what it times.
+    let first = |words: &Vec<String>| match words.first().map(String::as_str) {
+        Some("time") => words.iter().take(3).cloned().collect(),
+        _ => words.iter().take(1).cloned().collect::<Vec<String>>(),
+    };
+    let named: Vec<String> = words.flat_map(first).collect();
     let dynamic = named.iter().any(|name| name.contains('$'));
     for ran in bash_runs(line, folder) {
-        let known = named.contains(&ran.as_str()) || dynamic;
+        let made = |text: &String| {
+            ["$", "`", "<(", ">("]
+                .iter()
+                .any(|mark| text.contains(mark))
+        };
+        let asked = whole.iter().any(|text| text.contains(&ran) || made(text));
+        let known = named.contains(&ran) || asked || dynamic;
         assert!(known, "{line:?} runs {ran:?}, not only {named:?}");
     }
     true
@@ -186,6 +195,8 @@ fn known_lines_run_what_their_parts_say() {
         ("case a in (b) c0;; a) c1;; esac", 1),
         ("c0 <<E\n$(c1)\nE\nc2", 3),
         ("printf -v 'x[$(c2)]' y", 1),
+        ("f; }\\\n$x", 2),
+        ("time f ]] ", 1),
     ] {
         assert!(check_parts(line, folder.path()), "{line:?}");
         assert!(bash_runs(line, folder.path()).len() >= runs, "{line:?}");
