@@ -100,8 +100,8 @@ pub fn parse_simple(line: &str) -> Option<Vec<String>> {
             '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '\\' | '*' | '?' | '[' | ']'
             | '{' | '}' | '!' | '^' | '\n' | '\r' | '\0' => return None,
             '~' | '#' if word.is_none() => return None,
-            // A tilde after `=` or `:` is expanded in assignments only, and a first word that
-            // assigns is refused below; in an argument it is a character.
+            // bash takes an argument that looks like an assignment for one.
+            '~' if word.as_ref().is_some_and(|word| word.ends_with(['=', ':'])) => return None,
             c if c.is_control() => return None,
             c => word.get_or_insert_default().push(c),
         }
