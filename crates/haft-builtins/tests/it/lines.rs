@@ -1,6 +1,6 @@
 //! The words that the policy judges, the words that are started and the words that a shell would see are the same words.
 
-use haft::policy::{CommandLine, plain_words};
+use haft::policy::{CommandLine, CommandPart, plain_words};
 use haft_sandbox::parse_simple;
 use proptest::prelude::*;
 
@@ -150,25 +150,63 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
     said.split_terminator('\0').map(str::to_owned).collect()
 }
 
+/// The first word of a text as a shell reads it, assignments left out, with its quotes undone; expansions stay as written.
+fn first_word(text: &str) -> String {
+    let (mut word, mut quote) = (String::new(), None);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => match chars.next() {
+                // Joined with the next line.
+                Some('\n') | None => {}
+                Some(next) => word.push(next),
+            },
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            (' ' | '\t' | '\n', None) if word.is_empty() => {}
+            (' ' | '\t' | '\n', None) if word.contains('=') => word.clear(),
+            (' ' | '\t' | '\n', None) => return word,
+            _ => word.push(c),
+        }
+    }
+    word
+}
+
 /// What bash runs is among the parts, unless the line is one that is asked about as a whole.
 fn check_parts(line: &str, folder: &std::path::Path) -> bool {
     let read = CommandLine::new(line);
-    // A part that is no plain command is asked about with all that its text holds, and then the whole call is.
-    let asked = read.parts.iter().any(|part| part.argv.is_none());
-    if read.parts.len() == 1 && asked {
+    let unread = matches!(&*read.parts, [one] if one.argv.is_none() && one.command == line);
+    if unread {
         return false;
     }
-    let words = read.parts.iter().filter_map(|part| part.argv.as_ref());
-    // The rules look through `time` at what it times.
-    let first = |words: &Vec<String>| match words.first().map(String::as_str) {
-        Some("time") => words.iter().take(3).cloned().collect(),
-        _ => words.iter().take(1).cloned().collect::<Vec<String>>(),
+    // `time` is a word of bash's or a program; the rules look through either at what it times.
+    let names = |words: &Vec<String>| {
+        let timed = words
+            .iter()
+            .skip_while(|word| matches!(word.as_str(), "time" | "-p"));
+        let timed = timed.take(usize::from(
+            words.first().is_some_and(|word| word == "time"),
+        ));
+        words
+            .iter()
+            .take(1)
+            .chain(timed)
+            .cloned()
+            .collect::<Vec<_>>()
     };
-    let named: Vec<String> = words.flat_map(first).collect();
-    // Up to a closing bracket bash takes spaces into a name that begins like a subscript: rules see how it begins.
-    let dynamic = named.iter().any(|name| name.contains(['$', '[']));
+    let of_part = |part: &CommandPart| match &part.argv {
+        Some(words) => names(words),
+        None => vec![first_word(&part.command)],
+    };
+    let named: Vec<String> = read.parts.iter().flat_map(of_part).collect();
+    let made = |name: &String| {
+        ["$", "`", "<(", ">("]
+            .iter()
+            .any(|mark| name.contains(mark))
+    };
+    let dynamic = named.iter().any(made);
     for ran in bash_runs(line, folder) {
-        let known = named.contains(&ran) || asked || dynamic;
+        let known = named.contains(&ran) || dynamic;
         assert!(known, "{line:?} runs {ran:?}, not only {named:?}");
     }
     true
@@ -186,6 +224,7 @@ fn known_lines_run_what_their_parts_say() {
         ("printf -v 'x[$(c2)]' y", 1),
         ("f; }\\\n$x", 2),
         ("time f ]] ", 1),
+        ("\\time ", 1),
     ] {
         assert!(check_parts(line, folder.path()), "{line:?}");
         assert!(bash_runs(line, folder.path()).len() >= runs, "{line:?}");

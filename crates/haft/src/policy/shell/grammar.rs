@@ -484,6 +484,9 @@ impl<'a> Parser<'a> {
                         assigned.push((variable(raw), word));
                     } else {
                         if words.is_empty() {
+                            if begins_subscript(raw) {
+                                return Err(Unread::Syntax("a subscript in a command's name"));
+                            }
                             self.found.names.push(Name { at, prefixed });
                         }
                         words.push(word);
@@ -565,6 +568,14 @@ pub(crate) fn reads_twice(words: &[String]) -> bool {
         .iter()
         .any(|word| word.contains("$(") || word.contains('`'))
         && words.iter().any(|word| READ_TWICE.contains(&word.as_str()))
+}
+
+/// Is this `NAME[…`? There bash reads on to the closing bracket, spaces and all.
+fn begins_subscript(raw: &str) -> bool {
+    let name = raw.split_once('[').map_or("", |(name, _)| name);
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// The variable that `NAME=…`, `NAME+=…` or `NAME[…]=…` sets.
