@@ -138,7 +138,6 @@ fn bare() {
         "! ls /root",
         "! ls /home",
         "! ls /tmp",
-        "! touch /tmp/x",
         "! cat /etc/passwd",
         "! cat /proc/1/environ",
         "! ls /dev/shm",
@@ -151,6 +150,8 @@ fn bare() {
         check(script);
     }
     check(&format!("! cat {secret}"));
+    // A file that is not there yet: the times of one that is may be changed at this level (see the guide).
+    check(&format!("! touch {secret}.new"));
     // Everything ends with the command here too, by adoption.
     check("(setsid sh -c 'sleep 1; echo x > src/late' &) ; true");
     std::thread::sleep(std::time::Duration::from_millis(1300));
