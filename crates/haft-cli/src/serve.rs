@@ -8,9 +8,9 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
 use haft_chain::TOOL_CHAIN;
+use haft_console::{About, Console, Options};
 use haft_mcp::guard::HostGuard;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
-use http::StatusCode;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -113,7 +113,9 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
         operator: TokenFile::operator(&at.home)?,
     };
     let bound = listener.address;
+    let console = console(at, &house, bound);
     let gate = Gate {
+        console: Arc::clone(&console),
         hosts: HostGuard::new(bound),
         call: (!open.args.no_auth).then(|| tokens.call.secret().to_owned()),
         operator: tokens.operator.secret().to_owned(),
@@ -121,10 +123,13 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
     };
     let api = Api::new(house.clone());
     let mcp = open.server.http();
-    let routes = gate::before(Arc::new(gate), routes(Arc::clone(&api), mcp.clone()));
+    let routes = gate::before(
+        Arc::new(gate),
+        routes(Arc::clone(&api), &console, mcp.clone()),
+    );
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(routes, stopped));
-    ready(at, &house, bound, &tokens)?;
+    ready(at, &house, &tokens, &console, bound)?;
     let signal = if open.args.stdio {
         tokio::select! {
             signal = open.signals.next() => Some(signal),
@@ -161,9 +166,9 @@ fn ended(signal: Option<Signal>) -> Exit {
     }
 }
 
-fn routes(api: Arc<Api>, mcp: haft_mcp::http::McpService) -> Router {
+fn routes(api: Arc<Api>, console: &Arc<Console>, mcp: haft_mcp::http::McpService) -> Router {
     Router::new()
-        .route("/", get(console))
+        .merge(console.router())
         .route("/healthz", get(health))
         .route_service("/mcp", mcp)
         .nest("/api/v1", api.routes())
@@ -174,9 +179,27 @@ async fn health() -> Response {
     reply::document(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")}))
 }
 
-async fn console() -> Response {
-    let text = "haft serves MCP at /mcp and its HTTP API at /api/v1. The console comes with release 0.4.\n";
-    reply::typed(StatusCode::OK, "text/plain; charset=utf-8", text)
+/// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
+fn console(at: &Invocation, house: &House, bound: SocketAddr) -> Arc<Console> {
+    let console = Console::new(Options {
+        port: bound.port(),
+        https: false,
+        about: About {
+            workspace: house.workspace().to_owned(),
+            profile: house.profile().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            user: house.principal().subject.to_string(),
+        },
+        #[cfg(feature = "testing")]
+        pages: at.environment.get("HAFT_TESTING_UI_DIR").map(Into::into),
+    });
+    #[cfg(not(feature = "testing"))]
+    let _ = at;
+    let (told, house) = (Arc::clone(&console), house.clone());
+    tokio::spawn(async move {
+        told.found_strength(house.sandbox().probe().await.strength.word());
+    });
+    console
 }
 
 async fn unknown() -> Response {
@@ -241,8 +264,9 @@ struct Tokens {
 fn ready(
     at: &Invocation,
     house: &House,
-    bound: SocketAddr,
     tokens: &Tokens,
+    console: &Console,
+    bound: SocketAddr,
 ) -> Result<(), Problem> {
     let screen = at.screen;
     let url = format!("http://{bound}");
@@ -265,7 +289,10 @@ fn ready(
             replaced.path.display()
         ));
     }
-    screen.say(&format!("console    {url}/ (release 0.4)"));
+    let link = console
+        .login_link(&url)
+        .map_err(|e| Problem::failed(e.to_string()))?;
+    screen.say(&format!("console    {link} (once, within 5 minutes)"));
     let profile = styled(BOLD, house.profile());
     screen.say(&format!(
         "workspace  {} · profile {profile} · sandbox at least {}",

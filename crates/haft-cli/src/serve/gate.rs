@@ -1,4 +1,4 @@
-//! The gate before all routes, known or not: Host, Origin, token, and what each token may change.
+//! The gate before all routes, known or not: Host, Origin, token or console session, and what each may change.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use haft::call::Principal;
+use haft_console::Console;
 use haft_mcp::guard::{HostGuard, bearer, same_token};
 use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -18,13 +19,24 @@ use crate::serve::reply;
 pub(crate) enum Caller {
     /// With the call token, or with none where none is asked for.
     Client,
-    /// With the operator's token.
+    /// With the operator's token, or a console session.
     Operator,
+}
+
+/// By which way the caller showed who they are: what a decision is stamped with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// A token, or none where none is asked for.
+    Token,
+    /// A console session.
+    Console,
 }
 
 /// What the gate compares with.
 #[derive(Debug)]
 pub(crate) struct Gate {
+    /// The pages and the sessions of those who logged in.
+    pub(crate) console: Arc<Console>,
     /// The names of this server.
     pub(crate) hosts: HostGuard,
     /// The callers' token; `None` when `--no-auth` dropped it.
@@ -35,8 +47,14 @@ pub(crate) struct Gate {
     pub(crate) principal: Principal,
 }
 
-/// What needs no token.
-const OPEN: [&str; 2] = ["/", "/healthz"];
+/// What needs no token beside the console's pages.
+const HEALTH: &str = "/healthz";
+
+/// Where a login code is given: it is what shows who asks.
+const LOGIN: &str = "/api/v1/login";
+
+/// Where a console session counts. MCP clients have tokens.
+const API: &str = "/api/v1/";
 
 /// Where the call token may POST.
 const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", "/mcp"];
@@ -51,8 +69,9 @@ pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
 async fn check(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     match gate.admit(request.method(), request.uri().path(), request.headers()) {
         Ok(caller) => {
-            if let Some(caller) = caller {
+            if let Some((caller, way)) = caller {
                 request.extensions_mut().insert(caller);
+                request.extensions_mut().insert(way);
                 request.extensions_mut().insert(gate.principal.clone());
             }
             next.run(request).await
@@ -68,7 +87,7 @@ impl Gate {
         method: &Method,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<Option<Caller>, Box<Response>> {
+    ) -> Result<Option<(Caller, Way)>, Box<Response>> {
         let single = |name| one(headers, name);
         let (Ok(host), Ok(origin), Ok(authorization)) =
             (single(HOST), single(ORIGIN), single(AUTHORIZATION))
@@ -81,16 +100,28 @@ impl Gate {
         if !self.hosts.allows_origin(origin) {
             return Err(Box::new(forbidden("the Origin is another site")));
         }
-        let caller = self.caller(bearer(authorization));
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        // Whoever sends an authorization is who it says; a cookie beside it changes nothing.
+        if authorization.is_none()
+            && path.starts_with(API)
+            && let Some(session) = self.console.session(headers)
+        {
+            return if reads || session.may_change() || path == LOGIN {
+                Ok(Some((Caller::Operator, Way::Console)))
+            } else {
+                Err(Box::new(forbidden("the session's secret is missing")))
+            };
+        }
+        let caller = self.caller(bearer(authorization));
         match caller {
-            None if reads && OPEN.contains(&path) => Ok(None),
+            None if reads && (path == HEALTH || self.console.is_page(path)) => Ok(None),
+            _ if path == LOGIN && *method == Method::POST => Ok(None),
             None => Err(Box::new(unauthorized())),
             // Ending one's own MCP session is a DELETE.
             Some(Caller::Client) if !reads && !may_call(method, path) => {
                 Err(Box::new(forbidden("this needs the operator's token")))
             }
-            caller => Ok(caller),
+            caller => Ok(caller.map(|caller| (caller, Way::Token))),
         }
     }
 

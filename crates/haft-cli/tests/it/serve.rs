@@ -151,8 +151,16 @@ fn every_route_asks_every_caller_for_a_token() {
     let server = Server::start(&lab, &[]);
     let (call, operator) = (Some(server.call.as_str()), Some(server.operator.as_str()));
     // Route, then the status without a token, with a wrong one, the call token, the operator's.
-    let rows: [(&str, &str, [u16; 4]); 21] = [
+    let rows: [(&str, &str, [u16; 4]); 29] = [
         ("GET", "/", [200, 200, 200, 200]),
+        ("GET", "/app.js", [200, 200, 200, 200]),
+        ("GET", "/waiting/ap-1", [200, 200, 200, 200]),
+        ("POST", "/waiting", [401, 401, 403, 405]),
+        ("GET", "/api/v1/login", [401, 401, 405, 405]),
+        ("POST", "/api/v1/login", [400, 400, 400, 400]),
+        ("POST", "/api/v1/login-link", [401, 401, 403, 200]),
+        ("GET", "/api/v1/session", [401, 401, 401, 401]),
+        ("POST", "/api/v1/logout", [401, 401, 403, 204]),
         ("GET", "/healthz", [200, 200, 200, 200]),
         ("POST", "/healthz", [401, 401, 403, 405]),
         ("GET", "/mcp", [401, 401, 405, 405]),

@@ -1,0 +1,107 @@
+//! The session's cookie: its name, how it is set and taken back, and how it is read from a request.
+
+use http::HeaderMap;
+use http::header::COOKIE;
+
+use crate::sessions::IDLE;
+
+/// How this server names its cookie.
+#[derive(Debug, Clone)]
+pub(crate) struct Cookie {
+    name: String,
+    secure: bool,
+}
+
+impl Cookie {
+    /// Over HTTPS the browser itself holds the name to this host; on plain loopback the port tells servers apart, since
+    /// cookies do not.
+    pub(crate) fn new(port: u16, https: bool) -> Self {
+        let name = if https {
+            "__Host-haft_session".to_owned()
+        } else {
+            format!("haft_session_{port}")
+        };
+        Self {
+            name,
+            secure: https,
+        }
+    }
+
+    /// The header that sets it.
+    pub(crate) fn set(&self, id: &str) -> String {
+        self.header(id, IDLE.as_secs())
+    }
+
+    /// The header that takes it back.
+    pub(crate) fn clear(&self) -> String {
+        self.header("", 0)
+    }
+
+    fn header(&self, value: &str, seconds: u64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!(
+            "{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}",
+            self.name
+        )
+    }
+
+    /// Its value in a request; none where it stands twice, since two readers could take two values.
+    pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let texts = headers.get_all(COOKIE).iter();
+        let mut values = texts
+            .filter_map(|header| header.to_str().ok())
+            .flat_map(|text| text.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(name, _)| *name == self.name)
+            .map(|(_, value)| value);
+        let value = values.next().filter(|value| !value.is_empty());
+        if values.next().is_some() { None } else { value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header::COOKIE};
+
+    use super::Cookie;
+
+    #[test]
+    fn a_cookie_is_set_for_this_site_alone() {
+        let plain = Cookie::new(7420, false);
+        assert_eq!(
+            plain.set("abc"),
+            "haft_session_7420=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200"
+        );
+        assert_eq!(
+            plain.clear(),
+            "haft_session_7420=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+        );
+        assert_eq!(
+            Cookie::new(443, true).set("abc"),
+            "__Host-haft_session=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"
+        );
+    }
+
+    #[test]
+    fn a_cookie_is_read_by_its_whole_name_and_only_when_it_stands_once() {
+        let cookie = Cookie::new(1, false);
+        for (headers, expect) in [
+            (&["haft_session_1=a"][..], Some("a")),
+            (&["x=y; haft_session_1=a;z=1"], Some("a")),
+            (&["x=y", "haft_session_1=a"], Some("a")),
+            (&["haft_session_1=a; haft_session_1=b"], None),
+            (&["haft_session_1=a", "haft_session_1=a"], None),
+            (&["haft_session_12=a"], None),
+            (&["xhaft_session_1=a"], None),
+            (&["haft_session_1="], None),
+            (&["haft_session_1"], None),
+            (&[], None),
+        ] {
+            let mut map = HeaderMap::new();
+            for text in headers {
+                map.append(COOKIE, HeaderValue::from_static(text));
+            }
+            assert_eq!(cookie.read(&map), expect, "{headers:?}");
+        }
+    }
+}
