@@ -398,6 +398,7 @@ impl House {
             verdict: None,
             rule: None,
             decided_by: None,
+            approval: None,
         };
         let end = CallEnd {
             status: Status::Error,

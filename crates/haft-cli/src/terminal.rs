@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision, Scope};
 use haft::audit::BoxFuture;
 use haft::spec::Risk;
 use tokio::sync::{Mutex, mpsc};
@@ -13,6 +13,9 @@ use tokio::sync::{Mutex, mpsc};
 use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
 
 mod fact;
+
+/// From where its decisions come.
+const FROM: &str = "terminal";
 
 /// Lines a person may have typed ahead; more wait in the terminal.
 const TYPED_AHEAD: usize = 64;
@@ -127,18 +130,19 @@ impl Terminal {
     }
 
     fn approved(&self, scope: Scope, edited: Option<String>) -> Answer {
-        Answer::Approved {
-            scope,
-            edited,
-            by: self.by.to_string(),
+        let yes = Decision::approve(self.by.as_ref(), FROM).holding(scope);
+        match edited {
+            Some(edited) => yes.editing(edited).into(),
+            None => yes.into(),
         }
     }
 
     fn denied(&self, stop: bool) -> Answer {
-        Answer::Denied {
-            message: None,
-            stop,
-            by: self.by.to_string(),
+        let no = Decision::deny(self.by.as_ref(), FROM);
+        if stop {
+            no.stopping().into()
+        } else {
+            no.into()
         }
     }
 }

@@ -115,5 +115,6 @@ fn call(n: u32) -> Arc<CallRecord> {
         verdict: Some(Verdict::Allow),
         rule: Some("workspace".into()),
         decided_by: None,
+        approval: None,
     })
 }

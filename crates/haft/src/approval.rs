@@ -1,6 +1,6 @@
-//! Approvals: what a person is asked, and what they may answer.
+//! Approvals: what a person is asked, what they may answer, and where requests are kept until they have.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::audit::BoxFuture;
@@ -8,21 +8,78 @@ use crate::call::{CallId, Origin, Principal, RunId};
 use crate::permission::Permission;
 use crate::spec::{Risk, ToolName, hex};
 
-/// A call that waits for a person: whole and immutable.
-#[derive(Debug, Clone)]
+pub mod decision;
+pub mod form;
+mod grant;
+pub mod inbox;
+pub mod memory;
+pub mod preview;
+
+pub use decision::{Choice, Decision, Scope};
+pub(crate) use grant::Grant;
+
+use form::Form;
+use preview::FileChange;
+
+/// Random bytes of an id: nobody guesses one.
+const ID_BYTES: usize = 12;
+
+/// Names a request, for good and everywhere: `ap-` and 24 hex digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ApprovalId(String);
+
+impl ApprovalId {
+    /// Keeps an id as given.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// A fresh one; none where the system has no randomness to give.
+    pub(crate) fn generate() -> Option<Self> {
+        let mut random = [0; ID_BYTES];
+        getrandom::fill(&mut random).ok()?;
+        Some(Self(format!("ap-{}", hex(&random))))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ApprovalId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A call that waits for a person, or a question to them: whole and immutable. What is approved is what is written here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
+    /// Its name.
+    pub id: ApprovalId,
     /// The run.
     pub run: RunId,
     /// The call.
     pub call: CallId,
+    /// The chain's call that it is nested in: that one is gone on with after the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<CallId>,
     /// The tool.
     pub tool: ToolName,
     /// Who asked for the call.
     pub origin: Origin,
+    /// By which door the run was opened.
+    pub door: String,
     /// For whom the session runs.
     pub principal: Principal,
-    /// The effective arguments: exactly what runs if it is approved.
+    /// The workspace's root, where there is one.
+    pub workspace: String,
+    /// The effective arguments: exactly what runs if it is approved. Refs stay refs, which are hashes of what they name.
     pub arguments: String,
+    /// SHA-256 of the canonical arguments (RFC 8785), for logs.
+    pub args_digest: String,
     /// What the call would do.
     pub permissions: Vec<Permission>,
     /// How harmful.
@@ -33,49 +90,63 @@ pub struct ApprovalRequest {
     pub rule: String,
     /// Rules that would allow it for good; never wider than the call.
     pub suggested: Vec<String>,
+    /// What would become of which files. The approval holds for the files as they are here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preview: Vec<FileChange>,
+    /// What is asked, where it is a question and not a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
+    /// The hash of the tool's spec as it was asked about.
+    pub spec_hash: String,
     /// Binds the answer to this call: see [`fingerprint`].
     pub fingerprint: String,
+    /// When it was written, in nanoseconds since 1970.
+    pub created: i128,
+    /// Until when it can be decided, in nanoseconds since 1970.
+    pub expires: i128,
 }
 
-/// How long an approval holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// For this call.
-    Once,
-    /// For the same effects of the same tool, until the session ends.
-    Session,
+impl ApprovalRequest {
+    /// Whether it is a question to the person instead of a call.
+    pub fn is_question(&self) -> bool {
+        self.form.is_some()
+    }
 }
 
-/// What the person said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Run it.
-    Approved {
-        /// For how long.
-        scope: Scope,
-        /// Other arguments, which are checked and judged again; a guard's deny stands.
-        edited: Option<String>,
-        /// Who decided, as the approver knows it.
-        by: String,
-    },
-    /// Do not run it.
-    Denied {
-        /// A word for the caller.
-        message: Option<String>,
-        /// End the whole session, too.
-        stop: bool,
-        /// Who decided.
-        by: String,
-    },
+    /// Somebody decided.
+    Decided(Decision),
+    /// The request was passed on, and the caller is not to wait here: the call is suspended.
+    Later,
     /// Nobody can be asked here.
     Nobody,
 }
 
-/// Whoever is asked. The executor limits the wait.
+impl From<Decision> for Answer {
+    fn from(decision: Decision) -> Self {
+        Self::Decided(decision)
+    }
+}
+
+/// Whoever is asked. The executor limits the wait; dropping the future withdraws the question, which somebody else has
+/// answered then.
 pub trait Approver: Send + Sync + std::fmt::Debug {
     /// Asks and waits for the answer.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
+
+    /// What is decided without asking anybody; such a request is kept nowhere.
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        let _ = request;
+        None
+    }
+
+    /// Hears of a request that nobody waits for: the call is suspended.
+    fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
+        let _ = request;
+        Box::pin(async {})
+    }
 }
 
 /// Approves everything up to a risk, and nobody is asked about the rest.
@@ -92,55 +163,13 @@ impl AutoApprove {
 }
 
 impl Approver for AutoApprove {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        let by = format!("auto:{}", self.up_to);
-        let yes = Answer::Approved {
-            scope: Scope::Once,
-            edited: None,
-            by,
-        };
-        let answer = if request.risk <= self.up_to {
-            yes
-        } else {
-            Answer::Nobody
-        };
-        Box::pin(async move { answer })
-    }
-}
-
-/// What a person allowed until the session ends: these effects of this tool, up to this risk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
-    tool: ToolName,
-    risk: Risk,
-    permissions: Vec<Permission>,
-    by: String,
-}
-
-impl Grant {
-    /// The grant that an approval of this request for the session gives.
-    pub(crate) fn of(request: &ApprovalRequest, by: &str) -> Self {
-        Self {
-            tool: request.tool.clone(),
-            risk: request.risk,
-            permissions: request.permissions.clone(),
-            by: by.to_owned(),
-        }
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
     }
 
-    /// Who gave it, when it covers a call.
-    pub(crate) fn covers(
-        &self,
-        tool: &ToolName,
-        risk: Risk,
-        wanted: &[Permission],
-    ) -> Option<&str> {
-        let all = wanted
-            .iter()
-            .all(|permission| self.permissions.contains(permission));
-        // A call without effects of its own is granted as such, not through another call's effects.
-        let alike = wanted.is_empty() == self.permissions.is_empty();
-        (self.tool == *tool && risk <= self.risk && all && alike).then_some(&self.by)
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        let yes = request.risk <= self.up_to && !request.is_question();
+        yes.then(|| Decision::approve(format!("auto:{}", self.up_to), "auto"))
     }
 }
 

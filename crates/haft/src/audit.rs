@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::approval::ApprovalId;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
 use crate::permission::Verdict;
@@ -85,6 +86,8 @@ pub struct CallRecord {
     pub rule: Option<String>,
     /// Who decided an Ask.
     pub decided_by: Option<String>,
+    /// The request that was decided.
+    pub approval: Option<ApprovalId>,
 }
 
 /// How a call ended.

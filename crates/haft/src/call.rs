@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clock;
 use crate::spec::hex;
@@ -36,6 +36,12 @@ macro_rules! id {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from).map(Self::new)
             }
         }
     };
@@ -89,7 +95,7 @@ impl RunId {
 static FALLBACK: AtomicU32 = AtomicU32::new(0);
 
 /// Where a call came from; the only difference between the ways in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The host program or a person at the command line.
@@ -115,7 +121,8 @@ impl Origin {
 }
 
 /// For whom a session runs; every audit line names it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Named", into = "Named")]
 pub struct Principal {
     /// The organisation; `local` on one person's machine.
     pub tenant: Arc<str>,
@@ -135,6 +142,28 @@ impl Principal {
     /// Somebody of this machine: tenant `local`.
     pub fn local(subject: impl Into<Arc<str>>) -> Self {
         Self::new("local", subject)
+    }
+}
+
+/// A principal as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Named {
+    tenant: String,
+    subject: String,
+}
+
+impl From<Named> for Principal {
+    fn from(named: Named) -> Self {
+        Self::new(named.tenant, named.subject)
+    }
+}
+
+impl From<Principal> for Named {
+    fn from(principal: Principal) -> Self {
+        Self {
+            tenant: principal.tenant.as_ref().to_owned(),
+            subject: principal.subject.as_ref().to_owned(),
+        }
     }
 }
 

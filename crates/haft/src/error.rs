@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalId;
+
 /// What sort of failure it was; the word on the wire (`error.kind` of an outcome).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +63,7 @@ pub struct ToolError {
     message: String,
     advice: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
+    waits_for: Option<ApprovalId>,
 }
 
 impl ToolError {
@@ -71,7 +74,21 @@ impl ToolError {
             message: message.into(),
             advice: None,
             source: None,
+            waits_for: None,
         }
+    }
+
+    /// No failure: the call goes on when a person has decided about this request, and ends as suspended here.
+    pub fn suspended(approval: ApprovalId, message: impl Into<String>) -> Self {
+        Self {
+            waits_for: Some(approval),
+            ..Self::new(ErrorKind::Unavailable, message)
+        }
+    }
+
+    /// What the call waits for, where it is suspended.
+    pub fn waits_for(&self) -> Option<&ApprovalId> {
+        self.waits_for.as_ref()
     }
 
     /// The tool ran and did not succeed.

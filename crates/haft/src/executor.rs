@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::approval::Approver;
+use crate::approval::inbox::{Inbox, InboxError};
+use crate::approval::memory::MemoryInbox;
+use crate::approval::{ApprovalId, Approver};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::ToolCall;
@@ -15,8 +17,11 @@ use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
 
 mod admit;
+mod ask;
 mod batch;
+mod claim;
 mod clear;
+mod draft;
 mod exit;
 mod invoke;
 mod refs;
@@ -40,6 +45,7 @@ pub struct Executor {
 struct Parts {
     policy: Arc<Policy>,
     approver: Option<Arc<dyn Approver>>,
+    inbox: Arc<dyn Inbox>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
@@ -53,6 +59,7 @@ impl Executor {
         let parts = Parts {
             policy: policy.into(),
             approver: None,
+            inbox: Arc::new(MemoryInbox::new()),
             artifacts: None,
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
@@ -75,6 +82,11 @@ impl Executor {
     /// Asks here what the policy wants asked.
     pub fn with_approver(self, approver: impl Approver + 'static) -> Self {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
+    }
+
+    /// Keeps here what waits for a person, instead of in memory.
+    pub fn with_inbox(self, inbox: Arc<dyn Inbox>) -> Self {
+        self.with(|parts| parts.inbox = inbox)
     }
 
     /// Keeps large results here.
@@ -110,7 +122,25 @@ impl Executor {
 
     /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call).await
+        execute(&self.parts, session, call, None).await
+    }
+
+    /// Runs a decided request's call in its run, which the session goes on with: the same path as every call, where the
+    /// decision answers what the policy asks. Claimed before anything runs, so that of many only one runs it; the others
+    /// hear why not. A guard's or rule's deny stands; a tool that changed since is a conflict.
+    pub async fn resume(&self, session: &Session, id: &ApprovalId) -> Result<Outcome, InboxError> {
+        let entry = self.parts.inbox.claim(id).await?;
+        let request = &entry.request;
+        let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
+            .from_origin(request.origin)
+            .with_id(request.call.as_str());
+        let taken = ask::Taken::of(&self.parts.inbox, entry)?;
+        Ok(execute(&self.parts, session, call, Some(taken)).await)
+    }
+
+    /// Where requests wait for a person.
+    pub fn inbox(&self) -> &Arc<dyn Inbox> {
+        &self.parts.inbox
     }
 
     /// Runs the calls of one reply: those safe beside others side by side, the rest in their order. Outcomes come in the order of the calls.
@@ -238,10 +268,24 @@ impl Parts {
 }
 
 /// Every call takes this path: direct, nested, from a batch, from any door.
-async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall) -> Outcome {
+async fn execute(
+    parts: &Arc<Parts>,
+    session: &Session,
+    call: ToolCall,
+    ticket: Option<ask::Taken>,
+) -> Outcome {
+    let delivered = ticket.is_none();
     let mut open = OpenCall::new(parts, session, call);
+    open.ticket = ticket;
     let end = stages(parts, session, &mut open).await;
-    open.close(end)
+    // A call that was stopped before its decision was looked at has had its turn, too.
+    let unused = open.ticket.take().map(|taken| taken.claimed);
+    let claimed = open.claimed.take().or(unused);
+    let outcome = open.close(end);
+    if let Some(claimed) = claimed {
+        claimed.finish(&outcome, delivered).await;
+    }
+    outcome
 }
 
 /// The four stages. Each takes what only the stage before can make.
@@ -263,7 +307,7 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, call).await })
+        Box::pin(async move { execute(&self, session, call, None).await })
     }
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {

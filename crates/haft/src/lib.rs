@@ -27,7 +27,7 @@ pub mod executor;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use approval::{Answer, ApprovalRequest, Approver, AutoApprove};
+pub use approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 pub use call::{CallId, Origin, Principal, RunId, ToolCall};
 pub use context::CallContext;
 pub use error::{ErrorKind, ToolError};

@@ -114,7 +114,7 @@ impl ToolResult {
 }
 
 /// How a call ended. Honest: a timeout is not an error, a cancelled call is not ok.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It ran and succeeded.
@@ -146,7 +146,7 @@ impl Status {
 }
 
 /// A large result kept aside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     /// `sha256-` and the hex hash of its bytes.
     #[serde(rename = "ref")]
@@ -156,12 +156,12 @@ pub struct Artifact {
     /// Its size.
     pub bytes: u64,
     /// Its beginning, at most 1 KiB.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
 }
 
 /// Why a call did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What sort.
     pub kind: ErrorKind,

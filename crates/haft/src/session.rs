@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::Grant;
+use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
 use crate::policy::{JudgedCall, Policy, Ruling};
@@ -25,10 +25,12 @@ mod active;
 mod expanded;
 mod limits;
 pub(crate) mod nest;
+mod patience;
 mod running;
 
 pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
 pub use limits::{Limits, LimitsError};
+pub use patience::Patience;
 
 /// What a host says of a tool that the session does not see: which setting would enable it, for one.
 pub trait Absent: Send + Sync + std::fmt::Debug {
@@ -51,6 +53,10 @@ struct Inner {
     spent_nanoseconds: Arc<AtomicU64>,
     ids: Arc<AtomicU64>,
     cancel: CancellationToken,
+    leave: CancellationToken,
+    patience: Patience,
+    /// Who is asked about the calls made through it, besides the executor's own approver.
+    approver: Option<Arc<dyn Approver>>,
     grants: Arc<Mutex<Vec<Grant>>>,
     expanded: Arc<Expanded>,
     /// Calls that are safe beside others share it, all others hold it alone.
@@ -104,6 +110,9 @@ impl Session {
                 spent_nanoseconds: Arc::default(),
                 ids: Arc::default(),
                 cancel: CancellationToken::new(),
+                leave: CancellationToken::new(),
+                patience: Patience::default(),
+                approver: None,
                 grants: Arc::default(),
                 expanded: Arc::default(),
                 lane: Arc::default(),
@@ -224,6 +233,44 @@ impl Session {
     /// Ends it: running calls are cancelled, further ones refused.
     pub fn cancel(&self) {
         self.0.cancel.cancel();
+    }
+
+    /// Ends its waits for people: those calls are suspended, what they asked goes on waiting without them.
+    pub fn leave(&self) {
+        self.0.leave.cancel();
+    }
+
+    /// Whether and how the waits for people ended.
+    pub(crate) fn leaving(&self) -> &CancellationToken {
+        &self.0.leave
+    }
+
+    /// How it waits for people.
+    pub(crate) fn patience(&self) -> Patience {
+        self.0.patience
+    }
+
+    /// Who is asked about its calls, besides the executor's own approver.
+    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
+        self.0.approver.as_ref()
+    }
+
+    /// The same session, with this approver for the calls made through it, besides the executor's own.
+    pub fn asking(&self, approver: Arc<dyn Approver>) -> Self {
+        Inner {
+            approver: Some(approver),
+            ..self.0.share()
+        }
+        .into()
+    }
+
+    /// The same session, for a call that was suspended and is gone on with.
+    pub fn going_on(&self) -> Self {
+        Inner {
+            resumed: true,
+            ..self.0.share()
+        }
+        .into()
     }
 
     /// Its view: where the tools it sees are found.
@@ -383,6 +430,9 @@ impl Inner {
             spent_nanoseconds: Arc::clone(&self.spent_nanoseconds),
             ids: Arc::clone(&self.ids),
             cancel: self.cancel.clone(),
+            leave: self.leave.clone(),
+            patience: self.patience,
+            approver: self.approver.clone(),
             grants: Arc::clone(&self.grants),
             expanded: Arc::clone(&self.expanded),
             lane: Arc::clone(&self.lane),
@@ -444,6 +494,12 @@ impl SessionBuilder {
     /// Within these bounds.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.inner.limits = limits;
+        self
+    }
+
+    /// How it waits for people.
+    pub fn with_patience(mut self, patience: Patience) -> Self {
+        self.inner.patience = patience;
         self
     }
 

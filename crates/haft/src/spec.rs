@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 const MAX_NAME: usize = 128;
 
 /// A tool's name: 1 to 128 of `A-Z a-z 0-9 _ . -` (the guidance of MCP 2025-11-25).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ToolName(Arc<str>);
 
 /// Why a text is no tool name.
@@ -42,6 +42,20 @@ impl ToolName {
 impl fmt::Display for ToolName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for ToolName {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::new(&name)
+    }
+}
+
+impl From<ToolName> for String {
+    fn from(name: ToolName) -> Self {
+        name.as_str().to_owned()
     }
 }
 

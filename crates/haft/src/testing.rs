@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::approval::{Answer, ApprovalRequest, Approver};
+use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, fingerprint};
 use crate::arguments::Arguments;
+use crate::audit::canonical::args_digest;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, What};
+use crate::call::{CallId, Origin, Principal, RunId};
+use crate::clock;
 use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::permission::{PathClaim, Permission, Verdict};
@@ -17,6 +20,37 @@ use crate::policy::{CommandLine, JudgedCall, Policy, Target};
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolName, ToolSpec};
 use crate::tool::Tool;
+
+/// A request of risk high for a call of this tool, by the local user, that stands for an hour.
+pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> {
+    let principal = Principal::local("user");
+    let tool = ToolName::new(tool).ok()?;
+    let created = clock::now();
+    Some(ApprovalRequest {
+        id: ApprovalId::generate()?,
+        run: RunId::generate(),
+        call: CallId::new("call-1"),
+        parent: None,
+        origin: Origin::Mcp,
+        door: "library".to_owned(),
+        workspace: String::new(),
+        arguments: arguments.to_owned(),
+        args_digest: args_digest(arguments),
+        permissions: Vec::new(),
+        risk: Risk::High,
+        reason: "profile workspace asks about writes".to_owned(),
+        rule: "profile workspace".to_owned(),
+        suggested: Vec::new(),
+        preview: Vec::new(),
+        form: None,
+        spec_hash: String::new(),
+        fingerprint: fingerprint(&tool, "", &principal, "", arguments),
+        tool,
+        principal,
+        created,
+        expires: created + 3_600_000_000_000,
+    })
+}
 
 /// Answers in order; nobody when the script is at its end.
 #[derive(Debug, Default)]

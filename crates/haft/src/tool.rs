@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::approval::preview::FileChange;
 use crate::arguments::Arguments;
 use crate::audit::BoxFuture;
 use crate::context::CallContext;
@@ -29,6 +30,13 @@ pub trait Tool: Send + Sync + 'static {
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let _ = arguments;
         Ok(Vec::new())
+    }
+
+    /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
+    /// as long as these files stay as they are.
+    fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
+        let _ = arguments;
+        Vec::new()
     }
 
     /// Runs it. Dropping the future ends the call; the tool must then leave nothing half-done.
@@ -57,6 +65,13 @@ pub trait TypedTool: Send + Sync + 'static {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let _ = input;
         Ok(Vec::new())
+    }
+
+    /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
+    /// as long as these files stay as they are.
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        let _ = input;
+        Vec::new()
     }
 
     /// Runs it.
@@ -113,6 +128,13 @@ impl<T: TypedTool> Tool for Erased<T> {
         let wanted = self.tool.permissions(&input);
         arguments.keep_typed(input);
         wanted
+    }
+
+    fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
+        let input = arguments.parse::<T::Input>();
+        input
+            .map(|input| self.tool.preview(&input))
+            .unwrap_or_default()
     }
 
     fn call<'a>(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ErrorKind::Denied;
-use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::call::ToolCall;
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
@@ -101,14 +101,7 @@ impl Approver for SlowPerson {
         let link = self.0.join("link");
         fs::remove_file(&link).unwrap();
         symlink("b", &link).unwrap();
-        let by = "person".to_owned();
-        Box::pin(async move {
-            Answer::Approved {
-                scope: Scope::Once,
-                edited: None,
-                by,
-            }
-        })
+        Box::pin(async { Decision::approve("person", "test").into() })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Scope};
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::result::Status;
 use serde_json::json;
@@ -36,19 +36,10 @@ impl Approver for Person {
         self.seen.lock().unwrap().push(request.arguments.clone());
         Box::pin(async move {
             tokio::time::sleep(self.thinks).await;
-            let by = "ada".to_owned();
             if self.yes {
-                Answer::Approved {
-                    scope: Scope::Once,
-                    edited: None,
-                    by,
-                }
+                Decision::approve("ada", "test").into()
             } else {
-                Answer::Denied {
-                    message: Some("not today".into()),
-                    stop: false,
-                    by,
-                }
+                Decision::deny("ada", "test").saying("not today").into()
             }
         })
     }

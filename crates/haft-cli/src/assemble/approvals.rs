@@ -1,6 +1,6 @@
 //! Who is asked: nobody, the rules' automatic yes up to a risk, the person at this terminal.
 
-use haft::approval::{Answer, ApprovalRequest, Approver};
+use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 use haft::audit::BoxFuture;
 use haft::spec::Risk;
 
@@ -17,16 +17,11 @@ struct Asked {
 }
 
 impl Approver for Asked {
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        AutoApprove::up_to(self.yes_up_to?).automatic(request)
+    }
+
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        let automatic = self.yes_up_to.filter(|risk| request.risk <= *risk);
-        if let Some(risk) = automatic {
-            let yes = Answer::Approved {
-                scope: haft::approval::Scope::Once,
-                edited: None,
-                by: format!("auto:{risk}"),
-            };
-            return Box::pin(async move { yes });
-        }
         match &self.person {
             Some(person) => person.ask(request),
             None => Box::pin(async { Answer::Nobody }),

@@ -1,9 +1,9 @@
 //! What the prompt shows, and what a typed line means.
 
 use haft::approval::ApprovalRequest;
-use haft::call::{CallId, Origin, Principal, RunId};
 use haft::permission::{Effect, PathClaim, Permission};
-use haft::spec::{Risk, ToolName};
+use haft::spec::Risk;
+use haft::testing::approval_request;
 
 use super::{Choice, choice, fact};
 
@@ -14,18 +14,9 @@ fn request(
     risk: Risk,
 ) -> ApprovalRequest {
     ApprovalRequest {
-        run: RunId::new("r"),
-        call: CallId::new("c"),
-        tool: ToolName::new(tool).unwrap(),
-        origin: Origin::Mcp,
-        principal: Principal::local("me"),
-        arguments: arguments.into(),
         permissions,
         risk,
-        reason: "profile workspace asks about writes".into(),
-        rule: "profile workspace".into(),
-        suggested: Vec::new(),
-        fingerprint: String::new(),
+        ..approval_request(tool, arguments).unwrap()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalId;
 use crate::audit::canonical::args_digest;
 use crate::audit::redact::Redactor;
 use crate::audit::{CallEnd, CallRecord, Event, RunStart, What};
@@ -94,6 +95,8 @@ struct Line<'a> {
     rule: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_by: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,6 +316,7 @@ impl<'a> Pen<'a> {
             verdict: call.verdict.map(Verdict::as_str),
             rule: call.rule.as_deref().map(|rule| self.name(rule)),
             decided_by: call.decided_by.as_deref().map(|by| self.name(by)),
+            approval: call.approval.as_ref().map(ApprovalId::as_str),
             ..Line::new(self.place, ts, kind)
         }
     }

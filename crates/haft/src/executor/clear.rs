@@ -3,17 +3,24 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::approval::{Answer, ApprovalRequest, Grant, Scope, fingerprint};
+use serde_json::Value;
+
+use crate::approval::preview::{self, FileChange};
+use crate::approval::{ApprovalRequest, Choice, Decision, Grant, Scope};
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
+use crate::executor::ask::{self, Taken};
+use crate::executor::draft::Draft;
 use crate::executor::exit::OpenCall;
+use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::permission::{Permission, Verdict};
 use crate::policy::{JudgedCall, Ruling};
+use crate::result::{Content, Status};
 use crate::session::Session;
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolSpec};
 use crate::tool::Tool;
 use crate::toolset::Entry;
 
@@ -21,12 +28,36 @@ use crate::toolset::Entry;
 pub(super) struct Cleared {
     admitted: Admitted,
     risk: Risk,
+    /// The files as the person saw them who approved.
+    shown: Vec<FileChange>,
 }
 
 impl Cleared {
+    fn new(admitted: Admitted, risk: Risk) -> Self {
+        Self {
+            admitted,
+            risk,
+            shown: Vec::new(),
+        }
+    }
+
+    /// The tool's spec.
+    pub(super) fn spec(&self) -> &Arc<ToolSpec> {
+        self.admitted.entry().spec()
+    }
+
     /// How harmful the call is.
     pub(super) fn risk(&self) -> Risk {
         self.risk
+    }
+
+    /// The first file that is no longer as the person saw it who approved.
+    pub(super) fn changed_file(&self) -> Option<&str> {
+        if self.shown.is_empty() {
+            return None;
+        }
+        let now = self.admitted.tool().preview(self.admitted.arguments());
+        preview::changed(&self.shown, &now)
     }
 
     /// Its parts, for the one place that runs it.
@@ -44,38 +75,30 @@ pub(super) async fn clear(
 ) -> Result<Cleared, Stop> {
     #[cfg(feature = "testing")]
     if parts.skip_clear {
-        return Ok(Cleared {
-            admitted,
-            risk: Risk::Safe,
-        });
+        return Ok(Cleared::new(admitted, Risk::Safe));
     }
     let (permissions, ruling) = judge(parts, session, open, &admitted)?;
-    match ruling.verdict {
-        Verdict::Allow => Ok(Cleared {
-            risk: ruling.risk,
-            admitted,
-        }),
-        Verdict::Deny => Err(denied(&ruling)),
-        Verdict::Ask => {
-            if let Some(by) = granted(session, &admitted, &permissions, ruling.risk) {
-                open.decided_by = Some(by);
-                return Ok(Cleared {
-                    risk: ruling.risk,
-                    admitted,
-                });
-            }
-            asked(
-                parts,
-                session,
-                open,
-                Question {
-                    admitted,
-                    permissions,
-                    ruling,
-                },
-            )
-            .await
-        }
+    if ruling.verdict == Verdict::Deny {
+        return Err(denied(&ruling));
+    }
+    let risk = ruling.risk;
+    if ruling.verdict == Verdict::Allow && open.ticket.is_none() {
+        return Ok(Cleared::new(admitted, risk));
+    }
+    if open.ticket.is_none()
+        && let Some(by) = granted(session, &admitted, &permissions, risk)
+    {
+        open.decided_by = Some(by);
+        return Ok(Cleared::new(admitted, risk));
+    }
+    let question = Question {
+        admitted,
+        permissions,
+        ruling,
+    };
+    match open.ticket.take() {
+        Some(taken) => resumed(parts, session, open, (question, taken)),
+        None => asked(parts, session, open, question).await,
     }
 }
 
@@ -158,50 +181,113 @@ fn granted(
         .map(str::to_owned)
 }
 
-/// Asks the person, within the approval limit. Nobody to ask, or no answer, is a denial that says what would allow it.
+/// Asks the person. Nobody to ask, or no answer, is a denial that says what would allow it, or a call that waits.
 async fn asked(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
     question: Question,
 ) -> Result<Cleared, Stop> {
-    let Some(approver) = &parts.approver else {
+    if !ask::somebody(parts, session) {
         return Err(nobody(&question.ruling));
+    }
+    let request = request(parts, session, open, &question)?;
+    if let Some(decision) = ask::automatic(parts, session, &request) {
+        return settle(parts, session, open, (question, request, decision));
+    }
+    let wait = ask::Wait {
+        limit: session.limits().approval_timeout,
+        patience: session.patience(),
     };
-    let request = request(parts, session, open, &question);
-    // Its own nest is the innermost: the clocks of the calls around it stand still, too.
-    let _waiting = open.nest().waiting();
-    let limit = session.limits().approval_timeout;
-    let answer = tokio::select! {
-        answer = tokio::time::timeout(limit, approver.ask(&request)) => answer,
-        () = session.cancellation().cancelled() => {
-            return Err(Stop::new(ErrorKind::Cancelled, "the session ended while a person was asked"));
-        }
+    let taken = {
+        // Its own nest is the innermost: the clocks of the calls around it stand still, too.
+        let _waiting = open.nest().waiting();
+        ask::ask(parts, session, request, wait).await
     };
-    let Ok(answer) = answer else {
-        let message = format!("nobody answered within {} s", limit.as_secs());
-        return Err(
-            Stop::new(ErrorKind::Denied, message).advise(question.ruling.advice.to_string())
-        );
-    };
-    match answer {
-        Answer::Nobody => Err(nobody(&question.ruling)),
-        Answer::Denied { message, stop, by } => {
-            open.decided_by = Some(by.clone());
+    let taken = taken.map_err(|stop| stop.or_advise(&question.ruling.advice))?;
+    take(parts, session, open, (question, taken))
+}
+
+/// A resumed call: what was decided holds for what was asked, and for nothing else.
+fn resumed(
+    parts: &Parts,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+    (question, taken): (Question, Taken),
+) -> Result<Cleared, Stop> {
+    let now = request(parts, session, open, &question)?;
+    if now.fingerprint == taken.request.fingerprint {
+        return take(parts, session, open, (question, taken));
+    }
+    open.claimed = Some(taken.claimed);
+    let message = format!(
+        "approval {} is for another call: the tool or its settings changed since it was asked",
+        taken.request.id
+    );
+    Err(Stop::new(ErrorKind::Conflict, message).advise("nothing ran; call again to ask again"))
+}
+
+/// Acts on a decision that this call took.
+fn take(
+    parts: &Parts,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+    (question, taken): (Question, Taken),
+) -> Result<Cleared, Stop> {
+    open.approval = Some(taken.request.id.clone());
+    open.claimed = Some(taken.claimed);
+    settle(
+        parts,
+        session,
+        open,
+        (question, taken.request, taken.decision),
+    )
+}
+
+fn settle(
+    parts: &Parts,
+    session: &Session,
+    open: &mut OpenCall<'_>,
+    (question, request, decision): (Question, ApprovalRequest, Decision),
+) -> Result<Cleared, Stop> {
+    let by = decision.by;
+    open.decided_by = Some(by.clone());
+    match decision.choice {
+        Choice::Deny { message, stop } => {
             if stop {
                 session.cancel();
             }
             let said = message.map_or_else(String::new, |m| format!(": {m}"));
             Err(Stop::new(ErrorKind::Denied, format!("{by} said no{said}")))
         }
-        Answer::Approved { scope, edited, by } => {
-            open.decided_by = Some(by.clone());
-            if scope == Scope::Session && edited.is_none() {
+        Choice::Answer { answers } => Err(answered(&by, &answers)),
+        Choice::Approve { scope, edited, .. } => {
+            if scope != Scope::Once && edited.is_none() {
                 session.grants().push(Grant::of(&request, &by));
             }
-            approved(parts, session, open, question, edited)
+            let cleared = approved(parts, session, open, question, edited)?;
+            Ok(Cleared {
+                shown: request.preview,
+                ..cleared
+            })
         }
     }
+}
+
+/// What a person said in place of the tool.
+fn answered(by: &str, answers: &str) -> Stop {
+    let value: Value = serde_json::from_str(answers).unwrap_or_default();
+    let text = value.get("text").and_then(Value::as_str);
+    Stop::instead(Shaped {
+        status: Status::Ok,
+        summary: Some(format!("{by} answered in place of the tool")),
+        content: vec![Content::text(text.unwrap_or(answers))],
+        data: None,
+        artifacts: Vec::new(),
+        error: None,
+        strength: None,
+        approval: None,
+    })
 }
 
 /// An approved call; edited arguments are admitted and judged again, and no edit lowers a deny.
@@ -218,28 +304,23 @@ fn approved(
         permissions: _,
     } = question;
     let Some(text) = edited else {
-        return Ok(Cleared {
-            risk: ruling.risk,
-            admitted,
-        });
+        return Ok(Cleared::new(admitted, ruling.risk));
     };
     let admitted = admitted.edited(parts, text, open)?;
     let (_, ruling) = judge(parts, session, open, &admitted)?;
     match ruling.verdict {
         Verdict::Deny => Err(denied(&ruling)),
-        Verdict::Allow | Verdict::Ask => Ok(Cleared {
-            risk: ruling.risk,
-            admitted,
-        }),
+        Verdict::Allow | Verdict::Ask => Ok(Cleared::new(admitted, ruling.risk)),
     }
 }
 
+/// The request, whole: what is decided is what is written here.
 fn request(
     parts: &Parts,
     session: &Session,
     open: &OpenCall<'_>,
     question: &Question,
-) -> ApprovalRequest {
+) -> Result<ApprovalRequest, Stop> {
     let Question {
         admitted,
         permissions,
@@ -251,23 +332,25 @@ fn request(
         arguments: admitted.arguments(),
         permissions,
     };
-    let arguments = &*shown(open, admitted);
-    let workspace = session.workspace().unwrap_or_default();
-    let hash = admitted.entry().spec_hash();
-    ApprovalRequest {
-        run: session.run().clone(),
-        call: open.id().clone(),
-        tool: spec.name.clone(),
+    let preview = catch_unwind(AssertUnwindSafe(|| {
+        admitted.tool().preview(admitted.arguments())
+    }));
+    let draft = Draft {
+        entry: admitted.entry(),
+        call: open.id(),
         origin: open.origin(),
-        principal: session.principal().clone(),
-        arguments: arguments.to_owned(),
+        arguments: &shown(open, admitted),
+    };
+    let request = draft.request(session)?;
+    Ok(ApprovalRequest {
         permissions: permissions.clone(),
         risk: ruling.risk,
         reason: ruling.reason.to_string(),
         rule: ruling.rule.to_string(),
         suggested: parts.policy.suggest(&call),
-        fingerprint: fingerprint(&spec.name, hash, session.principal(), workspace, arguments),
-    }
+        preview: preview.unwrap_or_default(),
+        ..request
+    })
 }
 
 fn denied(ruling: &Ruling) -> Stop {

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::approval::ApprovalId;
 use crate::audit::canonical::args_digest;
 use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::ask::Taken;
+use crate::executor::claim::Claimed;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::permission::Verdict;
@@ -43,6 +46,12 @@ pub(super) struct OpenCall<'a> {
     pub(super) ruling: Option<(Verdict, String)>,
     /// Who decided an Ask.
     pub(super) decided_by: Option<String>,
+    /// The request that a person decided about.
+    pub(super) approval: Option<ApprovalId>,
+    /// What was decided before the call came in: it is resumed.
+    pub(super) ticket: Option<Taken>,
+    /// The decision that the call acts on, to be finished with its outcome.
+    pub(super) claimed: Option<Claimed>,
 }
 
 impl<'a> OpenCall<'a> {
@@ -73,6 +82,9 @@ impl<'a> OpenCall<'a> {
             judged: None,
             ruling: None,
             decided_by: None,
+            approval: None,
+            ticket: None,
+            claimed: None,
         }
     }
 
@@ -147,6 +159,7 @@ impl<'a> OpenCall<'a> {
             verdict,
             rule,
             decided_by: self.decided_by.clone(),
+            approval: self.approval.clone(),
         });
         self.record = Some(Arc::clone(&record));
         record
@@ -157,6 +170,9 @@ impl<'a> OpenCall<'a> {
         let shaped = end.unwrap_or_else(Shaped::from);
         let duration = self.begun.elapsed();
         let summary = summary(&shaped);
+        if let Some(waits) = &shaped.approval {
+            self.approval = Some(ApprovalId::new(waits));
+        }
         self.closed = true;
         self.trace_end(shaped.status);
         if self.is_recorded() {
@@ -186,7 +202,7 @@ impl<'a> OpenCall<'a> {
             error: shaped.error,
             calls: self.nest.trace(),
             strength: shaped.strength,
-            approval: None,
+            approval: shaped.approval,
             duration,
         }
     }

@@ -41,7 +41,6 @@ pub(super) async fn invoke(
     cleared: Cleared,
 ) -> Result<Invoked, Stop> {
     started(parts, session, open, cleared.risk()).await?;
-    let (entry, tool, arguments) = cleared.into_parts();
     let host: Arc<dyn Host> = Arc::clone(parts) as _;
     let context = CallContext {
         call: open.id().clone(),
@@ -50,16 +49,21 @@ pub(super) async fn invoke(
         host,
         nest: Arc::clone(open.nest()),
     };
-    let limit = entry
+    let limit = cleared
         .spec()
         .timeout
         .unwrap_or(session.limits().call_timeout);
     let limit = limit.min(session.time_left());
-    let shared = entry.spec().concurrency_safe;
+    let shared = cleared.spec().concurrency_safe;
     let (_lane, waited) = match free(session, shared) {
         Some(lane) => (lane, false),
         None => (turn(session, shared, limit).await?, true),
     };
+    // Nobody of this session writes beside it from here on.
+    if let Some(path) = cleared.changed_file() {
+        return Err(conflict(path));
+    }
+    let (entry, tool, arguments) = cleared.into_parts();
     // Waits for a person or for other calls are not the tool's time.
     let begun = if open.decided_by.is_none() && !waited {
         open.begun()
@@ -173,6 +177,11 @@ impl Future for CatchPanic<'_> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
     }
+}
+
+fn conflict(path: &str) -> Stop {
+    let message = format!("{path} changed after the person saw it who approved; nothing was done");
+    Stop::new(ErrorKind::Conflict, message).advise("read it again, then call again")
 }
 
 fn panicked() -> ToolError {

@@ -24,18 +24,24 @@ pub(super) struct Shaped {
     pub(super) artifacts: Vec<Artifact>,
     pub(super) error: Option<Failure>,
     pub(super) strength: Option<String>,
+    /// What it waits for.
+    pub(super) approval: Option<String>,
 }
 
 impl From<Stop> for Shaped {
     fn from(stop: Stop) -> Self {
-        Self {
-            status: stop.status,
-            summary: None,
-            content: Vec::new(),
-            data: None,
-            artifacts: stop.artifacts,
-            error: Some(stop.failure),
-            strength: None,
+        match stop.instead {
+            Some(shaped) => *shaped,
+            None => Self {
+                status: stop.status,
+                summary: None,
+                content: Vec::new(),
+                data: None,
+                artifacts: stop.artifacts,
+                error: Some(stop.failure),
+                strength: None,
+                approval: None,
+            },
         }
     }
 }
@@ -78,6 +84,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
         artifacts,
         error,
         strength,
+        approval: None,
     })
 }
 

@@ -1,18 +1,59 @@
 //! `Stop`: why a call ends before its last stage.
 
+use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::audit::AuditError;
 use crate::error::{ErrorKind, ToolError};
-use crate::result::{Artifact, Failure, Status, ToolResult};
+use crate::executor::shape::Shaped;
+use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 
 /// Why a call ended early, and what there is to show for it.
-#[derive(Debug)]
 pub(super) struct Stop {
     pub(super) status: Status,
     pub(super) failure: Failure,
     pub(super) artifacts: Vec<Artifact>,
+    /// The whole answer, where it is no failure: suspended, or answered without the tool.
+    pub(super) instead: Option<Box<Shaped>>,
 }
 
 impl Stop {
+    /// An end that is no failure.
+    pub(super) fn instead(shaped: Shaped) -> Self {
+        let mut stop = Self::new(ErrorKind::Unavailable, "");
+        stop.instead = Some(Box::new(shaped));
+        stop
+    }
+
+    /// The call waits for a person, and nobody waits for the call.
+    pub(super) fn suspended(request: &ApprovalRequest) -> Self {
+        let what = if request.is_question() {
+            "answer"
+        } else {
+            "approve"
+        };
+        Self::waiting(
+            &request.id,
+            &format!(
+                "{} waits for a person ({}). It goes on when somebody decides: `haft approvals {what} {}`. \
+             Calling again with the same arguments gives the result then.",
+                request.tool, request.reason, request.id
+            ),
+        )
+    }
+
+    /// The call waits for what another call asked.
+    pub(super) fn waiting(approval: &ApprovalId, words: &str) -> Self {
+        Self::instead(Shaped {
+            status: Status::Suspended,
+            summary: Some(format!("waits for a person: approval {approval}")),
+            content: vec![Content::text(words)],
+            data: None,
+            artifacts: Vec::new(),
+            error: None,
+            strength: None,
+            approval: Some(approval.to_string()),
+        })
+    }
+
     /// An early end of this kind; the status follows from the kind.
     pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let failure = Failure {
@@ -24,7 +65,16 @@ impl Stop {
             status: status(kind),
             failure,
             artifacts: Vec::new(),
+            instead: None,
         }
+    }
+
+    /// Adds what to do next, where nothing is said of that yet.
+    pub(super) fn or_advise(self, advice: &str) -> Self {
+        if self.failure.advice.is_some() || self.instead.is_some() {
+            return self;
+        }
+        self.advise(advice)
     }
 
     /// Adds what to do next; nothing where the text is empty.
@@ -63,10 +113,14 @@ pub(super) fn failure(error: &ToolError) -> Failure {
 
 impl From<ToolError> for Stop {
     fn from(error: ToolError) -> Self {
+        if let Some(approval) = error.waits_for() {
+            return Self::waiting(approval, error.message());
+        }
         Self {
             status: status(error.kind()),
             failure: failure(&error),
             artifacts: Vec::new(),
+            instead: None,
         }
     }
 }

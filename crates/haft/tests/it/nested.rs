@@ -7,8 +7,8 @@ use haft::audit::{BoxFuture, What};
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{
-    Answer, ApprovalRequest, Approver, Executor, Limits, Outcome, Policy, Risk, Session, Status,
-    Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
+    Answer, ApprovalRequest, Approver, Decision, Executor, Limits, Outcome, Policy, Risk, Session,
+    Status, Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -187,11 +187,7 @@ impl Approver for Slow {
         *self.0.lock().unwrap() += 1;
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            Answer::Approved {
-                scope: haft::approval::Scope::Once,
-                edited: None,
-                by: "ann".into(),
-            }
+            Decision::approve("ann", "test").into()
         })
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::Scope;
 use haft::session::Activation;
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    Answer, Executor, Limits, Outcome, Policy, Risk, Session, Status, ToolCall, ToolError,
-    ToolResult,
+    Answer, Decision, Executor, Limits, Outcome, Policy, Risk, Session, Status, ToolCall,
+    ToolError, ToolResult,
 };
 use serde_json::json;
 
@@ -49,20 +48,16 @@ fn row(
 
 #[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
 fn yes(edited: Option<&str>) -> Option<Answer> {
-    Some(Answer::Approved {
-        scope: Scope::Once,
-        edited: edited.map(str::to_owned),
-        by: "ann".into(),
+    let yes = Decision::approve("ann", "test");
+    Some(match edited {
+        Some(edited) => yes.editing(edited).into(),
+        None => yes.into(),
     })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
 fn no() -> Option<Answer> {
-    Some(Answer::Denied {
-        message: Some("not today".into()),
-        stop: false,
-        by: "ann".into(),
-    })
+    Some(Decision::deny("ann", "test").saying("not today").into())
 }
 
 const RAN: &[&str] = &["run", "started", "ended:ok"];

@@ -9,7 +9,7 @@ use haft::audit::What;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::{
-    Answer, ErrorKind, Executor, Outcome, Policy, Session, ToolCall, ToolRegistry, ToolResult,
+    Decision, ErrorKind, Executor, Outcome, Policy, Session, ToolCall, ToolRegistry, ToolResult,
     ToolSpec,
 };
 use serde_json::{Value, json};
@@ -169,11 +169,7 @@ async fn a_path_hidden_in_an_artifact_does_not_walk_past_the_policy() {
 
 #[tokio::test]
 async fn a_person_sees_the_ref_and_what_runs_is_what_it_named() {
-    let approver = ScriptedApprover::new([Answer::Approved {
-        scope: haft::approval::Scope::Once,
-        edited: None,
-        by: "ann".into(),
-    }]);
+    let approver = ScriptedApprover::new([Decision::approve("ann", "test").into()]);
     let asked = Arc::clone(&approver.asked);
     let rules = RuleSet {
         ask: vec![RuleText::new("take")],

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use haft::approval::Scope;
 use haft::permission::{Effect, Permission};
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
-use haft::{Answer, Executor, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolSpec};
+use haft::{
+    Answer, Decision, Executor, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolSpec,
+};
 
 fn yes(scope: Scope, edited: Option<&str>) -> Answer {
-    Answer::Approved {
-        scope,
-        edited: edited.map(str::to_owned),
-        by: "ann".into(),
+    let yes = Decision::approve("ann", "test").holding(scope);
+    match edited {
+        Some(edited) => yes.editing(edited).into(),
+        None => yes.into(),
     }
 }
 

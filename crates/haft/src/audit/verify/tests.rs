@@ -46,6 +46,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             verdict: None,
             rule: None,
             decided_by: None,
+            approval: None,
         });
         record(What::CallStarted(Arc::clone(&call)));
         let failed = n == 2;

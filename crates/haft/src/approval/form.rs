@@ -1,0 +1,206 @@
+//! `Form`: questions to a person, and whether answers fit them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Most questions of a form.
+pub const MAX_QUESTIONS: usize = 32;
+/// Most options of a question.
+pub const MAX_OPTIONS: usize = 100;
+/// The longest answer in words, in bytes.
+pub const MAX_ANSWER: usize = 64 * 1024;
+
+/// What sort of answer a question takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// One of the options.
+    Single,
+    /// Some of the options.
+    Multiple,
+    /// Words.
+    Text,
+    /// A number.
+    Number,
+    /// Yes or no.
+    Confirm,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The answer's name.
+    pub id: String,
+    /// What sort of answer it takes.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The question.
+    pub text: String,
+    /// What there is to choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What is taken where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Whether words that are no option are taken, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_other: bool,
+}
+
+/// Questions with a title.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Form {
+    /// What it is about.
+    pub title: String,
+    /// What is asked.
+    pub questions: Vec<Question>,
+}
+
+impl Form {
+    /// What is wrong with the form itself; nothing where it can be asked.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.questions.is_empty() || self.questions.len() > MAX_QUESTIONS {
+            problems.push(format!("questions: 1 to {MAX_QUESTIONS} can be asked"));
+        }
+        for (nth, question) in self.questions.iter().enumerate() {
+            let twice = self.questions.iter().take(nth).any(|q| q.id == question.id);
+            if question.id.is_empty() || twice {
+                problems.push(format!("questions[{nth}].id: each needs a name of its own"));
+            }
+            let choice = matches!(question.kind, Kind::Single | Kind::Multiple);
+            if choice && question.options.is_empty() && !question.allow_other {
+                problems.push(format!(
+                    "questions[{nth}].options: there is nothing to choose"
+                ));
+            }
+            if question.options.len() > MAX_OPTIONS {
+                problems.push(format!("questions[{nth}].options: at most {MAX_OPTIONS}"));
+            }
+            let default = question.default.as_ref();
+            if let Some(why) = default.and_then(|value| question.refuses(value)) {
+                problems.push(format!("questions[{nth}].default: {why}"));
+            }
+        }
+        problems
+    }
+
+    /// What is wrong with these answers; nothing where they fit. A question may stay unanswered.
+    pub fn refusals(&self, answers: &Map<String, Value>) -> Vec<String> {
+        let refused = |(id, value): (&String, &Value)| {
+            let Some(question) = self.questions.iter().find(|q| q.id == *id) else {
+                return Some(format!("answers.{id}: no such question"));
+            };
+            let why = question.refuses(value)?;
+            Some(format!("answers.{id}: {why}"))
+        };
+        answers.iter().filter_map(refused).collect()
+    }
+
+    /// These answers with the defaults of what was not answered, and the ids of what has neither.
+    pub fn filled(&self, mut answers: Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+        let mut open = Vec::new();
+        for question in &self.questions {
+            match &question.default {
+                _ if answers.contains_key(&question.id) => {}
+                Some(default) => {
+                    answers.insert(question.id.clone(), default.clone());
+                }
+                None => open.push(question.id.clone()),
+            }
+        }
+        (answers, open)
+    }
+}
+
+impl Question {
+    /// Why this is no answer; none where it is one.
+    fn refuses(&self, value: &Value) -> Option<&'static str> {
+        let known = |text: &str| {
+            let other = self.allow_other && text.len() <= MAX_ANSWER;
+            other || self.options.iter().any(|option| option == text)
+        };
+        let fits = match (self.kind, value) {
+            (Kind::Single, Value::String(text)) => known(text),
+            (Kind::Multiple, Value::Array(chosen)) => {
+                let all = chosen.iter().all(|one| one.as_str().is_some_and(known));
+                all && chosen.len() <= MAX_OPTIONS
+            }
+            (Kind::Text, Value::String(text)) => text.len() <= MAX_ANSWER,
+            (Kind::Number, Value::Number(_)) | (Kind::Confirm, Value::Bool(_)) => true,
+            _ => false,
+        };
+        let why = match self.kind {
+            Kind::Single => "one of the options",
+            Kind::Multiple => "a list of options",
+            Kind::Text => "a text of at most 64 KiB",
+            Kind::Number => "a number",
+            Kind::Confirm => "true or false",
+        };
+        (!fits).then_some(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Form;
+
+    fn form(question: &serde_json::Value) -> Form {
+        serde_json::from_value(json!({"title": "t", "questions": [question]})).unwrap()
+    }
+
+    #[test]
+    fn answers_fit_their_questions_or_are_refused() {
+        let single = json!({"id": "a", "type": "single", "text": "?", "options": ["x", "y"]});
+        let other = json!({"id": "a", "type": "single", "text": "?", "options": ["x"], "allow_other": true});
+        let multiple = json!({"id": "a", "type": "multiple", "text": "?", "options": ["x", "y"]});
+        let text = json!({"id": "a", "type": "text", "text": "?"});
+        let number = json!({"id": "a", "type": "number", "text": "?"});
+        let confirm = json!({"id": "a", "type": "confirm", "text": "?"});
+        for (question, value, fits) in [
+            (&single, json!("x"), true),
+            (&single, json!("z"), false),
+            (&single, json!(["x"]), false),
+            (&other, json!("anything"), true),
+            (&multiple, json!(["x", "y"]), true),
+            (&multiple, json!(["x", "z"]), false),
+            (&multiple, json!("x"), false),
+            (&text, json!("words"), true),
+            (&text, json!("w".repeat(65_537)), false),
+            (&text, json!(1), false),
+            (&number, json!(1.5), true),
+            (&number, json!("1"), false),
+            (&confirm, json!(true), true),
+            (&confirm, json!("yes"), false),
+        ] {
+            let answers = json!({"a": value}).as_object().unwrap().clone();
+            let refused = form(question).refusals(&answers);
+            assert_eq!(refused.is_empty(), fits, "{question} {answers:?}");
+        }
+        let stranger = json!({"b": 1}).as_object().unwrap().clone();
+        assert_eq!(
+            form(&text).refusals(&stranger),
+            ["answers.b: no such question"]
+        );
+    }
+
+    #[test]
+    fn forms_that_cannot_be_asked_are_refused() {
+        for question in [
+            json!({"id": "", "type": "text", "text": "?"}),
+            json!({"id": "a", "type": "single", "text": "?"}),
+            json!({"id": "a", "type": "number", "text": "?", "default": "one"}),
+        ] {
+            assert_eq!(form(&question).problems().len(), 1, "{question}");
+        }
+        let none = Form {
+            title: String::new(),
+            questions: Vec::new(),
+        };
+        assert_eq!(none.problems().len(), 1);
+    }
+}

@@ -1,0 +1,249 @@
+//! `MemoryInbox`: an inbox for as long as the process lives.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::broadcast;
+
+use crate::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use crate::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
+use crate::audit::BoxFuture;
+
+/// Most requests held; the oldest that has ended goes first.
+const MOST: usize = 10_000;
+
+/// Changes that a slow listener may be behind.
+const BEHIND: usize = 1024;
+
+/// Keeps requests in memory.
+#[derive(Debug)]
+pub struct MemoryInbox {
+    entries: Mutex<Vec<Entry>>,
+    changes: broadcast::Sender<ApprovalId>,
+}
+
+impl Default for MemoryInbox {
+    fn default() -> Self {
+        Self {
+            entries: Mutex::default(),
+            changes: broadcast::channel(BEHIND).0,
+        }
+    }
+}
+
+impl MemoryInbox {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes one entry and tells of it.
+    fn change<T>(
+        &self,
+        id: &ApprovalId,
+        change: impl FnOnce(&mut Entry) -> Result<T, InboxError>,
+    ) -> Result<T, InboxError> {
+        let mut entries = self.entries();
+        let entry = entries.iter_mut().find(|entry| entry.request.id == *id);
+        let entry = entry.ok_or_else(|| InboxError::NotFound(id.clone()))?;
+        expire(entry);
+        let changed = change(entry)?;
+        drop(entries);
+        // Nobody may be listening.
+        let _ = self.changes.send(id.clone());
+        Ok(changed)
+    }
+
+    fn write(&self, request: &ApprovalRequest) -> Result<Filed, InboxError> {
+        let mut entries = self.entries();
+        let alike = entries.iter_mut().rev().find(|entry| {
+            entry.request.run == request.run && entry.request.fingerprint == request.fingerprint
+        });
+        if let Some(entry) = alike {
+            expire(entry);
+            if entry.answers_again() {
+                return Ok(Filed::Known(Box::new(entry.clone())));
+            }
+        }
+        if entries.len() >= MOST {
+            let over = |entry: &Entry| entry.delivered || ended(entry.status);
+            let oldest = entries.iter().position(over);
+            let oldest = oldest
+                .ok_or_else(|| InboxError::Unavailable(format!("{MOST} requests wait already")))?;
+            entries.remove(oldest);
+        }
+        entries.push(Entry {
+            request: request.clone(),
+            status: RequestStatus::Pending,
+            decision: None,
+            attended: true,
+            claimed: false,
+            outcome: None,
+            delivered: false,
+        });
+        drop(entries);
+        let _ = self.changes.send(request.id.clone());
+        Ok(Filed::New)
+    }
+}
+
+fn ended(status: RequestStatus) -> bool {
+    matches!(
+        status,
+        RequestStatus::Denied | RequestStatus::Expired | RequestStatus::Withdrawn
+    )
+}
+
+fn expire(entry: &mut Entry) {
+    if entry.status == RequestStatus::Pending && !entry.is_open() {
+        entry.status = RequestStatus::Expired;
+    }
+}
+
+/// Why a request cannot be decided.
+fn settled(entry: &Entry) -> InboxError {
+    let (id, status) = (entry.request.id.clone(), entry.status);
+    match &entry.decision {
+        Some(decision) => InboxError::Decided {
+            id,
+            status,
+            by: decision.by.clone(),
+        },
+        None => InboxError::Over { id, status },
+    }
+}
+
+fn decide(entry: &mut Entry, decision: &Decision) -> Result<Entry, InboxError> {
+    if entry.status != RequestStatus::Pending {
+        return Err(settled(entry));
+    }
+    entry.status = match decision.choice {
+        Choice::Approve { .. } => RequestStatus::Approved,
+        Choice::Deny { .. } => RequestStatus::Denied,
+        Choice::Answer { .. } => RequestStatus::Answered,
+    };
+    entry.decision = Some(decision.clone());
+    Ok(entry.clone())
+}
+
+fn claim(entry: &mut Entry) -> Result<Entry, InboxError> {
+    let id = &entry.request.id;
+    match entry.status {
+        RequestStatus::Pending => return Err(InboxError::Open(id.clone())),
+        RequestStatus::Expired | RequestStatus::Withdrawn => return Err(settled(entry)),
+        _ if entry.claimed => return Err(InboxError::Claimed(id.clone())),
+        RequestStatus::Approved => entry.status = RequestStatus::Running,
+        _ => {}
+    }
+    entry.claimed = true;
+    Ok(entry.clone())
+}
+
+impl Inbox for MemoryInbox {
+    fn is_durable(&self) -> bool {
+        false
+    }
+
+    fn file<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+        Box::pin(async move { self.write(request) })
+    }
+
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+        let mut entries = self.entries();
+        let found = entries.iter_mut().find(|entry| entry.request.id == *id);
+        let found = found.map(|entry| {
+            expire(entry);
+            entry.clone()
+        });
+        Box::pin(async move { Ok(found) })
+    }
+
+    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+        let mut entries = self.entries();
+        entries.iter_mut().for_each(expire);
+        let past = |id: &ApprovalId| entries.iter().position(|entry| entry.request.id == *id);
+        let first = filter.after.as_ref().and_then(past).map_or(0, |at| at + 1);
+        let wanted = |entry: &&Entry| {
+            let request = &entry.request;
+            *request.principal.tenant == *filter.tenant
+                && (filter.status.is_empty() || filter.status.contains(&entry.status))
+                && filter.run.as_ref().is_none_or(|run| *run == request.run)
+        };
+        let found = entries.iter().skip(first).filter(wanted);
+        let found = found.take(filter.limit).cloned().collect();
+        Box::pin(async move { Ok(found) })
+    }
+
+    fn decide<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        decision: &'a Decision,
+    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        Box::pin(async move { self.change(id, |entry| decide(entry, decision)) })
+    }
+
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        Box::pin(async move { self.change(id, claim) })
+    }
+
+    fn finish<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        outcome: &'a str,
+        delivered: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let finish = move |entry: &mut Entry| {
+            if entry.status == RequestStatus::Running {
+                entry.status = RequestStatus::Done;
+            }
+            entry.outcome = Some(outcome.to_owned());
+            entry.delivered |= delivered;
+            Ok(())
+        };
+        Box::pin(async move { self.change(id, finish) })
+    }
+
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let deliver = |entry: &mut Entry| Ok(!std::mem::replace(&mut entry.delivered, true));
+        Box::pin(async move { self.change(id, deliver) })
+    }
+
+    fn attend<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        attended: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let attend = move |entry: &mut Entry| {
+            entry.attended = attended;
+            Ok(())
+        };
+        Box::pin(async move { self.change(id, attend) })
+    }
+
+    fn end<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        ending: Ending,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let end = move |entry: &mut Entry| {
+            if entry.status == RequestStatus::Pending {
+                entry.status = match ending {
+                    Ending::Expired => RequestStatus::Expired,
+                    Ending::Withdrawn => RequestStatus::Withdrawn,
+                };
+            }
+            Ok(())
+        };
+        Box::pin(async move { self.change(id, end) })
+    }
+
+    fn changes(&self) -> broadcast::Receiver<ApprovalId> {
+        self.changes.subscribe()
+    }
+}

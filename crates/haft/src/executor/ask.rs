@@ -1,0 +1,376 @@
+//! Ask: a request written before anybody is asked, the wait for a decision, and the one claim before anything runs.
+
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::approval::inbox::{Ending, Entry, Filed, Inbox, InboxError, RequestStatus};
+use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
+use crate::audit::BoxFuture;
+use crate::error::ErrorKind;
+use crate::executor::Parts;
+use crate::executor::claim::{Claimed, told_again};
+use crate::executor::stop::Stop;
+use crate::session::{Patience, Session};
+
+/// How long a place for requests that does not answer is left alone before it is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How long somebody may take to hear of a request that nobody waits for.
+const NOTIFY: Duration = Duration::from_secs(5);
+
+/// What was decided about a request, for the one call that acts on it.
+pub(super) struct Taken {
+    /// The request as it was written.
+    pub(super) request: ApprovalRequest,
+    /// What was said.
+    pub(super) decision: Decision,
+    /// To be finished with the call's outcome.
+    pub(super) claimed: Claimed,
+}
+
+impl Taken {
+    /// A decided request that was claimed just now.
+    pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: Entry) -> Result<Self, InboxError> {
+        let id = &entry.request.id;
+        let claimed = Claimed::new(inbox, id);
+        let decision = entry.decision.ok_or_else(|| InboxError::Open(id.clone()))?;
+        Ok(Self {
+            request: entry.request,
+            decision,
+            claimed,
+        })
+    }
+}
+
+/// How long to wait, and what then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) limit: Duration,
+    pub(super) patience: Patience,
+}
+
+/// Whether anybody could decide about a call of this session: an approver now, or whoever opens the inbox later.
+pub(super) fn somebody(parts: &Parts, session: &Session) -> bool {
+    parts.inbox.is_durable() || parts.approver.is_some() || session.approver().is_some()
+}
+
+/// What an approver decides without asking anybody.
+pub(super) fn automatic(
+    parts: &Parts,
+    session: &Session,
+    request: &ApprovalRequest,
+) -> Option<Decision> {
+    let mut approvers = approvers(parts, session);
+    approvers.find_map(|approver| approver.automatic(request))
+}
+
+fn approvers<'a>(
+    parts: &'a Parts,
+    session: &'a Session,
+) -> impl Iterator<Item = &'a Arc<dyn Approver>> {
+    parts.approver.iter().chain(session.approver())
+}
+
+/// Writes the request, asks, waits, and takes the decision; whoever says the same in the same run shares one request.
+pub(super) async fn ask(
+    parts: &Parts,
+    session: &Session,
+    request: ApprovalRequest,
+    wait: Wait,
+) -> Result<Taken, Stop> {
+    let inbox = &parts.inbox;
+    let changes = inbox.changes();
+    let filed = inbox.file(&request).await.map_err(|e| unwritten(&e))?;
+    let request = match filed {
+        Filed::New => request,
+        Filed::Known(entry) => {
+            if entry.status == RequestStatus::Pending {
+                // It stands, whether or not this process can say that it waits, too.
+                let _ = inbox.attend(&entry.request.id, true).await;
+            }
+            entry.request
+        }
+    };
+    let mut asked = Asked {
+        inbox,
+        session,
+        request,
+        changes,
+        wait,
+        deadline: Instant::now() + wait.limit,
+        waits: true,
+    };
+    asked.run(parts).await
+}
+
+/// A request that this call waits for. Dropping it while it waits withdraws the request.
+struct Asked<'a> {
+    inbox: &'a Arc<dyn Inbox>,
+    session: &'a Session,
+    request: ApprovalRequest,
+    changes: Receiver<ApprovalId>,
+    wait: Wait,
+    deadline: Instant,
+    waits: bool,
+}
+
+/// What ended a wait.
+enum Woken {
+    /// The request may have changed.
+    Look,
+    /// An approver said something.
+    Said(Answer),
+    /// The time is over.
+    Late,
+    /// The session leaves.
+    Left,
+    /// The session was cancelled.
+    Cancelled,
+}
+
+impl Asked<'_> {
+    async fn run(&mut self, parts: &Parts) -> Result<Taken, Stop> {
+        let own = self.request.clone();
+        let mut asking = Box::pin(said(parts, self.session, &own));
+        let mut spoken = false;
+        loop {
+            if let Some(taken) = self.look().await? {
+                return Ok(taken);
+            }
+            if self.wait.patience == Patience::SuspendAtOnce {
+                notify(parts, self.session, &own).await;
+                return self.suspend().await;
+            }
+            let woken = self.woken((!spoken).then_some(asking.as_mut())).await;
+            match woken {
+                Woken::Look => {}
+                Woken::Said(Answer::Later) => return self.suspend().await,
+                Woken::Said(Answer::Nobody) => {
+                    spoken = true;
+                    if !self.inbox.is_durable() {
+                        return Err(self.withdraw(nobody(&self.request)).await);
+                    }
+                }
+                Woken::Said(Answer::Decided(decision)) => {
+                    spoken = true;
+                    self.decided(&decision).await?;
+                }
+                Woken::Late if self.suspends() => return self.suspend().await,
+                Woken::Late => {
+                    let _ = self.inbox.end(&self.request.id, Ending::Expired).await;
+                }
+                Woken::Left if self.inbox.is_durable() => return self.suspend().await,
+                Woken::Left | Woken::Cancelled => {
+                    let why = "the session ended while a person was asked";
+                    return Err(self.withdraw(Stop::new(ErrorKind::Cancelled, why)).await);
+                }
+            }
+        }
+    }
+
+    fn suspends(&self) -> bool {
+        self.inbox.is_durable() && self.wait.patience != Patience::WaitThenDeny
+    }
+
+    /// Reads the request: takes it where it is decided, tells how it ended where it did.
+    async fn look(&mut self) -> Result<Option<Taken>, Stop> {
+        let Some(entry) = self.read().await? else {
+            let gone = InboxError::NotFound(self.request.id.clone());
+            return Err(unwritten(&gone));
+        };
+        match entry.status {
+            RequestStatus::Pending | RequestStatus::Running if entry.outcome.is_none() => Ok(None),
+            RequestStatus::Expired => Err(self.over(expired(&self.request, self.wait.limit))),
+            RequestStatus::Withdrawn => {
+                let why = "the request to a person was withdrawn";
+                Err(self.over(Stop::new(ErrorKind::Cancelled, why)))
+            }
+            RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
+            // A second call that says the same hears the same no.
+            RequestStatus::Denied if entry.claimed => self.taken(entry).map(Some),
+            _ if entry.outcome.is_some() => Err(self.told(&entry).await),
+            _ => match self.inbox.claim(&self.request.id).await {
+                Ok(entry) => self.taken(entry).map(Some),
+                // Somebody else runs it: the answer is theirs.
+                Err(InboxError::Claimed(_)) => Ok(None),
+                Err(error) => Err(self.over(unwritten(&error))),
+            },
+        }
+    }
+
+    fn taken(&mut self, entry: Entry) -> Result<Taken, Stop> {
+        self.waits = false;
+        Taken::of(self.inbox, entry).map_err(|e| unwritten(&e))
+    }
+
+    /// The outcome of a request that another call or process ran.
+    async fn told(&mut self, entry: &Entry) -> Stop {
+        self.waits = false;
+        // Whether or not that can be noted, it was told.
+        let _ = self.inbox.deliver(&self.request.id).await;
+        told_again(&self.request.id, entry.outcome.as_deref())
+    }
+
+    /// The end of a wait that needs no withdrawal.
+    fn over(&mut self, stop: Stop) -> Stop {
+        self.waits = false;
+        stop
+    }
+
+    /// Reads until the inbox answers, within the limit.
+    async fn read(&self) -> Result<Option<Entry>, Stop> {
+        loop {
+            match self.inbox.get(&self.request.id).await {
+                Ok(entry) => return Ok(entry),
+                Err(error) if Instant::now() >= self.deadline => return Err(unwritten(&error)),
+                Err(error) => {
+                    tracing::warn!(%error, id = %self.request.id, "read a request");
+                    tokio::select! {
+                        () = tokio::time::sleep(RETRY) => {}
+                        () = self.session.cancellation().cancelled() => return Err(unwritten(&error)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the first thing that could matter.
+    async fn woken(
+        &mut self,
+        asking: Option<Pin<&mut (dyn Future<Output = Answer> + Send + '_)>>,
+    ) -> Woken {
+        let mut asking = asking;
+        let asking = async {
+            match asking.as_mut() {
+                Some(asking) => asking.as_mut().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.session.cancellation().cancelled() => Woken::Cancelled,
+            () = self.session.leaving().cancelled() => Woken::Left,
+            () = heard(&mut self.changes, &self.request.id) => Woken::Look,
+            answer = asking => Woken::Said(answer),
+            () = tokio::time::sleep_until(self.deadline) => Woken::Late,
+        }
+    }
+
+    /// What an approver said becomes the decision, unless somebody was first.
+    async fn decided(&mut self, decision: &Decision) -> Result<(), Stop> {
+        match self.inbox.decide(&self.request.id, decision).await {
+            Ok(_) | Err(InboxError::Decided { .. } | InboxError::Over { .. }) => Ok(()),
+            Err(error) => Err(self.withdraw(unwritten(&error)).await),
+        }
+    }
+
+    /// Leaves the request to whoever decides; one decided in this very moment is taken all the same.
+    async fn suspend(&mut self) -> Result<Taken, Stop> {
+        self.waits = false;
+        let left = self.inbox.attend(&self.request.id, false).await;
+        left.map_err(|e| unwritten(&e))?;
+        self.deadline = Instant::now();
+        match self.look().await? {
+            Some(taken) => Ok(taken),
+            None => Err(Stop::suspended(&self.request)),
+        }
+    }
+
+    async fn withdraw(&mut self, stop: Stop) -> Stop {
+        let _ = self.inbox.end(&self.request.id, Ending::Withdrawn).await;
+        self.over(stop)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.waits {
+            return;
+        }
+        let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
+        // Where no runtime is left the process ends: the request stays, and expires in its time.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { inbox.end(&id, Ending::Withdrawn).await });
+        }
+    }
+}
+
+/// Completes when this request changed, or when so much happened that nobody knows.
+async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
+    loop {
+        match changes.recv().await {
+            Ok(changed) if changed != *id => {}
+            Ok(_) | Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => tokio::time::sleep(RETRY).await,
+        }
+    }
+}
+
+/// What the first approver that says anything says; nobody, where all say so.
+async fn said(parts: &Parts, session: &Session, request: &ApprovalRequest) -> Answer {
+    let mut asked: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
+        .map(|approver| Some(approver.ask(request)))
+        .collect();
+    poll_fn(|cx| {
+        for slot in &mut asked {
+            let Some(future) = slot else { continue };
+            match future.as_mut().poll(cx) {
+                Poll::Ready(Answer::Nobody) => *slot = None,
+                Poll::Ready(answer) => return Poll::Ready(answer),
+                Poll::Pending => {}
+            }
+        }
+        if asked.iter().all(Option::is_none) {
+            return Poll::Ready(Answer::Nobody);
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Tells those who pass requests on that one waits.
+async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
+    for approver in approvers(parts, session) {
+        let told = pin!(approver.notify(request));
+        if tokio::time::timeout(NOTIFY, told).await.is_err() {
+            tracing::warn!(id = %request.id, "somebody could not be told of a request in time");
+        }
+    }
+}
+
+fn unwritten(error: &InboxError) -> Stop {
+    let message = format!("a person must decide, and the request could not be kept: {error}");
+    Stop::new(ErrorKind::Unavailable, message)
+        .advise("nothing ran; make room or mend the database (`haft doctor`), then call again")
+}
+
+fn nobody(request: &ApprovalRequest) -> Stop {
+    let message = format!(
+        "a person must decide ({}), and nobody can be asked here",
+        request.rule
+    );
+    Stop::new(ErrorKind::Denied, message)
+}
+
+fn expired(request: &ApprovalRequest, limit: Duration) -> Stop {
+    let message = format!(
+        "nobody answered within {} s (approval {})",
+        limit.as_secs(),
+        request.id
+    );
+    Stop::new(ErrorKind::Denied, message)
+        .advise("call again to ask again, when somebody is there to answer")
+}
+
+fn in_doubt(id: &ApprovalId) -> Stop {
+    let message = format!("approval {id} was taken by a haft that is gone: the call may have run");
+    Stop::new(ErrorKind::Unavailable, message)
+        .advise("look at what it would have changed before you call again with other words")
+}

@@ -1,0 +1,98 @@
+//! `Claimed`: a decision that one call took; how that call ended is told to the inbox, whatever happens.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::approval::ApprovalId;
+use crate::approval::inbox::Inbox;
+use crate::error::ErrorKind;
+use crate::executor::shape::Shaped;
+use crate::executor::stop::Stop;
+use crate::result::{Artifact, Content, Failure, Outcome, Status};
+
+/// A claim, to be finished. Dropping it says that the call was cancelled.
+#[derive(Debug)]
+pub(super) struct Claimed {
+    inbox: Arc<dyn Inbox>,
+    id: ApprovalId,
+    finished: bool,
+}
+
+impl Claimed {
+    /// The claim of this request.
+    pub(super) fn new(inbox: &Arc<dyn Inbox>, id: &ApprovalId) -> Self {
+        Self {
+            inbox: Arc::clone(inbox),
+            id: id.clone(),
+            finished: false,
+        }
+    }
+
+    /// Says how the call ended, and whether whoever asked hears it with this.
+    pub(super) async fn finish(mut self, outcome: &Outcome, delivered: bool) {
+        let Ok(text) = serde_json::to_string(outcome) else {
+            return;
+        };
+        let told = self.inbox.finish(&self.id, &text, delivered).await;
+        self.finished = true;
+        if let Err(error) = told {
+            // The call has run and is recorded; the inbox calls it in doubt.
+            tracing::error!(%error, id = %self.id, "say how an approved call ended");
+        }
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (inbox, id) = (Arc::clone(&self.inbox), self.id.clone());
+        let outcome = json!({
+            "v": 1, "status": "cancelled", "ok": false, "summary": "the caller went away",
+            "error": {"kind": "cancelled", "message": "the caller went away"},
+        });
+        runtime.spawn(async move { inbox.finish(&id, &outcome.to_string(), true).await });
+    }
+}
+
+/// An outcome as it was stored.
+#[derive(Deserialize)]
+struct Stored {
+    status: Status,
+    summary: String,
+    #[serde(default)]
+    content: Vec<Content>,
+    data: Option<Box<RawValue>>,
+    #[serde(default)]
+    artifacts: Vec<Artifact>,
+    error: Option<Failure>,
+    strength: Option<String>,
+}
+
+/// The outcome of a request that another call ran, as this call's own.
+pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> Stop {
+    let stored = outcome.and_then(|text| serde_json::from_str::<Stored>(text).ok());
+    match stored {
+        Some(stored) => Stop::instead(Shaped {
+            status: stored.status,
+            summary: Some(stored.summary),
+            content: stored.content,
+            data: stored.data,
+            artifacts: stored.artifacts,
+            error: stored.error,
+            strength: stored.strength,
+            approval: None,
+        }),
+        None => Stop::new(
+            ErrorKind::Unavailable,
+            format!("approval {id} has run, and how it ended cannot be read"),
+        ),
+    }
+}

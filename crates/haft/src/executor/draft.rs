@@ -1,0 +1,66 @@
+//! `Draft`: what every request to a person says of its call, whatever is asked.
+
+use std::time::Duration;
+
+use crate::approval::{ApprovalId, ApprovalRequest, fingerprint};
+use crate::audit::canonical::args_digest;
+use crate::call::{CallId, Origin};
+use crate::clock;
+use crate::error::ErrorKind;
+use crate::executor::stop::Stop;
+use crate::session::{Patience, Session};
+use crate::spec::Risk;
+use crate::toolset::Entry;
+
+/// How long a request stands that its asker does not wait for (contract §2).
+const KEPT: Duration = Duration::from_hours(7 * 24);
+
+/// A call about which a person is asked.
+pub(super) struct Draft<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) call: &'a CallId,
+    pub(super) origin: Origin,
+    pub(super) arguments: &'a str,
+}
+
+impl Draft<'_> {
+    /// The request without what the policy says and without a question.
+    pub(super) fn request(&self, session: &Session) -> Result<ApprovalRequest, Stop> {
+        let id = ApprovalId::generate().ok_or_else(|| {
+            Stop::new(ErrorKind::Unavailable, "the system gives no random numbers")
+        })?;
+        let (spec, hash) = (self.entry.spec(), self.entry.spec_hash());
+        let workspace = session.workspace().unwrap_or_default();
+        let principal = session.principal();
+        let created = clock::now();
+        let stands = match session.patience() {
+            Patience::WaitThenDeny => session.limits().approval_timeout,
+            Patience::WaitThenSuspend | Patience::SuspendAtOnce => KEPT,
+        };
+        let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
+        Ok(ApprovalRequest {
+            id,
+            run: session.run().clone(),
+            call: self.call.clone(),
+            parent: session.nest().map(|nest| nest.call().clone()),
+            tool: spec.name.clone(),
+            origin: self.origin,
+            door: session.door().to_owned(),
+            principal: principal.clone(),
+            workspace: workspace.to_owned(),
+            arguments: self.arguments.to_owned(),
+            args_digest: args_digest(self.arguments),
+            permissions: Vec::new(),
+            risk: Risk::Safe,
+            reason: String::new(),
+            rule: String::new(),
+            suggested: Vec::new(),
+            preview: Vec::new(),
+            form: None,
+            spec_hash: hash.to_owned(),
+            fingerprint: fingerprint(&spec.name, hash, principal, workspace, self.arguments),
+            created,
+            expires: created.saturating_add(stands),
+        })
+    }
+}
