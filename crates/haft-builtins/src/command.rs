@@ -27,7 +27,7 @@ pub use packages::{REGISTRIES, packages_of};
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::network::Connected;
-use crate::command::output::{Cursor, follow, take};
+use crate::command::output::{Cursor, Shown, follow, take};
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
@@ -236,17 +236,17 @@ impl TypedTool for RunCommand {
         let running = self.0.start(spec).await?;
         let started = Started { running, connected };
         let running = &started.running;
-        let mut shown = Cursor::default();
+        let mut screen = Cursor::default();
         let exit = if input.background {
             None
         } else if ends {
             // The sandbox ends it; the wait is only a little longer.
             let end = Instant::now() + wait + Duration::from_secs(20);
-            follow(running, &mut shown, &context.progress(), end).await
+            follow(running, &mut screen, &context.progress(), end).await
         } else {
             follow(
                 running,
-                &mut shown,
+                &mut screen,
                 &context.progress(),
                 Instant::now() + wait,
             )
@@ -262,7 +262,7 @@ impl TypedTool for RunCommand {
             command,
             argv,
             started: started.clone(),
-            shown: told,
+            shown: Shown { told, screen },
         };
         let task = self.0.tasks.keep(context, new)?;
         result(&data.going_on(&task), &started, None)

@@ -75,6 +75,7 @@ mod tests {
             call: CallId::new("1"),
             text: text.clone(),
             stream: Stream::Stdout,
+            offset: 0,
             closed: false,
             at: 0,
         });

@@ -12,7 +12,7 @@ use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::error::ToolError;
 use crate::policy::Policy;
-use crate::progress::Progress;
+use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
@@ -49,6 +49,8 @@ pub struct CallContext {
     pub(crate) host: Arc<dyn Host>,
     /// What the call keeps of those made within it.
     pub(crate) nest: Arc<Nest>,
+    /// Its side of the live channel, where somebody watches.
+    pub(crate) live: Option<Arc<Live>>,
 }
 
 impl CallContext {
@@ -74,13 +76,7 @@ impl CallContext {
 
     /// The live channel to screens.
     pub fn progress(&self) -> Progress {
-        let sink = self.session.progress_sink().cloned();
-        Progress {
-            run: self.run().clone(),
-            call: self.call.clone(),
-            sink,
-            pace: self.session.pace(),
-        }
+        Progress::new(self.live.clone(), self.session.pace())
     }
 
     /// The run's artifacts; an error where the host keeps none.

@@ -3,10 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
+
+mod fan;
+mod held;
+pub mod hub;
+mod live;
+
+pub(crate) use fan::Fan;
+pub(crate) use live::{Live, LiveEnd};
 
 /// Which stream a piece of progress belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -20,8 +29,19 @@ pub enum Stream {
     Info,
 }
 
-/// One piece of progress of one call.
-#[derive(Debug, Clone)]
+impl Stream {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// One piece of progress of one call. Serialised as contract §6 has it, with the type `tool_progress`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressEvent {
     /// The run.
     pub run: RunId,
@@ -31,18 +51,37 @@ pub struct ProgressEvent {
     pub text: String,
     /// Its stream.
     pub stream: Stream,
-    /// The stream's last piece.
+    /// The bytes of the stream before it. Where one call goes on with what another showed, it goes on from there; a gap
+    /// is what was left out.
+    pub offset: u64,
+    /// The stream's last piece, for this call.
     pub closed: bool,
     /// Nanoseconds since 1970, UTC.
     pub at: i128,
 }
 
+impl Serialize for ProgressEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut event = serializer.serialize_struct("ProgressEvent", 8)?;
+        event.serialize_field("type", "tool_progress")?;
+        event.serialize_field("run", &self.run)?;
+        event.serialize_field("tool_call_id", &self.call)?;
+        event.serialize_field("text", &self.text)?;
+        event.serialize_field("stream", &self.stream)?;
+        event.serialize_field("closed", &self.closed)?;
+        event.serialize_field("ts", &clock::rfc3339(self.at))?;
+        event.serialize_field("offset", &self.offset)?;
+        event.end()
+    }
+}
+
 /// How live output is gathered, so that a flood becomes few events: whichever comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How long.
+    /// How long; zero is at once.
     pub gather: Duration,
-    /// How many bytes; also the longest text of one event.
+    /// How many bytes. A reader that keeps up hears of so many as soon as they are there; one that does not gets longer
+    /// texts.
     pub bytes: usize,
 }
 
@@ -65,16 +104,19 @@ pub trait ProgressSink: Send + Sync + std::fmt::Debug {
 /// A tool's handle on the live channel of its call.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    pub(crate) run: RunId,
-    pub(crate) call: CallId,
-    pub(crate) sink: Option<Arc<dyn ProgressSink>>,
-    pub(crate) pace: Pace,
+    live: Option<Arc<Live>>,
+    pace: Pace,
 }
 
 impl Progress {
+    /// The handle of a call that somebody watches, or nobody.
+    pub(crate) fn new(live: Option<Arc<Live>>, pace: Pace) -> Self {
+        Self { live, pace }
+    }
+
     /// Whether anybody listens; a tool may skip the work of making text otherwise.
     pub fn is_watched(&self) -> bool {
-        self.sink.is_some()
+        self.live.is_some()
     }
 
     /// How a tool is to gather what it sends.
@@ -82,9 +124,15 @@ impl Progress {
         self.pace
     }
 
-    /// Shows a piece of a stream.
+    /// Shows a piece of a stream: what follows the piece before it.
     pub fn send(&self, stream: Stream, text: impl Into<String>) {
-        self.emit(stream, text.into(), false);
+        self.emit(stream, None, text.into());
+    }
+
+    /// Shows a piece that stands at this byte of its stream: of one that an earlier call began to show, or whose bytes
+    /// are not those of the text.
+    pub fn send_at(&self, stream: Stream, offset: u64, text: impl Into<String>) {
+        self.emit(stream, Some(offset), text.into());
     }
 
     /// Shows words about the work.
@@ -92,22 +140,19 @@ impl Progress {
         self.send(Stream::Info, text);
     }
 
-    /// Says that a stream has ended.
+    /// Says that a stream has ended. What a tool does not close is closed when its call ends.
     pub fn close(&self, stream: Stream) {
-        self.emit(stream, String::new(), true);
+        if let Some(live) = &self.live {
+            live.close(stream);
+        }
     }
 
-    fn emit(&self, stream: Stream, text: String, closed: bool) {
-        if let Some(sink) = &self.sink {
-            let (run, call) = (self.run.clone(), self.call.clone());
-            sink.progress(ProgressEvent {
-                run,
-                call,
-                text,
-                stream,
-                closed,
-                at: clock::now(),
-            });
+    fn emit(&self, stream: Stream, offset: Option<u64>, text: String) {
+        if let Some(live) = &self.live {
+            live.send(stream, offset, text);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

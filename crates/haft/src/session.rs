@@ -12,7 +12,7 @@ use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
 use crate::policy::{JudgedCall, Policy, Ruling};
-use crate::progress::{Pace, ProgressSink};
+use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
 use crate::session::expanded::Expanded;
 use crate::session::nest::Nest;
@@ -293,8 +293,12 @@ impl Session {
         &self.0.cancel
     }
 
-    /// The same session, with this sink for the calls made through it.
+    /// The same session, with this sink for the calls made through it, besides the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
+        let sink = match &self.0.progress {
+            Some(own) => Arc::new(Fan(Arc::clone(own), sink)),
+            None => sink,
+        };
         Inner {
             progress: Some(sink),
             ..self.0.share()

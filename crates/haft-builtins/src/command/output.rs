@@ -19,6 +19,13 @@ pub(crate) struct Cursor {
     pub(crate) err: u64,
 }
 
+/// How far results have told a command's output, and how far screens have shown it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shown {
+    pub(crate) told: Cursor,
+    pub(crate) screen: Cursor,
+}
+
 /// A piece of a stream for a result.
 #[derive(Debug)]
 pub(crate) struct Piece {
@@ -113,6 +120,9 @@ pub(crate) async fn follow(
 
 /// Sends a screen what it has not seen yet.
 pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
+    if !progress.is_watched() {
+        return;
+    }
     // A character is never cut in two, so a piece must have room for one.
     let most = progress.pace().bytes.max(4);
     let streams = [
@@ -126,7 +136,11 @@ pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
                 break;
             }
             *from = chunk.next;
-            progress.send(stream, chunk.text);
+            if chunk.lost > 0 {
+                let of = stream.as_str();
+                progress.info(format!("[… {} bytes of {of} left out …]\n", chunk.lost));
+            }
+            progress.send_at(stream, chunk.offset, chunk.text);
         }
     }
 }

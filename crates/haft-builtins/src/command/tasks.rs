@@ -9,7 +9,7 @@ use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 
 use crate::command::Started;
-use crate::command::output::Cursor;
+use crate::command::output::Shown;
 use crate::files::hex;
 
 /// Most tasks kept of one run, ended ones included; the oldest ended one goes first.
@@ -27,8 +27,8 @@ pub(crate) struct Task {
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) started: Started,
     pub(crate) since: Instant,
-    /// How far results have shown its output. Held while one waits: two waits never share a byte.
-    pub(crate) shown: tokio::sync::Mutex<Cursor>,
+    /// How far its output was shown. Held while one waits: two waits never share a byte.
+    pub(crate) shown: tokio::sync::Mutex<Shown>,
 }
 
 /// What becomes a task.
@@ -37,7 +37,7 @@ pub(crate) struct NewTask {
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) started: Started,
-    pub(crate) shown: Cursor,
+    pub(crate) shown: Shown,
 }
 
 /// All tasks, by id.

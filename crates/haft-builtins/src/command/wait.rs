@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::command::launch::Commands;
-use crate::command::output::{Cursor, follow};
+use crate::command::output::{Cursor, follow, show};
 use crate::command::{COMMANDS, CommandData, HOST_LIMIT, result, run_permission};
 use crate::describe::{builtin, known_as, writes};
 
@@ -87,30 +87,26 @@ impl TypedTool for AwaitCommand {
         let pattern = input.pattern.as_deref().map(matcher).transpose()?;
         let deadline = Instant::now() + Duration::from_secs(input.timeout_s);
         let mut shown = task.shown.lock().await;
+        let (running, progress) = (&task.started.running, context.progress());
         let (exit, matched) = match pattern {
             None => {
-                let mut screen = *shown;
-                let progress = context.progress();
-                (
-                    follow(&task.started.running, &mut screen, &progress, deadline).await,
-                    None,
-                )
+                let exit = follow(running, &mut shown.screen, &progress, deadline).await;
+                (exit, None)
             }
             Some(pattern) => {
-                let mut seen = Seen::new(pattern, *shown);
-                let waited = task
-                    .started
-                    .running
+                let mut seen = Seen::new(pattern, shown.told);
+                let waited = running
                     .wait_for(|running| seen.matches(running), deadline)
                     .await;
                 let exit = match &waited {
                     Waited::Ended(exit) => Some(exit.clone()),
-                    _ => task.started.running.exit(),
+                    _ => running.exit(),
                 };
+                show(running, &mut shown.screen, &progress);
                 (exit, Some(waited == Waited::Matched))
             }
         };
-        let mut data = CommandData::of(&task.started, &mut shown, exit.as_ref());
+        let mut data = CommandData::of(&task.started, &mut shown.told, exit.as_ref());
         data.matched_pattern = matched;
         if exit.is_none() {
             data = data.going_on(&task);
@@ -151,7 +147,12 @@ impl TypedTool for KillCommand {
         task.started.running.kill();
         let exit = task.started.running.wait().await;
         let mut shown = task.shown.lock().await;
-        let data = CommandData::of(&task.started, &mut shown, Some(&exit));
+        show(
+            &task.started.running,
+            &mut shown.screen,
+            &context.progress(),
+        );
+        let data = CommandData::of(&task.started, &mut shown.told, Some(&exit));
         let mut result = ToolResult::data(&data)?;
         result.strength = Some(task.started.strength());
         Ok(result.with_summary(format!("{} has ended", task.id)))

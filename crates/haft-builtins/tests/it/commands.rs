@@ -348,6 +348,43 @@ async fn a_screen_sees_every_byte_once_and_in_order() {
 }
 
 #[tokio::test]
+async fn a_screen_that_watches_several_waits_sees_one_stream() {
+    let scene = scene();
+    let screen = Arc::new(Screen::default());
+    let session = scene.session.watched_by(Arc::clone(&screen) as _);
+    let call = async |tool: &str, args: Value| {
+        let call = ToolCall::new(tool, args.to_string());
+        data(&scene.executor.execute(&session, call).await)
+    };
+    let line =
+        "printf 'eins '; printf 'zw\\303'; sleep 1.2; printf '\\266lf '; sleep 0.3; printf drei";
+    let started = call(
+        "run_command",
+        json!({"command": line, "timeout_s": 1, "on_timeout": "detach"}),
+    )
+    .await;
+    let task = started["task"].clone();
+    call("await_command", json!({"task": task, "pattern": "lf"})).await;
+    call("await_command", json!({"task": task, "timeout_s": 0})).await;
+    call("await_command", json!({"task": task})).await;
+    let events = std::mem::take(&mut *screen.0.lock().unwrap());
+    let out = || events.iter().filter(|event| event.stream == Stream::Stdout);
+    let mut text = String::new();
+    for event in out() {
+        assert_eq!(event.offset, text.len() as u64, "{events:?}");
+        text.push_str(&event.text);
+    }
+    assert_eq!(text, "eins zwölf drei");
+    // Each call closes what it showed, once.
+    let mut calls: Vec<_> = out().map(|event| event.call.clone()).collect();
+    calls.dedup();
+    for call in calls {
+        let closed = out().filter(|event| event.call == call && event.closed);
+        assert_eq!(closed.count(), 1, "{call} {events:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_screen_is_told_as_often_as_its_pace_says() {
     let line = "for n in 1 2 3 4 5 6 7 8 9; do echo line $n; sleep 0.02; done";
     let slow = Duration::from_secs(20);

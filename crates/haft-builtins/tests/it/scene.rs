@@ -20,7 +20,7 @@ use serde_json::Value;
 pub(crate) struct Scene {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) session: Session,
-    executor: Executor,
+    pub(crate) executor: Executor,
     registry: Arc<ToolRegistry>,
 }
 

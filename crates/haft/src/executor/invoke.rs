@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::audit::What;
+use crate::call::CallId;
 use crate::context::{CallContext, Host};
 use crate::error::ErrorKind;
 use crate::error::ToolError;
@@ -15,6 +16,7 @@ use crate::executor::Parts;
 use crate::executor::clear::Cleared;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::{Given, Stop};
+use crate::progress::{Live, LiveEnd};
 use crate::session::Session;
 use crate::session::nest::Nest;
 use crate::spec::Risk;
@@ -48,7 +50,9 @@ pub(super) async fn invoke(
         session: session.clone(),
         host,
         nest: Arc::clone(open.nest()),
+        live: live(session, open.id()),
     };
+    let _end = LiveEnd(context.live.clone());
     let limit = cleared
         .spec()
         .timeout
@@ -78,6 +82,13 @@ pub(super) async fn invoke(
     };
     session.spend_time(begun.elapsed().saturating_sub(open.nest().waited().0));
     Ok(Invoked { entry, given })
+}
+
+/// The call's side of the live channel, where somebody watches.
+fn live(session: &Session, call: &CallId) -> Option<Arc<Live>> {
+    let sink = session.progress_sink()?;
+    let run = session.run().clone();
+    Some(Live::new(run, call.clone(), Arc::clone(sink)))
 }
 
 /// Writes that the call is about to run; an effect of risk high or more waits until that is safe on disk.

@@ -1,0 +1,103 @@
+//! `Live`: the streams of one call that somebody watches: how far each has come, each closed once.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::call::{CallId, RunId};
+use crate::clock;
+use crate::progress::{ProgressEvent, ProgressSink, Stream};
+
+/// In the order in which they are closed: words about the work last.
+const ALL: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
+
+/// One call's side of the live channel.
+#[derive(Debug)]
+pub(crate) struct Live {
+    run: RunId,
+    call: CallId,
+    sink: Arc<dyn ProgressSink>,
+    streams: Mutex<[Shown; ALL.len()]>,
+}
+
+/// How far a stream has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shown {
+    offset: u64,
+    begun: bool,
+    closed: bool,
+}
+
+impl Live {
+    pub(crate) fn new(run: RunId, call: CallId, sink: Arc<dyn ProgressSink>) -> Arc<Self> {
+        let streams = Mutex::default();
+        Arc::new(Self {
+            run,
+            call,
+            sink,
+            streams,
+        })
+    }
+
+    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, text: String) {
+        let mut streams = self.lock();
+        let shown = &mut streams[stream as usize];
+        if shown.closed || text.is_empty() {
+            return;
+        }
+        let offset = offset.unwrap_or(shown.offset);
+        shown.offset = offset + text.len() as u64;
+        shown.begun = true;
+        // The lock is held while sending, so that pieces arrive in the order of their offsets.
+        self.emit(stream, offset, text, false);
+    }
+
+    pub(super) fn close(&self, stream: Stream) {
+        let mut streams = self.lock();
+        let shown = &mut streams[stream as usize];
+        if !shown.closed {
+            shown.closed = true;
+            self.emit(stream, shown.offset, String::new(), true);
+        }
+    }
+
+    /// Closes what was begun and is not closed; nothing is shown from now on.
+    fn end(&self) {
+        let mut streams = self.lock();
+        for stream in ALL {
+            let shown = &mut streams[stream as usize];
+            let open = shown.begun && !shown.closed;
+            shown.closed = true;
+            if open {
+                self.emit(stream, shown.offset, String::new(), true);
+            }
+        }
+    }
+
+    fn emit(&self, stream: Stream, offset: u64, text: String, closed: bool) {
+        let (run, call) = (self.run.clone(), self.call.clone());
+        self.sink.progress(ProgressEvent {
+            run,
+            call,
+            text,
+            stream,
+            offset,
+            closed,
+            at: clock::now(),
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Shown; ALL.len()]> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Held while a call runs: its streams are closed however it ends, also by being dropped.
+#[derive(Debug)]
+pub(crate) struct LiveEnd(pub(crate) Option<Arc<Live>>);
+
+impl Drop for LiveEnd {
+    fn drop(&mut self) {
+        if let Some(live) = &self.0 {
+            live.end();
+        }
+    }
+}

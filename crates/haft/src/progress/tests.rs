@@ -1,0 +1,291 @@
+//! What readers of the live channel hear: everything once and in order, or how much was left out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::held::{MOST, MOST_OF_STREAM, MOST_STREAMS};
+use super::hub::{Hub, Listener};
+use super::*;
+
+fn pace(milliseconds: u64, bytes: usize) -> Pace {
+    Pace {
+        gather: Duration::from_millis(milliseconds),
+        bytes,
+    }
+}
+
+/// A call's handle on the hub, and what closes its streams.
+fn watched(hub: &Arc<Hub>, run: &str, call: &str) -> (Progress, LiveEnd) {
+    let sink = Arc::clone(hub) as Arc<dyn ProgressSink>;
+    let live = Live::new(RunId::new(run), CallId::new(call), sink);
+    let progress = Progress::new(Some(Arc::clone(&live)), Pace::default());
+    (progress, LiveEnd(Some(live)))
+}
+
+fn rest(listener: &mut Listener) -> Vec<ProgressEvent> {
+    std::iter::from_fn(|| listener.rest()).collect()
+}
+
+/// What was said on a stream, and whether it was closed, once and last.
+fn heard(events: &[ProgressEvent], call: &str, stream: Stream) -> (String, bool) {
+    let mine = |e: &&ProgressEvent| e.call.as_str() == call && e.stream == stream;
+    let mine: Vec<_> = events.iter().filter(mine).collect();
+    let closed = mine.iter().filter(|e| e.closed).count();
+    assert!(closed <= 1, "closed {closed} times");
+    assert!(
+        closed == 0 || mine.last().unwrap().closed,
+        "something after the end"
+    );
+    (mine.iter().map(|e| e.text.as_str()).collect(), closed == 1)
+}
+
+#[test]
+fn an_event_is_serialised_as_the_contract_has_it() {
+    let event = ProgressEvent {
+        run: RunId::new("r"),
+        call: CallId::new("c"),
+        text: "hä".into(),
+        stream: Stream::Stderr,
+        offset: 7,
+        closed: false,
+        at: 1_500_000_000,
+    };
+    let expect = json!({
+        "type": "tool_progress", "run": "r", "tool_call_id": "c", "text": "hä", "stream": "stderr", "closed": false,
+        "ts": "1970-01-01T00:00:01.500Z", "offset": 7
+    });
+    assert_eq!(serde_json::to_value(event).unwrap(), expect);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pieces_are_gathered_by_time_or_by_size_whichever_comes_first() {
+    // pace, pieces 10 ms apart → texts
+    for (pace, pieces, expect) in [
+        (pace(50, 100), &["a", "b", "c"][..], &["abc"][..]),
+        (pace(15, 100), &["a", "b", "c"], &["ab", "c"]),
+        (pace(50, 2), &["a", "b", "c"], &["ab", "c"]),
+        (pace(0, 100), &["a", "b"], &["a", "b"]),
+        (pace(50, 2), &["abcd", "e"], &["abcd", "e"]),
+    ] {
+        let hub = Hub::new(pace);
+        let mut listener = hub.listen(None);
+        let (progress, end) = watched(&hub, "r", "c");
+        let pieces = pieces.iter();
+        let sending = tokio::spawn(async move {
+            for piece in pieces {
+                progress.send(Stream::Stdout, *piece);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(end);
+        });
+        let mut texts = Vec::new();
+        loop {
+            let event = listener.next().await;
+            if event.closed {
+                break;
+            }
+            texts.push(event.text);
+        }
+        sending.await.unwrap();
+        assert_eq!(texts, expect, "{pace:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_stream_is_closed_once_however_the_call_ends() {
+    let hub = Hub::new(Pace::default());
+    let mut listener = hub.listen(None);
+    let (progress, end) = watched(&hub, "r", "c");
+    progress.send(Stream::Stdout, "out");
+    progress.send(Stream::Stderr, "err");
+    progress.info("words");
+    progress.close(Stream::Stdout);
+    progress.close(Stream::Stdout);
+    progress.send(Stream::Stdout, "late");
+    drop(end);
+    progress.send(Stream::Stderr, "later");
+    progress.close(Stream::Info);
+    let events = rest(&mut listener);
+    for (stream, text) in [
+        (Stream::Stdout, "out"),
+        (Stream::Stderr, "err"),
+        (Stream::Info, "words"),
+    ] {
+        assert_eq!(heard(&events, "c", stream), (text.to_owned(), true));
+    }
+}
+
+#[test]
+fn a_reader_hears_its_run_alone_and_from_when_it_began() {
+    let hub = Hub::new(Pace::default());
+    let (one, _one_end) = watched(&hub, "one", "c");
+    let (two, _two_end) = watched(&hub, "two", "c");
+    one.send(Stream::Stdout, "früh ");
+    let mut of_one = hub.listen(Some(RunId::new("one")));
+    let mut of_all = hub.listen(None);
+    one.send(Stream::Stdout, "1");
+    two.send(Stream::Stdout, "2");
+    let mine = rest(&mut of_one);
+    assert_eq!(mine.len(), 1);
+    assert_eq!((mine[0].text.as_str(), mine[0].offset), ("1", 6));
+    assert_eq!(rest(&mut of_all).len(), 2);
+}
+
+#[test]
+fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
+    let hub = Hub::new(pace(50, 16));
+    let mut slow = hub.listen(None);
+    let mut quick = hub.listen(None);
+    let (progress, end) = watched(&hub, "r", "c");
+    let piece = "é".repeat(500);
+    let mut sent = 0_u64;
+    let mut whole = 0;
+    while sent < 2 * MOST_OF_STREAM as u64 {
+        progress.send(Stream::Stdout, piece.as_str());
+        sent += piece.len() as u64;
+        whole += rest(&mut quick).iter().map(|e| e.text.len()).sum::<usize>();
+    }
+    let late = rest(&mut slow);
+    assert_eq!(whole as u64, sent, "a quick reader missed something");
+    let [text, told] = &late[..] else {
+        panic!("{} events", late.len());
+    };
+    assert!(text.text.len() <= MOST_OF_STREAM && text.text.chars().all(|c| c == 'é'));
+    let lost = sent - text.text.len() as u64;
+    assert_eq!(told.stream, Stream::Info);
+    assert!(
+        told.text.contains(&format!("{lost} bytes of stdout")),
+        "{}",
+        told.text
+    );
+    // It goes on after the gap, and the end is told once.
+    progress.send(Stream::Stdout, "on");
+    drop(end);
+    let events = rest(&mut slow);
+    assert_eq!(heard(&events, "c", Stream::Stdout), ("on".to_owned(), true));
+    assert_eq!(events[0].offset, sent);
+}
+
+#[test]
+fn the_end_of_a_stream_is_told_after_what_was_left_out_of_it() {
+    let hub = Hub::new(pace(50, 16));
+    let mut slow = hub.listen(None);
+    let (progress, end) = watched(&hub, "r", "c");
+    progress.info("first");
+    progress.send(Stream::Stdout, "x".repeat(MOST_OF_STREAM + 5));
+    drop(end);
+    let events = rest(&mut slow);
+    let short = |e: &ProgressEvent| (e.stream, e.offset, e.text.len().min(99), e.closed);
+    let full = MOST_OF_STREAM as u64;
+    let told = events[1].text.len();
+    assert!(events[1].text.contains("5 bytes of stdout"));
+    let expect = [
+        (Stream::Stdout, 0, 99, false),
+        (Stream::Info, 0, told, false),
+        (Stream::Stdout, full + 5, 0, true),
+        (Stream::Info, 0, 5, true),
+    ];
+    assert_eq!(events.iter().map(short).collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn what_a_reader_holds_is_bounded() {
+    let hub = Hub::new(Pace::default());
+    let mut slow = hub.listen(None);
+    let mut ends = Vec::new();
+    for call in 0..MOST_STREAMS + 10 {
+        let (progress, end) = watched(&hub, "r", &call.to_string());
+        progress.send(Stream::Stdout, "x".repeat(MOST_OF_STREAM / 16));
+        ends.push(end);
+    }
+    let events = rest(&mut slow);
+    let held: usize = events
+        .iter()
+        .filter(|e| e.stream == Stream::Stdout)
+        .map(|e| e.text.len())
+        .sum();
+    assert_eq!(held, MOST);
+    assert_eq!(
+        events.iter().filter(|e| e.stream == Stream::Stdout).count(),
+        MOST_STREAMS
+    );
+    let last = &events.last().unwrap().text;
+    assert!(
+        last.contains(&format!("{} bytes of streams", 10 * MOST_OF_STREAM / 16)),
+        "{last}"
+    );
+}
+
+#[test]
+fn both_of_a_fan_hear_everything() {
+    let (one, two) = (Hub::new(Pace::default()), Hub::new(Pace::default()));
+    let (mut first, mut second) = (one.listen(None), two.listen(None));
+    let fan = Arc::new(Fan(one, two)) as Arc<dyn ProgressSink>;
+    let live = Live::new(RunId::new("r"), CallId::new("c"), fan);
+    Progress::new(Some(live), Pace::default()).info("words");
+    assert_eq!(first.rest().unwrap().text, "words");
+    assert_eq!(second.rest().unwrap().text, "words");
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Send(u8, u8, String),
+    Take(bool),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        3 => (0..2_u8, 0..3_u8, "[aé→😀\n]{0,12}").prop_map(|(c, s, t)| Act::Send(c, s, t)),
+        1 => any::<bool>().prop_map(Act::Take),
+    ];
+    proptest::collection::vec(act, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn gathering_loses_and_doubles_nothing(acts in acts(), bytes in 1..40_usize) {
+        const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let hub = Hub::new(pace(50, bytes));
+            let mut listener = hub.listen(None);
+            let calls = [watched(&hub, "r", "0"), watched(&hub, "r", "1")];
+            let mut events = Vec::new();
+            let mut sent = [[const { String::new() }; 3], [const { String::new() }; 3]];
+            for act in acts {
+                match act {
+                    Act::Send(call, stream, text) => {
+                        let (call, stream) = (usize::from(call), usize::from(stream));
+                        calls[call].0.send(STREAMS[stream], text.as_str());
+                        sent[call][stream].push_str(&text);
+                    }
+                    Act::Take(true) => events.extend(listener.rest()),
+                    Act::Take(false) => {
+                        let soon = Duration::from_millis(60);
+                        events.extend(tokio::time::timeout(soon, listener.next()).await.ok());
+                    }
+                }
+            }
+            drop(calls);
+            events.extend(rest(&mut listener));
+            for (call, texts) in sent.iter().enumerate() {
+                for (stream, text) in STREAMS.into_iter().zip(texts) {
+                    let call = call.to_string();
+                    let (got, closed) = heard(&events, &call, stream);
+                    prop_assert_eq!(&got, text);
+                    prop_assert_eq!(closed, !text.is_empty());
+                    let mut offset = 0;
+                    for event in events.iter().filter(|e| e.call.as_str() == call && e.stream == stream) {
+                        prop_assert_eq!(event.offset, offset);
+                        offset += event.text.len() as u64;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+    }
+}
