@@ -1,0 +1,156 @@
+// What waits for a person: the list, kept in step with the server; decisions, each after half a second in which it can be taken back.
+
+import { computed, signal } from "@preact/signals";
+import { get, getWithHeaders, post, told } from "./api";
+import { mayAct, onApproval } from "./live";
+import type { Approval, ApprovalDetail, Json } from "./shapes";
+
+/** How long a decision can be taken back, and how long a decided card stays. */
+export const SECOND_THOUGHT = 500;
+export const STAYS = 10_000;
+/** Requests read at once; the rest is counted. */
+const READ = 10_000;
+
+/** Those that wait, oldest first, and those decided a moment ago. */
+export const approvals = signal<Approval[]>([]);
+export const loaded = signal(false);
+export const trouble = signal("");
+/** Details as far as they were read, by id. */
+export const details = signal<Record<string, ApprovalDetail>>({});
+/** When an approval stopped waiting, by id: its card goes ten seconds later. */
+const settled = new Map<string, number>();
+/** Those that somebody has seen whole: nothing folded was left unopened. */
+export const seenWhole = signal<ReadonlySet<string>>(new Set());
+
+export const waiting = computed(() => approvals.value.filter((approval) => approval.status === "pending"));
+
+const ENDED = new Set(["denied", "answered", "done", "expired", "withdrawn", "in_doubt"]);
+
+/** Reads the list anew; cards that were decided here a moment ago stay. */
+export async function readApprovals(): Promise<void> {
+  try {
+    const { value } = await getWithHeaders<Approval[]>(`/approvals?limit=${READ}`);
+    const ids = new Set(value.map((approval) => approval.id));
+    const staying = approvals.value.filter((approval) => !ids.has(approval.id));
+    for (const gone of staying.filter((approval) => approval.status === "pending")) void readDetail(gone.id, true);
+    approvals.value = inOrder([...value, ...staying]);
+    trouble.value = "";
+    loaded.value = true;
+  } catch (error) {
+    trouble.value = told(error);
+  }
+}
+
+function inOrder(list: Approval[]): Approval[] {
+  return list.sort((a, b) => (a.created < b.created ? -1 : a.created > b.created ? 1 : a.id < b.id ? -1 : 1));
+}
+
+/** Takes a new or changed approval into the list. */
+export function take(approval: Approval): void {
+  const known = approvals.value.some((other) => other.id === approval.id);
+  if (!known && approval.status !== "pending") return;
+  if (approval.status !== "pending" && !settled.has(approval.id)) settled.set(approval.id, Date.now());
+  // The ten seconds count from the last thing that happened to it.
+  else if (ENDED.has(approval.status)) settled.set(approval.id, Date.now());
+  approvals.value = known
+    ? approvals.value.map((other) => (other.id === approval.id ? { ...other, ...approval } : other))
+    : inOrder([...approvals.value, approval]);
+  const detail = details.value[approval.id];
+  if (detail) details.value = { ...details.value, [approval.id]: { ...detail, ...approval } };
+  if (known && approval.status !== "pending") void readDetail(approval.id, true);
+}
+
+onApproval(take);
+
+/** Takes away the cards whose ten seconds are over. */
+export function sweep(now: number): void {
+  const over = approvals.value.filter((approval) => {
+    const at = settled.get(approval.id);
+    return at !== undefined && now - at > STAYS && ENDED.has(approval.status);
+  });
+  if (!over.length) return;
+  const ids = new Set(over.map((approval) => approval.id));
+  approvals.value = approvals.value.filter((approval) => !ids.has(approval.id));
+}
+
+/** Reads one approval whole. */
+export async function readDetail(id: string, again = false): Promise<void> {
+  if (details.value[id] && !again) return;
+  const detail = await get<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}`);
+  keep(detail);
+}
+
+function keep(detail: ApprovalDetail): void {
+  details.value = { ...details.value, [detail.id]: detail };
+  const listed = approvals.value.find((approval) => approval.id === detail.id);
+  if (!listed) return;
+  if (detail.status !== "pending" && !settled.has(detail.id)) settled.set(detail.id, Date.now());
+  approvals.value = approvals.value.map((other) => (other.id === detail.id ? { ...other, status: detail.status, decision: detail.decision } : other));
+}
+
+/** A decision as it is sent. */
+export type Choice =
+  | { decision: "approve"; scope?: "once" | "session" | "always"; edit?: Json; rule?: string }
+  | { decision: "deny"; message?: string; stop?: boolean }
+  | { decision: "answer"; answers?: Record<string, Json>; text?: string };
+
+/** A decision that waits out its half-second. */
+export interface Pending {
+  id: string;
+  choice: Choice;
+  /** What it is called while it waits. */
+  says: string;
+  sent: boolean;
+}
+
+export const pending = signal<Pending | undefined>(undefined);
+/** What the server said to a decision, by approval. */
+export const refusals = signal<Record<string, string>>({});
+let timer = 0;
+
+/** Decides, unless it is taken back within half a second. */
+export function decide(id: string, choice: Choice, says: string): void {
+  if (!mayAct() || pending.value) return;
+  pending.value = { id, choice, says, sent: false };
+  refusals.value = { ...refusals.value, [id]: "" };
+  timer = window.setTimeout(() => void send(id, choice), SECOND_THOUGHT);
+}
+
+/** Takes the decision back that has not been sent. */
+export function takeBack(): void {
+  if (!pending.value || pending.value.sent) return;
+  clearTimeout(timer);
+  pending.value = undefined;
+}
+
+async function send(id: string, choice: Choice): Promise<void> {
+  const { decision, ...members } = choice;
+  if (pending.value) pending.value = { ...pending.value, sent: true };
+  try {
+    const detail = await post<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}/${decision}`, members);
+    settled.set(id, Date.now());
+    keep(detail);
+  } catch (error) {
+    refusals.value = { ...refusals.value, [id]: told(error) };
+    await readDetail(id, true).catch(() => {});
+  } finally {
+    pending.value = undefined;
+  }
+}
+
+/** Decides about several at once; what was refused is told on its card. */
+export async function decideAll(choices: { id: string; choice: Choice }[]): Promise<number> {
+  const decisions = choices.map(({ id, choice }) => ({ id, ...choice }));
+  const { results } = await post<{ results: { id: string; ok: boolean; entry?: ApprovalDetail; error?: { message: string } }[] }>(
+    "/approvals/batch", { decisions });
+  for (const result of results) {
+    if (result.ok && result.entry) {
+      settled.set(result.id, Date.now());
+      keep(result.entry);
+    } else {
+      refusals.value = { ...refusals.value, [result.id]: result.error?.message ?? "refused" };
+      void readDetail(result.id, true).catch(() => {});
+    }
+  }
+  return results.filter((result) => !result.ok).length;
+}

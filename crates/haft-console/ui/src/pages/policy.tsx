@@ -1,0 +1,134 @@
+// The effective policy, and a box that says what would happen to a call.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, post, told } from "../api";
+import { query } from "../route";
+import type { ApprovalDetail, Explained, Json, PolicyShown, Tool } from "../shapes";
+import { StateWord } from "../parts/badges";
+import { argumentsOf } from "../parts/fact";
+import { Pending, useReading } from "../parts/reading";
+import { Shown } from "../parts/text";
+
+export function Policy() {
+  return (
+    <div class="page policy">
+      <WhatWouldHappen />
+      <Effective />
+    </div>
+  );
+}
+
+/** What a first call of a tool could look like: its required arguments. */
+function example(tool: Tool | undefined): string {
+  const schema = tool?.input_schema;
+  const required = Array.isArray(schema?.required) ? schema.required : [];
+  const names = tool?.name === "run_command" ? ["command"] : required.map(String);
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, ""])), null, 2);
+}
+
+function WhatWouldHappen() {
+  const tools = useReading<Tool[]>("/tools");
+  const asked = query.value.get("tool");
+  const approval = query.value.get("approval");
+  const [tool, setTool] = useState(asked ?? "");
+  const [args, setArgs] = useState(query.value.get("args") ?? "");
+  const [typed, setTyped] = useState(args !== "" || approval !== null);
+  const [found, setFound] = useState<{ explained?: Explained; problem?: string }>({});
+  const list = tools.value ?? [];
+  const chosen = tool || list.find((one) => one.name === "write_file")?.name || list[0]?.name || "";
+  useEffect(() => {
+    if (!approval) return;
+    get<ApprovalDetail>(`/approvals/${encodeURIComponent(approval)}`).then(
+      (detail) => { setTool(detail.tool); setArgs(JSON.stringify(argumentsOf(detail.arguments) ?? {}, null, 2)); },
+      (error) => setFound({ problem: told(error) }),
+    );
+  }, [approval]);
+  useEffect(() => {
+    if (!typed && chosen) setArgs(example(list.find((one) => one.name === chosen)));
+  }, [chosen, tools.value]);
+  const parsed = useMemo(() => {
+    try {
+      return { value: JSON.parse(args || "{}") as Json };
+    } catch (error) {
+      return { problem: error instanceof Error ? error.message : "no JSON" };
+    }
+  }, [args]);
+  useEffect(() => {
+    if (!chosen || parsed.value === undefined) return;
+    let over = false;
+    const timer = setTimeout(() => {
+      post<Explained>("/policy/explain", { tool: chosen, arguments: parsed.value }).then(
+        (explained) => { if (!over) setFound({ explained }); },
+        (error) => { if (!over) setFound({ problem: told(error) }); },
+      );
+    }, 200);
+    return () => { over = true; clearTimeout(timer); };
+  }, [chosen, parsed]);
+  return (
+    <section class="what" aria-label="what would happen">
+      <h2>What would happen</h2>
+      <p class="dim">Nothing runs here: the call is only judged.</p>
+      <div class="what-form">
+        <div class="field"><label for="what-tool">Tool</label>
+          <select id="what-tool" value={chosen} onChange={(e) => { setTool(e.currentTarget.value); setTyped(false); }}>
+            {chosen && !list.some((one) => one.name === chosen) && <option value={chosen}>{chosen}</option>}
+            {list.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+          </select></div>
+        <div class="field"><label for="what-args">Arguments</label>
+          <textarea id="what-args" class="code" rows={Math.min(14, Math.max(4, args.split("\n").length))} spellcheck={false} value={args} aria-invalid={parsed.problem ? true : undefined}
+            aria-describedby="what-args-about" onInput={(e) => { setTyped(true); setArgs(e.currentTarget.value); }} />
+          <div class="about" id="what-args-about">{parsed.problem && <span class="bad-text">{parsed.problem}</span>}</div></div>
+      </div>
+      <div role="status">{found.problem && <p class="bad-text"><Shown text={found.problem} /></p>}{found.explained && <Explanation explained={found.explained} />}</div>
+    </section>
+  );
+}
+
+const SAYS = { allow: "It would run.", ask: "A person would be asked.", deny: "It would be denied." };
+
+function Explanation({ explained }: { explained: Explained }) {
+  return (
+    <div class="explained">
+      <p class={`verdict ${explained.verdict}`}><StateWord word={explained.verdict} /> <strong>{SAYS[explained.verdict]}</strong>{explained.enabled === false && " The tool is not enabled, so nobody can call it now."}</p>
+      <div class="scroll" tabIndex={0} role="group" aria-label="each effect">
+        <table class="data">
+          <thead><tr><th scope="col">effect</th><th scope="col">of what</th><th scope="col">verdict</th><th scope="col">by which rule</th><th scope="col">from</th></tr></thead>
+          <tbody>{explained.parts.map((part, index) => <tr key={index}><td>{part.kind}</td><td class="mono"><Shown text={part.value} /></td><td><StateWord word={part.verdict} /></td><td class="mono"><Shown text={part.rule} /></td><td><Shown text={part.layer} /></td></tr>)}</tbody>
+        </table>
+      </div>
+      <div class="scroll" tabIndex={0} role="group" aria-label="each layer">
+        <table class="data">
+          <thead><tr><th scope="col">layer</th><th scope="col">says</th><th scope="col">rule</th><th scope="col">why</th></tr></thead>
+          <tbody>{explained.layers.map((layer, index) => <tr key={index}><td><Shown text={layer.layer} /></td><td>{layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />}</td><td class="mono"><Shown text={layer.rule} /></td><td><Shown text={layer.reason} /></td></tr>)}</tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+function Effective() {
+  const reading = useReading<PolicyShown>("/policy");
+  const shown = reading.value;
+  if (!shown) return <Pending reading={reading} />;
+  const counted = shown.rules.some((rule) => rule.matched !== undefined);
+  return (
+    <section aria-label="the rules in force">
+      <h2>Rules in force</h2>
+      <p>Profile <strong>{shown.profile}</strong>: what happens where no rule matches. Deny is read first, then ask, then allow.</p>
+      {shown.rules.length > 0 ? (
+        <div class="scroll" tabIndex={0} role="group" aria-label="rules">
+          <table class="data">
+            <thead><tr><th scope="col">list</th><th scope="col">rule</th><th scope="col">from</th>{counted && <th scope="col">matched</th>}<th scope="col">why</th></tr></thead>
+            <tbody>{shown.rules.map((rule, index) => <tr key={index}><td><StateWord word={rule.list} /></td><td class="mono"><Shown text={rule.rule} /></td><td><Shown text={rule.layer} /></td>{counted && <td>{rule.matched?.toLocaleString("en")}</td>}<td>{rule.reason && <Shown text={rule.reason} />}</td></tr>)}</tbody>
+          </table>
+        </div>
+      ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> of haft.toml, or come from “Always…” on a request.</p>}
+      {shown.findings.map((finding, index) => <p class="note warn" key={index}><code><Shown text={finding.rule} /></code> never matches: <Shown text={finding.problem} />; <Shown text={finding.advice} /></p>)}
+      <dl class="facts">
+        <div><dt>over all rules</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>
+        <div><dt>sandbox</dt><dd>at least {shown.sandbox.require}, network {shown.sandbox.network}</dd></div>
+        {shown.skills.map((skill) => <div key={skill.name}><dt>skill <Shown text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <Shown text={skill.requests.join(", ")} /> (grants nothing)</> : "narrows itself"}</dd></div>)}
+      </dl>
+    </section>
+  );
+}

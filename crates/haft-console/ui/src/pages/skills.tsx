@@ -1,0 +1,59 @@
+// The skills found, each whole.
+
+import { follow, parts, pathOf } from "../route";
+import type { Skill } from "../shapes";
+import { Empty, wide } from "../parts/frame";
+import { Pending, useReading } from "../parts/reading";
+import { Block, Shown } from "../parts/text";
+
+export function Skills() {
+  const named = parts.value[1];
+  const skills = useReading<Skill[]>("/skills");
+  const list = skills.value ?? [];
+  const selected = named ?? (wide.value ? list[0]?.name : undefined);
+  if (skills.value && !list.length && !named) {
+    return (
+      <Empty title="No skills">
+        <p>A skill is a folder with a <code>SKILL.md</code>: instructions that a model loads when it needs them.</p>
+        <p>Put one below <code>.agents/skills</code> of a trusted workspace, or name folders in <code>skills.dirs</code>.</p>
+      </Empty>
+    );
+  }
+  return (
+    <div class="split with-detail">
+      {(wide.value || !named) && (
+        <section class="side" aria-label="all skills">
+          <Pending reading={skills} />
+          <ul class="side-list" aria-label="skills">
+            {list.map((skill) => (
+              <li key={`${skill.name}${skill.path}`}><a href={pathOf("skills", skill.name)} onClick={follow} aria-current={skill.name === selected ? "true" : undefined}>
+                <span class="side-name"><Shown text={skill.name} /></span>{!skill.valid && <span class="badge bad">does not load</span>}
+                <span class="side-about"><Shown text={skill.description.slice(0, 110)} /></span>
+              </a></li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {selected && <SkillDetail key={selected} name={selected} listed={list.find((skill) => skill.name === selected)} />}
+    </div>
+  );
+}
+
+function SkillDetail({ name, listed }: { name: string; listed: Skill | undefined }) {
+  const reading = useReading<Skill>(`/skills/${encodeURIComponent(name)}`);
+  const skill = reading.value ?? listed;
+  return (
+    <section class="detail" aria-label="the selected skill">
+      {!wide.value && <a class="back" href="/skills" onClick={follow}>All skills</a>}
+      {!skill ? <Pending reading={reading} /> : (
+        <>
+          <h2><Shown text={skill.name} /></h2>
+          <p><Shown text={skill.description} /></p>
+          <p class="meta dim"><span><Shown text={skill.source} /></span> <span class="mono"><Shown text={skill.path} /></span></p>
+          {!!skill.resources?.length && <ul class="artifacts" aria-label="resources">{skill.resources.map((one) => { const path = typeof one === "string" ? one : one.path; return <li key={path} class="mono"><Shown text={path} /></li>; })}</ul>}
+          {skill.body !== undefined ? <div class="prose"><Block text={skill.body} label="the skill's text" /></div> : reading.trouble && <p class="note bad-text">{reading.trouble}</p>}
+        </>
+      )}
+    </section>
+  );
+}

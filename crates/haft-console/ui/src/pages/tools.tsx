@@ -1,0 +1,134 @@
+// The tools a model has: searched as the model searches them, each with its schema, its verdict, and a real call to try.
+
+import { useEffect, useState } from "preact/hooks";
+import { post, told } from "../api";
+import { mayAct } from "../live";
+import { follow, go, parts, pathOf, query } from "../route";
+import type { Json, Outcome, Schema, Tool } from "../shapes";
+import { RiskWord, StateWord } from "../parts/badges";
+import { SchemaForm, faultsOf, fieldsOf, type Values } from "../parts/form";
+import { Empty, wide } from "../parts/frame";
+import { OutcomeView } from "../parts/outcome";
+import { Pending, useReading } from "../parts/reading";
+import { Block, Shown } from "../parts/text";
+
+export function Tools() {
+  const named = parts.value[1];
+  const words = query.value.get("q") ?? "";
+  const [typed, setTyped] = useState(words);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const search = typed.trim() ? `?q=${encodeURIComponent(typed.trim())}` : "";
+      if (search !== location.search && location.pathname.startsWith("/tools")) go(location.pathname + search, true);
+    }, 120);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const tools = useReading<Tool[]>(words ? `/tools?q=${encodeURIComponent(words)}` : "/tools");
+  const list = tools.value ?? [];
+  const selected = named ?? (wide.value ? list[0]?.name : undefined);
+  const search = words ? `?q=${encodeURIComponent(words)}` : "";
+  return (
+    <div class="split with-detail">
+      {(wide.value || !named) && (
+        <section class="side" aria-label="all tools">
+          <input type="search" placeholder="Search as the model does" aria-label="Search the tools" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+          <Pending reading={tools} />
+          {tools.value && !list.length && (words ? <p class="note">No tool fits “{words}”.</p> : <Empty title="No tools"><p>Settings turn tools on: <code>tools.enable</code>.</p></Empty>)}
+          <ul class="side-list" aria-label="tools">
+            {list.map((tool) => (
+              <li key={tool.name}><a href={pathOf("tools", tool.name) + search} onClick={follow} aria-current={tool.name === selected ? "true" : undefined}>
+                <span class="side-name"><Shown text={tool.name} /></span> <RiskWord risk={tool.risk} />
+                <span class="side-about"><Shown text={(tool.description.split("\n")[0] ?? "").slice(0, 110)} /></span>
+              </a></li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {selected && <ToolDetail key={selected} name={selected} />}
+    </div>
+  );
+}
+
+function ToolDetail({ name }: { name: string }) {
+  const reading = useReading<Tool>(`/tools/${encodeURIComponent(name)}`);
+  const tool = reading.value;
+  return (
+    <section class="detail" aria-label="the selected tool">
+      {!wide.value && <a class="back" href="/tools" onClick={follow}>All tools</a>}
+      {!tool ? <Pending reading={reading} /> : (
+        <>
+          <h2><Shown text={tool.title} /> {tool.title !== tool.name && <code><Shown text={tool.name} /></code>}</h2>
+          <div class="meta"><RiskWord risk={tool.risk} />{tool.verdict && <span>the policy says <StateWord word={tool.verdict} /></span>}
+            <span class="dim">from <Shown text={tool.source} /> · <Shown text={tool.category} /> · <Shown text={tool.exposure} /></span>
+            <a href={`/policy?tool=${encodeURIComponent(name)}`} onClick={follow}>What would happen</a></div>
+          <div class="prose"><Block text={tool.description} label="description" /></div>
+          {tool.ui && <Interface tool={tool} />}
+          <h3>Arguments</h3>
+          <SchemaTable schema={tool.input_schema} />
+          {tool.output_schema && <details><summary>What it returns</summary><SchemaTable schema={tool.output_schema} /></details>}
+          <Try tool={tool} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** A server's own page for a tool: in a frame without an origin, so that it can reach nothing of ours. */
+function Interface({ tool }: { tool: Tool }) {
+  return (
+    <details>
+      <summary>Its own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
+      <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1/tools/${encodeURIComponent(tool.name)}/ui`} />
+    </details>
+  );
+}
+
+function typeOf(schema: Schema): string {
+  const type = Array.isArray(schema.type) ? schema.type.join(" or ") : schema.type;
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  if (type === "array" && schema.items && typeof schema.items === "object" && !Array.isArray(schema.items)) return `list of ${typeOf(schema.items)}`;
+  return typeof type === "string" ? type : "any";
+}
+
+function SchemaTable({ schema }: { schema: Schema }) {
+  const fields = fieldsOf(schema, {});
+  if (!fields.length) return <p class="note">None.</p>;
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="schema">
+      <table class="data">
+        <thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">default</th><th scope="col">what</th></tr></thead>
+        <tbody>{fields.map(({ name, schema: field, required }) => (
+          <tr key={name}><th scope="row"><code>{name}</code></th><td class="mono">{typeOf(field)}</td>
+            <td class="mono">{required ? <strong>required</strong> : field.default !== undefined ? JSON.stringify(field.default) : ""}</td>
+            <td>{typeof field.description === "string" && <Shown text={field.description} />}</td></tr>
+        ))}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A real call, through the same path as a model's. */
+function Try({ tool }: { tool: Tool }) {
+  const [values, setValues] = useState<Values>({});
+  const [faults, setFaults] = useState(() => faultsOf(tool.input_schema, {}));
+  const [state, setState] = useState<{ busy: boolean; outcome?: Outcome; problem?: string }>({ busy: false });
+  const call = () => {
+    setState({ busy: true });
+    post<Outcome>("/calls", { tool: tool.name, arguments: values as Json }).then(
+      (outcome) => setState({ busy: false, outcome }),
+      (error) => setState({ busy: false, problem: told(error) }),
+    );
+  };
+  return (
+    <details class="try">
+      <summary>Try it</summary>
+      <form onSubmit={(e) => { e.preventDefault(); if (!state.busy && faults === 0) call(); }}>
+        <p class="dim">A real call, under the policy, recorded like every other.</p>
+        <SchemaForm schema={tool.input_schema} values={values} idBase={`try-${tool.name}`} change={(next, wrong) => { setValues(next); setFaults(wrong); }} />
+        <div class="choices"><button type="submit" class="primary" disabled={state.busy || faults > 0 || !mayAct()}>{state.busy ? "It runs …" : "Call"}</button>
+          {state.busy && <a href="/waiting" onClick={follow}>It may wait for you</a>}</div>
+      </form>
+      <div role="status">{state.problem && <p class="bad-text">{state.problem}</p>}{state.outcome && <OutcomeView outcome={state.outcome} />}</div>
+    </details>
+  );
+}

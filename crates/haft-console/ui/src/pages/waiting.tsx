@@ -1,0 +1,124 @@
+// What waits for a person: the queue on the left, the selected request whole on the right.
+
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { told } from "../api";
+import { approvals, details, loaded, readDetail, sweep, trouble, waiting } from "../approvals";
+import { bind } from "../keys";
+import { follow, go, parts, pathOf } from "../route";
+import type { Approval } from "../shapes";
+import { ago, now } from "../time";
+import { spelled } from "../visible";
+import { Batch } from "../parts/batch";
+import { RiskWord, StateWord } from "../parts/badges";
+import { Card, Remaining } from "../parts/card";
+import { Empty, wide } from "../parts/frame";
+import { Shown } from "../parts/text";
+import { Windowed } from "../parts/windowed";
+
+/** The request that is shown where the address names none: stays until somebody moves on. */
+const stuck = signal<string | undefined>(undefined);
+
+export function Waiting() {
+  const named = parts.value[1];
+  const [filter, setFilter] = useState("");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const held = useRef<string[] | undefined>(undefined);
+  const [holding, setHolding] = useState(false);
+  const finding = useRef<HTMLInputElement>(null);
+  useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
+  const all = approvals.value;
+  if (!holding) held.current = undefined;
+  else held.current ??= all.map((approval) => approval.id);
+  const frozen = held.current;
+  const fresh = frozen ? all.filter((approval) => !frozen.includes(approval.id)) : [];
+  const shown = useMemo(() => all.filter((approval) => (!frozen || frozen.includes(approval.id)) && fits(approval, filter)), [all, frozen, filter]);
+  if (!named && wide.value && stuck.value === undefined) stuck.value = (shown.find((approval) => approval.status === "pending") ?? shown[0])?.id;
+  const selected = named ?? (wide.value ? stuck.value : undefined);
+  const at = shown.findIndex((approval) => approval.id === selected);
+  const move = (by: number) => {
+    const next = shown[Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    if (next) go(pathOf("waiting", next.id), named !== undefined);
+  };
+  const choose = (id: string) => setChosen((before) => {
+    const next = new Set(before);
+    if (!next.delete(id)) next.add(id);
+    return next;
+  });
+  useEffect(() => bind(() => [
+    { key: "j", does: "next request", run: () => move(1) },
+    { key: "k", does: "request before", run: () => move(-1) },
+    { key: "Enter", does: "open", run: () => { const id = selected ?? shown[0]?.id; if (id) go(pathOf("waiting", id)); } },
+    { key: "x", does: "select for a batch", run: () => { if (selected) choose(selected); } },
+    { key: "/", does: "filter", run: () => finding.current?.focus() },
+  ]));
+  if (!all.length && loaded.value && !named) return <Nothing />;
+  const list = wide.value || !named;
+  return (
+    <div class={`split ${selected ? "with-detail" : ""}`}>
+      {list && (
+        <section class="queue" aria-label="requests that wait" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
+          <div class="queue-head">
+            <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
+              onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
+            <span class="dim">{waiting.value.length.toLocaleString("en")} wait</span>
+          </div>
+          {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
+          <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" row={(index) => {
+            const approval = shown[index];
+            return approval && <QueueRow key={approval.id} approval={approval} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
+          }} />
+          {filter && !shown.length && <p class="note">Nothing fits “{filter}”.</p>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{fresh.length === 1 ? "1 more waits" : `${fresh.length} more wait`}</button>}
+        </section>
+      )}
+      {chosen.size > 0 ? <Batch ids={[...chosen]} close={() => setChosen(new Set())} drop={choose} />
+        : selected ? <Detail key={selected} id={selected} /> : wide.value && <section class="detail"><p class="note">Nothing is selected.</p></section>}
+    </div>
+  );
+}
+
+function fits(approval: Approval, filter: string): boolean {
+  const text = [approval.tool, approval.risk, approval.run, approval.client, approval.door, approval.fact.text, approval.kind].join(" ").toLowerCase();
+  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+function QueueRow({ approval, current, chosen, choose }: { approval: Approval; current: boolean; chosen: boolean; choose: () => void }) {
+  const waits = approval.status === "pending";
+  return (
+    <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"}`} role="listitem">
+      <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spelled(approval.fact.text).slice(0, 80)}`} onChange={choose} />
+      <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
+        <span class="queue-fact"><Shown text={approval.fact.text} /></span>
+        <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
+          <span class="dim">{ago(approval.created, now.value)}</span></span>
+      </a>
+      {waits && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}
+    </div>
+  );
+}
+
+function Detail({ id }: { id: string }) {
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    setProblem("");
+    readDetail(id).catch((error) => setProblem(told(error)));
+  }, [id]);
+  const detail = details.value[id];
+  return (
+    <section class="detail" aria-label="the selected request">
+      {!wide.value && <a class="back" href="/waiting" onClick={follow}>All that waits ({waiting.value.length})</a>}
+      {detail ? <Card key={id} detail={detail} /> : problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Reading …</p>}
+    </section>
+  );
+}
+
+function Nothing() {
+  return (
+    <Empty title="Nothing waits for you">
+      <p>When a call needs a person, it appears here: the command, the change or the address first, then who asks and why.</p>
+      <p>Under the <code>workspace</code> profile every write and command asks. Try one in a second terminal:</p>
+      <pre class="block">haft call write_file --args '{`{"path":"hello.txt","content":"hi"}`}'</pre>
+    </Empty>
+  );
+}

@@ -1,0 +1,18 @@
+// Small words with a colour: risk, verdict, state. The word says it, the colour only helps.
+
+import type { Risk } from "../shapes";
+
+export function RiskWord({ risk }: { risk: Risk }) {
+  return <span class={`badge risk-${risk}`}>{risk}</span>;
+}
+
+const TONES: Record<string, string> = {
+  allow: "good", ok: "good", done: "good", approved: "good", accepted: "good", answered: "good", closed: "plain",
+  ask: "wait", pending: "wait", suspended: "wait", open: "live", running: "live", candidate: "wait",
+  deny: "bad", denied: "bad", error: "bad", timeout: "bad", cancelled: "plain", expired: "bad", withdrawn: "plain", in_doubt: "bad", rejected: "plain",
+};
+
+/** A verdict, status or state. */
+export function StateWord({ word }: { word: string }) {
+  return <span class={`badge ${TONES[word] ?? "plain"}`}>{word.replace("_", " ")}</span>;
+}

@@ -1,0 +1,78 @@
+// Several requests decided together, each with a choice of its own; nothing is approved that nobody has seen whole.
+
+import { useEffect, useState } from "preact/hooks";
+import { told } from "../api";
+import { approvals, decideAll, seenWhole, type Choice } from "../approvals";
+import { bind } from "../keys";
+import { mayAct } from "../live";
+import { go, pathOf } from "../route";
+import type { Approval } from "../shapes";
+import { spelled } from "../visible";
+import { RiskWord } from "./badges";
+import { Shown } from "./text";
+
+declare const WITHOUT_APPROVE: boolean;
+
+type Word = "approve" | "deny" | "leave";
+
+/** Why this one cannot be approved in a batch; nothing when it can. */
+function bar(approval: Approval): string {
+  if (approval.kind === "question") return "a question is answered by itself";
+  if (approval.risk === "critical") return "critical: needs its word typed";
+  if (!seenWhole.value.has(approval.id)) return "open it first: nobody has seen it whole";
+  return "";
+}
+
+export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; drop: (id: string) => void }) {
+  const chosen = approvals.value.filter((approval) => ids.includes(approval.id) && approval.status === "pending");
+  const [words, setWords] = useState<Record<string, Word>>({});
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  useEffect(() => bind(() => [{ key: "Escape", does: "leave the batch", run: close }]));
+  const wordOf = (approval: Approval): Word => {
+    const word = words[approval.id] ?? "leave";
+    return word === "approve" && bar(approval) ? "leave" : word;
+  };
+  const all = (word: Word) => setWords(Object.fromEntries(chosen.map((approval) => [approval.id, word])));
+  const ready = chosen.filter((approval) => wordOf(approval) !== "leave");
+  const send = async () => {
+    setBusy(true);
+    const choices = ready.map((approval) => ({ id: approval.id, choice: { decision: wordOf(approval) } as Choice }));
+    try {
+      const refused = await decideAll(choices);
+      if (refused === 0) close();
+      else setProblem(refused === 1 ? "1 was refused: its card says why" : `${refused} were refused: their cards say why`);
+    } catch (error) {
+      setProblem(told(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <section class="detail batch" aria-label="batch">
+      <h2>{chosen.length === 1 ? "1 request selected" : `${chosen.length} requests selected`}</h2>
+      <div class="choices">
+        {!WITHOUT_APPROVE && <button type="button" onClick={() => all("approve")}>Approve all that can be</button>}
+        <button type="button" onClick={() => all("deny")}>Deny all</button>
+        <button type="button" onClick={close}>Leave the batch <kbd>Esc</kbd></button>
+      </div>
+      <ul class="batch-list">
+        {chosen.map((approval) => (
+          <li key={approval.id}>
+            <div class="batch-fact"><code><Shown text={approval.fact.text} /></code>
+              <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> <RiskWord risk={approval.risk} />
+                {bar(approval) && <span class="dim">{bar(approval)}</span>}
+                {!seenWhole.value.has(approval.id) && <button type="button" class="link" onClick={() => { drop(approval.id); close(); go(pathOf("waiting", approval.id)); }}>open</button>}</span></div>
+            <select aria-label={`choice for ${spelled(approval.fact.text).slice(0, 80)}`} value={wordOf(approval)} onChange={(e) => setWords({ ...words, [approval.id]: e.currentTarget.value as Word })}>
+              <option value="leave">leave</option>
+              {!WITHOUT_APPROVE && <option value="approve" disabled={bar(approval) !== ""}>approve</option>}
+              <option value="deny">deny</option>
+            </select>
+          </li>
+        ))}
+      </ul>
+      {problem && <p class="note bad-text" role="alert">{problem}</p>}
+      <div class="choices"><button type="button" class="primary" disabled={busy || !ready.length || !mayAct()} onClick={() => void send()}>
+        {ready.length === 0 ? "Decide" : `Decide ${ready.length}`}</button></div>
+    </section>
+  );
+}

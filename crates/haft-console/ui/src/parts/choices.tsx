@@ -1,0 +1,210 @@
+// The choices about a request: approve, edit, a standing rule, deny with or without a note; each sent after its half-second.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { get, told } from "../api";
+import { decide, pending, refusals, takeBack, type Choice } from "../approvals";
+import { link } from "../live";
+import type { ApprovalDetail, RuleMatches } from "../shapes";
+import { now, ago } from "../time";
+import { login } from "../session";
+import { argumentsOf } from "./fact";
+import { SchemaForm, faultsOf, type Values } from "./form";
+import { Shown } from "./text";
+
+declare const WITHOUT_APPROVE: boolean;
+
+/** Which panel is open under the choices. */
+export type Panel = "none" | "approve" | "edit" | "always" | "deny" | "answer";
+
+export interface Props {
+  detail: ApprovalDetail;
+  /** Folds on the card that nobody opened yet. */
+  folded: number;
+  openFolds: () => void;
+  panel: Panel;
+  setPanel: (panel: Panel) => void;
+}
+
+/** Whether nothing can be sent now. */
+const idle = () => link.value !== "open" || login.value !== "in";
+
+export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
+  const waits = pending.value;
+  if (waits?.id === detail.id) return <Waits says={waits.says} sent={waits.sent} />;
+  const off = idle() || waits !== undefined;
+  const refused = refusals.value[detail.id];
+  const critical = detail.risk === "critical";
+  const approve = (choice: Choice & { decision: "approve" }, says: string) => {
+    if (folded) openFolds();
+    else decide(detail.id, choice, says);
+  };
+  return (
+    <div class="deciding">
+      {refused && <p class="note bad-text" role="alert"><Shown text={refused} /></p>}
+      {folded > 0 && (
+        <p class="note warn">{folded === 1 ? "1 part is folded: approving needs it opened once." : `${folded} parts are folded: approving needs them opened once.`}{" "}
+          <button type="button" class="link" onClick={openFolds}>Open all</button></p>
+      )}
+      <div class="choices apart">
+        <div class="choices">
+          {!WITHOUT_APPROVE && !critical && <button type="button" class="primary" disabled={off || folded > 0} onClick={() => approve({ decision: "approve" }, "Approving")}>Approve <kbd>y</kbd></button>}
+          {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>Approve… <kbd>y</kbd></button>}
+          {!critical && <button type="button" disabled={off || folded > 0} onClick={() => approve({ decision: "approve", scope: "session" }, "Approving for this session")}>For this session <kbd>s</kbd></button>}
+          <button type="button" disabled={off} aria-expanded={panel === "edit"} onClick={() => setPanel(panel === "edit" ? "none" : "edit")}>Edit <kbd>e</kbd></button>
+          {!critical && <button type="button" disabled={off} aria-expanded={panel === "always"} onClick={() => setPanel(panel === "always" ? "none" : "always")}>Always… <kbd>a</kbd></button>}
+        </div>
+        <div class="choices">
+          <button type="button" class="deny" disabled={off} onClick={() => decide(detail.id, { decision: "deny" }, "Denying")}>Deny <kbd>n</kbd></button>
+          <button type="button" disabled={off} aria-expanded={panel === "deny"} onClick={() => setPanel(panel === "deny" ? "none" : "deny")}>Deny with a note…</button>
+          <button type="button" disabled={off} aria-expanded={panel === "answer"} onClick={() => setPanel(panel === "answer" ? "none" : "answer")}>Answer instead…</button>
+        </div>
+      </div>
+      {panel === "approve" && <Typed word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
+      {panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
+      {panel === "always" && <Always detail={detail} off={off || folded > 0} />}
+      {panel === "deny" && <Deny detail={detail} off={off} />}
+      {panel === "answer" && <Answer detail={detail} off={off} />}
+    </div>
+  );
+}
+
+/** The half-second in which a decision can be taken back. */
+function Waits({ says, sent }: { says: string; sent: boolean }) {
+  return (
+    <div class="deciding waits" role="status">
+      <strong>{says}{sent ? " …" : ""}</strong>
+      {!sent && <button type="button" onClick={takeBack}>Take it back <kbd>Esc</kbd></button>}
+    </div>
+  );
+}
+
+function Opened({ title, children }: { title: string; children: ComponentChildren }) {
+  const top = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const first = top.current?.querySelector<HTMLElement>("input, textarea, select");
+    first?.focus();
+    top.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  return <section class="panel" ref={top} aria-label={title}><h2>{title}</h2>{children}</section>;
+}
+
+/** Something that must be typed before a critical call may run. */
+function Typed({ word, off, says, send }: { word: string; off: boolean; says: string; send: () => void }) {
+  const [typed, setTyped] = useState("");
+  const id = useId();
+  const right = typed === word;
+  return (
+    <Opened title="This cannot be undone by haft">
+      <form class="typed" onSubmit={(e) => { e.preventDefault(); if (right && !off) send(); }}>
+        <label for={id}>Type <code>{word}</code> to approve</label>
+        <input id={id} type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+        {!WITHOUT_APPROVE && <button type="submit" class="critical" disabled={off || !right}>{says}</button>}
+      </form>
+    </Opened>
+  );
+}
+
+function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; close: () => void }) {
+  const original = argumentsOf(detail.arguments);
+  const [values, setValues] = useState<Values>(original ?? {});
+  const [faults, setFaults] = useState(() => faultsOf(detail.input_schema, original ?? {}));
+  const [typed, setTyped] = useState("");
+  const id = useId();
+  if (!original) return <Opened title="Edit"><p class="note">These arguments are no JSON object; they can only be approved or denied as they are.</p></Opened>;
+  const same = JSON.stringify(values) === JSON.stringify(original);
+  const critical = detail.risk === "critical";
+  const ready = !off && faults === 0 && !same && (!critical || typed === detail.tool);
+  return (
+    <Opened title="Edit the arguments">
+      <form onSubmit={(e) => { e.preventDefault(); if (ready) decide(detail.id, { decision: "approve", edit: values }, "Approving with your edits"); }}>
+        <SchemaForm schema={detail.input_schema} values={values} idBase="edit" change={(next, wrong) => { setValues(next); setFaults(wrong); }} />
+        {critical && <div class="typed"><label for={id}>Type <code>{detail.tool}</code> to approve</label><input id={id} type="text" autocomplete="off" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></div>}
+        <div class="choices">
+          {!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={!ready}>Approve with these edits</button>}
+          <button type="button" onClick={close}>Cancel</button>
+          <span class="dim">{faults > 0 ? (faults === 1 ? "1 field does not fit" : `${faults} fields do not fit`) : same ? "nothing is changed yet" : "what you typed is judged by the policy again"}</span>
+        </div>
+      </form>
+    </Opened>
+  );
+}
+
+function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
+  const [rule, setRule] = useState(detail.suggested[0] ?? detail.tool);
+  const [matches, setMatches] = useState<RuleMatches>();
+  const id = useId();
+  useEffect(() => {
+    let over = false;
+    setMatches(undefined);
+    const timer = setTimeout(() => {
+      const path = `/approvals/${encodeURIComponent(detail.id)}/rule?rule=${encodeURIComponent(rule)}`;
+      get<RuleMatches>(path).catch((error) => ({ ok: false, error: told(error) })).then((found) => { if (!over) setMatches(found); });
+    }, 150);
+    return () => { over = true; clearTimeout(timer); };
+  }, [rule, detail.id]);
+  const good = matches?.ok === true && matches.covers !== false;
+  return (
+    <Opened title="Always allow">
+      <form onSubmit={(e) => { e.preventDefault(); if (good && !off) decide(detail.id, { decision: "approve", scope: "always", rule }, "Approving, and keeping the rule"); }}>
+        <div class="field">
+          <label for={id}>This exact rule goes into your settings</label>
+          <input id={id} type="text" class="code" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
+          <div class="about" id={`${id}-about`}>
+            {matches === undefined ? "looking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule cannot be read"} /></span>
+              : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : "it covers this call"}
+          </div>
+          {detail.suggested.length > 1 && <div class="suggested">{detail.suggested.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
+        </div>
+        {matches?.ok && <Past matches={matches} />}
+        <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and keep the rule</button>}</div>
+      </form>
+    </Opened>
+  );
+}
+
+/** Which calls of the past the rule would have let through. */
+function Past({ matches }: { matches: RuleMatches }) {
+  const found = matches.matched ?? [];
+  const looked = matches.looked_at ?? 0;
+  return (
+    <div class="past" role="status">
+      <p class="dim">{found.length === 0 ? `It matches none of the last ${looked} calls.` : `It would have matched ${found.length} of the last ${looked} calls:`}</p>
+      {found.length > 0 && <ul>{found.slice(0, 12).map((call) => <li key={`${call.run}/${call.call}`}><code><Shown text={call.tool} /></code> <Shown text={call.text} /> <span class="dim">{ago(call.at, now.value)}</span></li>)}</ul>}
+    </div>
+  );
+}
+
+function Deny({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
+  const [message, setMessage] = useState("");
+  const id = useId();
+  const send = (stop: boolean) => {
+    if (off) return;
+    const note = message.trim() ? { message: message.trim() } : {};
+    decide(detail.id, { decision: "deny", ...note, ...(stop ? { stop } : {}) }, stop ? "Denying, and stopping the run" : "Denying");
+  };
+  return (
+    <Opened title="Deny">
+      <form onSubmit={(e) => { e.preventDefault(); send(false); }}>
+        <div class="field"><label for={id}>What the model is told</label>
+          <textarea id={id} rows={2} value={message} placeholder="Say what to do instead" onInput={(e) => setMessage(e.currentTarget.value)} /></div>
+        <div class="choices"><button type="submit" class="deny" disabled={off}>Deny with this note</button>
+          <button type="button" disabled={off} onClick={() => send(true)}>Deny and stop the run</button></div>
+      </form>
+    </Opened>
+  );
+}
+
+function Answer({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
+  const [text, setText] = useState("");
+  const id = useId();
+  return (
+    <Opened title="Answer in place of the tool">
+      <form onSubmit={(e) => { e.preventDefault(); if (!off && text) decide(detail.id, { decision: "answer", text }, "Answering"); }}>
+        <div class="field"><label for={id}>The model gets this as the result; the tool does not run</label>
+          <textarea id={id} rows={3} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
+        <div class="choices"><button type="submit" class="primary" disabled={off || !text}>Answer</button></div>
+      </form>
+    </Opened>
+  );
+}

@@ -1,0 +1,106 @@
+// What a call would change in files: side by side with the words that differ, one column on a phone.
+
+import { useMemo, useState } from "preact/hooks";
+import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
+import type { Preview } from "../shapes";
+import { Block, Shown, useFold } from "./text";
+
+/** Rows above which a diff folds. */
+const LONG = 160;
+const HEAD = 60;
+
+const WORDS = { create: "new file", change: "changes", delete: "deletes", move: "moves" };
+
+/** One file of a preview. */
+export function FileChange({ file }: { file: Preview }) {
+  return (
+    <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}>
+      <header class="file-head">
+        <span class={`action ${file.action}`}>{WORDS[file.action]}</span>
+        <strong class="path"><Shown text={file.path} /></strong>
+        {file.to !== undefined && <> to <strong class="path"><Shown text={file.to} /></strong></>}
+        <Counts file={file} />
+      </header>
+      {file.clipped && <p class="note warn">Too large to show whole: what follows is its beginning.</p>}
+      <Body file={file} />
+    </section>
+  );
+}
+
+function Counts({ file }: { file: Preview }) {
+  const rows = useMemo(() => (file.binary ? [] : rowsOf(file.before ?? "", file.after ?? "")), [file]);
+  const changed = rows.filter((row) => row.kind === "change");
+  const [plus, minus] = [changed.filter((row) => row.after).length, changed.filter((row) => row.before).length];
+  if (!plus && !minus) return null;
+  return <span class="counts"><span class="plus">+{plus}</span> <span class="minus">−{minus}</span></span>;
+}
+
+function Body({ file }: { file: Preview }) {
+  if (file.binary) return <p class="note">No text: there is nothing to compare line by line.</p>;
+  if (file.before === undefined && file.after === undefined) return <p class="note">The texts are not to be had.</p>;
+  if (file.action === "create" && file.after !== undefined) return <Created text={file.after} />;
+  return <SideBySide before={file.before ?? ""} after={file.after ?? ""} />;
+}
+
+function Created({ text }: { text: string }) {
+  if (text === "") return <p class="note">An empty file.</p>;
+  return <div class="created"><Block text={text} label="the new file's text" /></div>;
+}
+
+function SideBySide({ before, after }: { before: string; after: string }) {
+  const [whole, setWhole] = useState(false);
+  const rows = useMemo(() => rowsOf(before, after, whole), [before, after, whole]);
+  const long = rows.length > LONG;
+  const [open, setOpen] = useFold(long);
+  if (before === after) return <p class="note">Nothing in the text changes.</p>;
+  const shown = long && !open ? rows.slice(0, HEAD) : rows;
+  return (
+    <>
+      <div class="diff" role="group" tabIndex={0} aria-label="before and after, side by side">
+        <table>
+          <colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>
+          <thead class="unseen"><tr><th scope="col">line before</th><th scope="col">before</th><th scope="col">line after</th><th scope="col">after</th></tr></thead>
+          <tbody>{shown.map((row, index) => <DiffRow key={index} row={row} unfold={() => setWhole(true)} />)}</tbody>
+        </table>
+      </div>
+      {long && (
+        <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {open ? "Fold" : `Show ${(rows.length - HEAD).toLocaleString("en")} more lines of the change`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function DiffRow({ row, unfold }: { row: Row; unfold: () => void }) {
+  if (row.kind === "fold") {
+    return (
+      <tr class="unchanged"><td colSpan={4}>
+        <button type="button" class="fold" onClick={unfold}>{row.folded?.toLocaleString("en")} unchanged lines</button>
+      </td></tr>
+    );
+  }
+  const out = row.kind === "change" && row.before;
+  const into = row.kind === "change" && row.after;
+  return (
+    <tr class={row.kind}>
+      <td class="number">{row.before?.number}</td>
+      <td class={out ? "out" : row.before ? "" : "none"}>{out && <span class="unseen">removed: </span>}<Side side={row.before} of="del" /></td>
+      <td class="number">{row.after?.number}</td>
+      <td class={into ? "in" : row.after ? "" : "none"}>{into && <span class="unseen">added: </span>}<Side side={row.after} of="ins" /></td>
+    </tr>
+  );
+}
+
+function Side({ side, of }: { side: Row["before"]; of: "del" | "ins" }) {
+  if (!side) return null;
+  return <span class="code">{side.stretches.map((stretch, index) => <Words key={index} stretch={stretch} of={of} />)}</span>;
+}
+
+function Words({ stretch, of: Of }: { stretch: Stretch; of: "del" | "ins" }) {
+  const cut = stretch.text.endsWith(NO_NEWLINE);
+  const text = cut ? stretch.text.slice(0, -1) : stretch.text;
+  // Tabs are laid out as they are; everything else that cannot be seen is a mark.
+  const shown = <Shown text={text} lines />;
+  return <>{stretch.changed ? <Of>{shown}</Of> : shown}{cut && <mark class="mark hidden" title="the file does not end with a newline">no newline</mark>}</>;
+}

@@ -1,0 +1,121 @@
+// The deciding fact of a request, whole: the command with its parts, the change, the address, else the arguments in the schema's order.
+
+import type { ApprovalDetail, Json, Permission, Schema } from "../shapes";
+import { spelled } from "../visible";
+import { FileChange } from "./diffview";
+import { Block, Shown } from "./text";
+
+type Arguments = { [name: string]: Json };
+
+/** The arguments as an object; none when they are no object. */
+export function argumentsOf(text: string): Arguments | undefined {
+  try {
+    const parsed = JSON.parse(text) as Json;
+    return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function Fact({ detail }: { detail: ApprovalDetail }) {
+  const args = argumentsOf(detail.edited_arguments ?? detail.arguments);
+  const runs = detail.permissions.filter((permission) => permission.kind === "run");
+  const connects = detail.permissions.filter((permission) => permission.kind === "connect");
+  const shown = new Set<string>();
+  const parts = [];
+  if (args && (typeof args.command === "string" || Array.isArray(args.argv))) {
+    parts.push(<Command args={args} parts={runs} permissions={detail.permissions} />);
+    shown.add("command").add("argv");
+  }
+  if (connects.length) {
+    parts.push(<Addresses connects={connects} />);
+    shown.add("url").add("urls");
+  }
+  const preview = detail.preview ?? [];
+  if (preview.length) {
+    parts.push(...preview.map((file, index) => <FileChange key={index} file={file} />));
+    const texts = preview.every((file) => !file.binary && !file.clipped && (file.after !== undefined || file.action === "delete"));
+    if (texts) ["path", "content", "edits", "patch", "from", "to"].forEach((name) => shown.add(name));
+  }
+  return (
+    <div class="fact">
+      {parts}
+      {args ? <Rest args={args} but={shown} schema={detail.input_schema} titled={parts.length > 0} />
+        : <Block text={detail.arguments} label="the arguments, which are no JSON object" />}
+    </div>
+  );
+}
+
+function Command({ args, parts, permissions }: { args: Arguments; parts: Permission[]; permissions: Permission[] }) {
+  const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
+  const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
+  const writes = permissions.filter((permission) => permission.kind === "write");
+  const several = parts.length > 1 || writes.length > 0;
+  return (
+    <div class="command">
+      <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /></div>
+      {several && (
+        <ul class="parts" aria-label="what it comes to">
+          {parts.map((part, index) => <li key={index}><span class="what">runs</span> <code><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span></li>)}
+          {writes.map((part, index) => <li key={`w${index}`}><span class="what">writes</span> <code class="writes"><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span></li>)}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function Addresses({ connects }: { connects: Permission[] }) {
+  return (
+    <ul class="addresses" aria-label="where it connects to">
+      {connects.map((connect, index) => <li key={index}><Address url={connect.value} /></li>)}
+    </ul>
+  );
+}
+
+/** An address with its host large; a host that is not plain ASCII is spelled out, too. */
+function Address({ url }: { url: string }) {
+  let host = "";
+  try {
+    host = new URL(url).host;
+  } catch {
+    return <span class="url"><Shown text={url} /></span>;
+  }
+  const at = url.toLowerCase().indexOf(host);
+  const [before, own, after] = at < 0 ? ["", url, ""] : [url.slice(0, at), url.slice(at, at + host.length), url.slice(at + host.length)];
+  return (
+    <>
+      <span class="host"><Shown text={host} /></span>
+      <span class="url"><Shown text={before} /><strong><Shown text={own} /></strong><Shown text={after} /></span>
+    </>
+  );
+}
+
+/** What the fact does not show yet, in the schema's order. */
+function Rest({ args, but, schema, titled }: { args: Arguments; but: Set<string>; schema: Schema | undefined; titled: boolean }) {
+  const properties = schema && typeof schema.properties === "object" && schema.properties && !Array.isArray(schema.properties) ? Object.keys(schema.properties) : [];
+  const names = Object.keys(args).filter((name) => !but.has(name));
+  const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };
+  names.sort((a, b) => place(a) - place(b));
+  if (!names.length) return titled ? null : <p class="note">It takes no arguments.</p>;
+  return (
+    <dl class="arguments" aria-label="arguments">
+      {names.map((name) => (
+        <div key={name}>
+          <dt><Shown text={name} /></dt>
+          <dd><Value value={args[name] ?? null} label={spelled(name)} /></dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A value of the arguments as text. */
+export function Value({ value, label }: { value: Json; label: string }) {
+  if (typeof value === "string") return value === "" ? <span class="dim">empty text</span> : <Block text={value} label={label} />;
+  if (value === null || typeof value !== "object") return <code>{String(value)}</code>;
+  return <Block text={JSON.stringify(value, null, 2)} label={label} />;
+}

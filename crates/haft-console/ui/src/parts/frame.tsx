@@ -1,0 +1,143 @@
+// The frame of every page: the rail of words, the top bar, the bars that say what is wrong, the list of keys.
+
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { waiting } from "../approvals";
+import { allKeys, keysShown } from "../keys";
+import { link, nextTry, tryNow } from "../live";
+import { follow, parts } from "../route";
+import { codeIn, leave, login, loginTrouble, redeem, session } from "../session";
+import { theme, turn } from "../theme";
+import { now } from "../time";
+import { spelled } from "../visible";
+
+const PAGES = ["waiting", "runs", "tools", "skills", "memory", "policy", "health"] as const;
+const titled = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+
+const query = matchMedia("(min-width: 1000px)");
+/** Whether there is room for a list and its detail side by side. */
+export const wide = signal(query.matches);
+query.addEventListener("change", () => { wide.value = query.matches; });
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const here = parts.value[0] ?? "waiting";
+  const count = waiting.value.length;
+  useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${titled(here)} · haft`; }, [here, count]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the page</a>
+      <TopBar />
+      <nav class="rail" aria-label="pages">
+        {PAGES.map((page) => (
+          <a key={page} href={`/${page}`} onClick={follow} aria-current={page === here ? "page" : undefined}>
+            {titled(page)}{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> wait</span></span>}
+          </a>
+        ))}
+      </nav>
+      <main id="main" tabIndex={-1}>
+        <h1 class="unseen">{titled(here)}</h1>
+        <Bars />
+        {children}
+      </main>
+      <Announcer />
+      <KeyList />
+    </div>
+  );
+}
+
+function TopBar() {
+  const who = session.value;
+  const state = login.value === "out" ? "logged out" : link.value === "open" ? "connected" : link.value === "lost" ? "not connected" : "connecting";
+  return (
+    <header class="top">
+      <a class="brand" href="/waiting" onClick={follow}>haft</a>
+      {who && <span class="where" title={who.workspace}><bdi>{spelled(who.workspace)}</bdi></span>}
+      {who && <span class="profile"><span class="dim">profile</span> {who.profile}</span>}
+      {who?.strength && <span class="profile strength"><span class="dim">sandbox</span> {who.strength}</span>}
+      <span class="gap" />
+      <span class={`dot ${state === "connected" ? "on" : "off"}`} role="status">{state}</span>
+      <button type="button" class="quiet" onClick={turn} aria-label={`colours: ${theme.value}`}>{theme.value === "auto" ? "Auto" : titled(theme.value)}</button>
+      <button type="button" class="quiet keys-button" onClick={() => { keysShown.value = true; }} aria-label="all keys"><kbd>?</kbd></button>
+      {login.value === "in" && <button type="button" class="quiet" onClick={() => void leave()}>Log out</button>}
+    </header>
+  );
+}
+
+function Bars() {
+  if (login.value === "out" && session.value) return <div class="bar" role="alert"><LoginBox short /></div>;
+  if (link.value !== "lost") return null;
+  const left = Math.max(0, Math.ceil((nextTry.value - now.value) / 1000));
+  return (
+    <div class="bar" role="alert">
+      <span>The connection to haft is lost. What you see is from before; nothing can be decided.</span>
+      <button type="button" onClick={tryNow}>Try now</button><span class="dim">{left > 0 ? `next try in ${left} s` : "trying …"}</span>
+    </div>
+  );
+}
+
+/** Where a login link can be pasted. */
+export function LoginBox({ short = false }: { short?: boolean }) {
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const code = codeIn(text);
+  const wrong = text.trim() !== "" && !code;
+  return (
+    <form class="login" onSubmit={(e) => {
+      e.preventDefault();
+      if (!code || busy) return;
+      setBusy(true);
+      void redeem(code).then(() => { setBusy(false); setText(""); tryNow(); });
+    }}>
+      {loginTrouble.value && <p class={short ? "" : "note warn"} role="status">{loginTrouble.value}</p>}
+      <label for="login-link">Login link or code, as <code>haft serve</code> printed it</label>
+      <div class="login-row">
+        <input id="login-link" type="text" autocomplete="off" spellcheck={false} value={text} aria-invalid={wrong || undefined} onInput={(e) => setText(e.currentTarget.value)} />
+        <button type="submit" class="primary" disabled={!code || busy}>Log in</button>
+      </div>
+    </form>
+  );
+}
+
+/** Says aloud what is new. */
+function Announcer() {
+  const known = useRef<Set<string> | undefined>(undefined);
+  const [said, setSaid] = useState("");
+  const list = waiting.value;
+  useEffect(() => {
+    const before = known.current;
+    known.current = new Set(list.map((approval) => approval.id));
+    const fresh = before ? list.filter((approval) => !before.has(approval.id)) : [];
+    const [first] = fresh;
+    if (fresh.length === 1 && first) setSaid(`New request, ${first.risk}: ${first.tool}, ${spelled(first.fact.text).slice(0, 120)}`);
+    else if (fresh.length > 1) setSaid(`${fresh.length} new requests wait`);
+  }, [list]);
+  return <div class="unseen" aria-live="polite">{said}</div>;
+}
+
+const NAMES: Record<string, string> = { Escape: "Esc", "?": "?" };
+
+function KeyList() {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (keysShown.value) box.current?.showModal();
+    else box.current?.close();
+  }, [keysShown.value]);
+  const seen = new Map(allKeys().map((key) => [key.key, key]));
+  return (
+    <dialog ref={box} aria-label="keys" onClose={() => { keysShown.value = false; }}>
+      {keysShown.value && (
+        <>
+          <h2>Keys</h2>
+          <dl class="keys">{[...seen.values()].map((key) => <div key={key.key}><dt><kbd>{NAMES[key.key] ?? key.key}</kbd></dt><dd>{key.does}</dd></div>)}</dl>
+          <button type="button" onClick={() => { keysShown.value = false; }}>Close</button>
+        </>
+      )}
+    </dialog>
+  );
+}
+
+/** What stands where nothing is: what would appear, and how to make it. */
+export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
+  return <section class="empty"><h2>{title}</h2>{children}</section>;
+}

@@ -1,0 +1,23 @@
+// What came of a call.
+
+import { follow, pathOf } from "../route";
+import type { Outcome } from "../shapes";
+import { span } from "../time";
+import { StateWord } from "./badges";
+import { Block, Shown } from "./text";
+
+export function OutcomeView({ outcome }: { outcome: Outcome }) {
+  const texts = (outcome.content ?? []).filter((part) => part.type === "text" && part.text);
+  return (
+    <section class="outcome" aria-label="outcome">
+      <p>
+        <StateWord word={outcome.status} /> <Shown text={outcome.summary ?? ""} />
+        {outcome.duration_ms !== undefined && <span class="dim"> {span(outcome.duration_ms)}</span>}
+      </p>
+      {outcome.error && <p class="note"><Shown text={outcome.error.message} />{outcome.error.advice && <> <span class="dim"><Shown text={outcome.error.advice} /></span></>}</p>}
+      {outcome.approval && <p><a href={pathOf("waiting", outcome.approval)} onClick={follow}>It waits for a decision</a></p>}
+      {texts.map((part, index) => <Block key={index} text={part.text ?? ""} label="result" />)}
+      {!texts.length && outcome.data !== undefined && <Block text={JSON.stringify(outcome.data, null, 2)} label="result" />}
+    </section>
+  );
+}

@@ -1,0 +1,68 @@
+// Who is logged in: the code from the address, the session behind the cookie, and what to do when it is gone.
+
+import { signal } from "@preact/signals";
+import { Refused, get, holdSecret, onUnauthorized, post, told } from "./api";
+import type { Session } from "./shapes";
+
+export type Login = "unknown" | "in" | "out";
+
+export const login = signal<Login>("unknown");
+export const session = signal<Session | undefined>(undefined);
+/** Why nobody is logged in, where there is something to say. */
+export const loginTrouble = signal("");
+
+onUnauthorized.run = () => {
+  if (login.value === "in") loginTrouble.value = "The session has ended: haft was started anew, or you were away for twelve hours.";
+  login.value = "out";
+};
+
+/** The code in a login link, or in what somebody pasted. */
+export function codeIn(text: string): string | undefined {
+  const found = /(?:#login=|^)([0-9a-f]{32,128})\s*$/.exec(text.trim());
+  return found?.[1];
+}
+
+/** Takes the code out of the address before anything else can see it, then logs in with it or by the cookie. */
+export async function begin(): Promise<void> {
+  const code = codeIn(location.hash.startsWith("#login=") ? location.hash : "");
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (code) await redeem(code);
+  else await resume();
+}
+
+/** Uses a code up. */
+export async function redeem(code: string): Promise<void> {
+  try {
+    await post("/login", { code });
+    loginTrouble.value = "";
+  } catch (error) {
+    // A reload of a used link still has its session.
+    if (await resume()) return;
+    loginTrouble.value = told(error);
+    return;
+  }
+  await resume();
+}
+
+/** Finds the session behind the cookie; false when there is none. */
+export async function resume(): Promise<boolean> {
+  try {
+    const found = await get<Session>("/session");
+    holdSecret(found.secret);
+    session.value = found;
+    login.value = "in";
+    loginTrouble.value = "";
+    return true;
+  } catch (error) {
+    if (error instanceof Refused && error.status !== 0) login.value = "out";
+    return false;
+  }
+}
+
+/** Ends the session. */
+export async function leave(): Promise<void> {
+  await post("/logout").catch(() => {});
+  loginTrouble.value = "You have logged out.";
+  session.value = undefined;
+  login.value = "out";
+}

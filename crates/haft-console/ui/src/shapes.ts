@@ -1,0 +1,249 @@
+// The shapes that the HTTP API answers with, as far as the pages read them.
+
+export type Risk = "safe" | "high" | "critical";
+export type Verdict = "allow" | "ask" | "deny";
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type Schema = { [name: string]: Json };
+
+export type ApprovalStatus =
+  | "pending" | "approved" | "denied" | "answered" | "running" | "done" | "expired" | "withdrawn" | "in_doubt";
+
+export interface Decision {
+  choice: "approve" | "deny" | "answer";
+  scope?: Scope;
+  edited?: boolean;
+  message?: string;
+  stop?: boolean;
+  rule?: string;
+  by: string;
+  from: string;
+  at: string;
+}
+
+export type Scope = "once" | "session" | "always";
+
+export interface Approval {
+  id: string;
+  kind: "call" | "question";
+  run: string;
+  call: string;
+  parent?: string;
+  tool: string;
+  risk: Risk;
+  reason: string;
+  rule: string;
+  args_digest: string;
+  origin: string;
+  door: string;
+  client?: string;
+  workspace: string;
+  fact: { kind: string; text: string };
+  created: string;
+  expires: string;
+  status: ApprovalStatus;
+  attended: boolean;
+  decision?: Decision;
+}
+
+export interface Permission {
+  kind: string;
+  value: string;
+  risk: Risk;
+}
+
+export interface Preview {
+  path: string;
+  action: "create" | "change" | "delete" | "move";
+  to?: string;
+  before?: string;
+  after?: string;
+  before_sha256?: string;
+  binary?: boolean;
+  clipped?: boolean;
+}
+
+export interface Question {
+  id: string;
+  type: "single" | "multiple" | "text" | "number" | "confirm";
+  text: string;
+  options?: string[];
+  default?: Json;
+  allow_other?: boolean;
+}
+
+export interface ApprovalDetail extends Approval {
+  arguments: string;
+  permissions: Permission[];
+  preview: Preview[];
+  suggested: string[];
+  fingerprint: string;
+  spec_hash: string;
+  input_schema?: Schema;
+  form?: { title?: string; questions: Question[] };
+  edited_arguments?: string;
+  outcome?: Outcome;
+}
+
+export interface Outcome {
+  run: string;
+  call: string;
+  tool: string;
+  status: string;
+  ok: boolean;
+  summary: string;
+  content?: { type: string; text?: string }[];
+  data?: Json;
+  error?: Failure;
+  approval?: string;
+  duration_ms?: number;
+}
+
+export interface Failure {
+  kind: string;
+  message: string;
+  advice?: string;
+}
+
+export interface RuleMatches {
+  ok: boolean;
+  error?: string;
+  covers?: boolean;
+  matched?: { run: string; call: string; tool: string; text: string; at: string }[];
+  looked_at?: number;
+}
+
+export interface Run {
+  run: string;
+  state: "open" | "suspended" | "closed";
+  started: string;
+  calls: number;
+  door?: string;
+  title?: string;
+  profile?: string;
+  workspace?: string;
+}
+
+export interface Call {
+  call: string;
+  parent?: string;
+  tool: string;
+  origin?: string;
+  args_digest?: string;
+  arguments?: Json;
+  verdict?: Verdict;
+  rule?: string;
+  decided_by?: string;
+  status?: string;
+  started: string;
+  ended?: string;
+  duration_ms?: number;
+  waited_ms?: number;
+  artifacts?: { ref: string; media_type?: string; bytes?: number }[];
+  summary?: string;
+}
+
+export interface Verified {
+  ok: boolean;
+  state: string;
+  lines: number;
+  first_bad?: number | null;
+}
+
+export interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  category: string;
+  risk: Risk;
+  exposure: string;
+  source: string;
+  input_schema: Schema;
+  output_schema?: Schema;
+  ui?: { uri: string };
+  verdict?: Verdict;
+}
+
+export interface Skill {
+  name: string;
+  description: string;
+  path: string;
+  source: string;
+  valid: boolean;
+  body?: string;
+  resources?: (string | { path: string })[];
+}
+
+export interface MemoryRecord {
+  id: string;
+  scope: string;
+  key?: string;
+  path?: string;
+  content: string;
+  tags: string[];
+  state: "candidate" | "accepted" | "rejected";
+  created: string;
+  updated: string;
+  replaces?: { path?: string };
+  deletes?: boolean;
+  decided_by?: string;
+  run?: string;
+  call?: string;
+}
+
+export interface PolicyShown {
+  profile: string;
+  rules: { list: Verdict; rule: string; layer: string; reason?: string; matched?: number }[];
+  guards: { name: string }[];
+  findings: { rule: string; problem: string; advice: string }[];
+  sandbox: { require: string; network: string };
+  skills: { name: string; requests: string[]; restricts_to?: string[]; excludes?: string[] }[];
+}
+
+export interface Explained {
+  tool: string;
+  verdict: Verdict;
+  enabled?: boolean;
+  parts: { kind: string; value: string; verdict: Verdict; rule: string; layer: string }[];
+  layers: { layer: string; verdict: Verdict | "none"; rule: string; reason: string }[];
+}
+
+export interface Health {
+  checks: { name: string; ok: boolean; detail: string; advice?: string }[];
+  sandbox: { backend: string; strength: string };
+}
+
+export interface Found {
+  matches: { run: string; call: string; tool: string; status: string; at: string; text: string }[];
+  looked_at: number;
+  truncated: boolean;
+}
+
+export interface Session {
+  workspace: string;
+  profile: string;
+  strength?: string;
+  version: string;
+  user: string;
+  secret: string;
+}
+
+export interface Progress {
+  run: string;
+  tool_call_id: string;
+  text: string;
+  stream: "stdout" | "stderr" | "info";
+  closed: boolean;
+  ts: string;
+  offset?: number;
+}
+
+export interface CallEvent {
+  run: string;
+  call: string;
+  parent?: string;
+  tool: string;
+  phase: "started" | "ended";
+  status?: string;
+  duration_ms?: number;
+  at: string;
+}
