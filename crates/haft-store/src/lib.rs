@@ -1,3 +1,5 @@
-//! Run index and memory on `SQLite`: which runs there are and how each ended, what agents remember.
+//! haft's durable store: which runs there are, what agents remember, and what waits for a person.
 
+mod approvals;
+mod lane;
 pub mod sqlite;

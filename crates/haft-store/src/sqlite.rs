@@ -10,8 +10,12 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
+mod file;
+mod inbox;
 mod memory;
 mod runs;
+
+pub use inbox::SqliteInbox;
 
 /// The database's file below haft's state folder.
 const FILE: &str = "haft.db";
@@ -23,6 +27,7 @@ const BUSY: Duration = Duration::from_secs(5);
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_runs.sql"),
     include_str!("migrations/0002_memory.sql"),
+    include_str!("migrations/0003_approvals.sql"),
 ];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.
@@ -67,7 +72,7 @@ impl SqliteStore {
 pub struct StoreError(String);
 
 /// `SQLite`'s integers have 64 bits with a sign: enough for nanoseconds until 2262.
-fn nanoseconds(at: i128) -> i64 {
+pub(crate) fn nanoseconds(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
 

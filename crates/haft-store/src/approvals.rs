@@ -1,0 +1,187 @@
+//! What the inboxes of all databases share: how a request is kept, what a row says, and the bounds.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::time::Duration;
+
+use haft::approval::inbox::{Entry, InboxError, RequestStatus};
+use haft::approval::{ApprovalRequest, Choice, Decision};
+use haft::journal;
+
+use crate::sqlite::nanoseconds;
+
+/// Most requests of a tenant that wait at a time: a person who has as many before them decides nothing any more.
+pub(crate) const MOST_PENDING: u32 = 10_000;
+
+/// The longest request as JSON, in bytes: arguments of some megabytes with their escapes, and the preview of what becomes
+/// of a file.
+pub(crate) const LONGEST: usize = 16 << 20;
+
+/// Changes that a slow listener may be behind.
+pub(crate) const BEHIND: usize = 4096;
+
+/// How long a process is taken to be alive after it last said so.
+pub(crate) const LEASE: Duration = Duration::from_secs(5);
+
+/// How often it says so.
+pub(crate) const BEAT: Duration = Duration::from_millis(1500);
+
+/// How long requests are kept after they have ended, in nanoseconds: 30 days.
+pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
+
+/// A request as it is written.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) tenant: String,
+    pub(crate) id: String,
+    pub(crate) run: String,
+    pub(crate) fingerprint: String,
+    pub(crate) created: i64,
+    pub(crate) expires: i64,
+    pub(crate) digest: String,
+    pub(crate) request: String,
+}
+
+impl Draft {
+    /// The request as it is kept; refused where it is too long.
+    pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
+        let json = serde_json::to_string(request).map_err(unavailable)?;
+        if json.len() > LONGEST {
+            let bytes = json.len();
+            return Err(unavailable(format!(
+                "the request has {bytes} bytes, at most {LONGEST} are kept; pass big arguments as artifacts"
+            )));
+        }
+        Ok(Self {
+            tenant: request.principal.tenant.to_string(),
+            id: request.id.to_string(),
+            run: request.run.to_string(),
+            fingerprint: request.fingerprint.clone(),
+            created: nanoseconds(request.created),
+            expires: nanoseconds(request.expires),
+            digest: request.args_digest.clone(),
+            request: json,
+        })
+    }
+}
+
+/// A decision as it is written.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) status: &'static str,
+    pub(crate) json: String,
+    pub(crate) edited_digest: Option<String>,
+}
+
+impl Verdict {
+    pub(crate) fn of(decision: &Decision) -> Result<Self, InboxError> {
+        let (status, edited) = match &decision.choice {
+            Choice::Approve { edited, .. } => (RequestStatus::Approved, edited.as_deref()),
+            Choice::Deny { .. } => (RequestStatus::Denied, None),
+            Choice::Answer { .. } => (RequestStatus::Answered, None),
+        };
+        let json = serde_json::to_string(decision).map_err(unavailable)?;
+        if json.len() > LONGEST {
+            return Err(unavailable(format!(
+                "the decision has {} bytes, at most {LONGEST} are kept",
+                json.len()
+            )));
+        }
+        Ok(Self {
+            status: status.as_str(),
+            json,
+            edited_digest: edited.map(journal::digest),
+        })
+    }
+}
+
+/// A row as it was read.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) request: String,
+    pub(crate) status: String,
+    pub(crate) decision: Option<String>,
+    pub(crate) outcome: Option<String>,
+    pub(crate) delivered: bool,
+    pub(crate) waiter: Option<String>,
+    pub(crate) claimed_by: Option<String>,
+}
+
+impl Kept {
+    /// What the row says at a time, while these processes are alive.
+    pub(crate) fn entry(self, now: i128, alive: &HashSet<String>) -> Result<Entry, InboxError> {
+        let request: ApprovalRequest =
+            serde_json::from_str(&self.request).map_err(|e| unavailable(format!("a row: {e}")))?;
+        let decision: Option<Decision> = self
+            .decision
+            .map(|json| serde_json::from_str(&json))
+            .transpose()
+            .map_err(|e| unavailable(format!("the decision of {}: {e}", request.id)))?;
+        let lives = |process: &Option<String>| process.as_ref().is_some_and(|p| alive.contains(p));
+        let status = match RequestStatus::parse(&self.status) {
+            Some(RequestStatus::Pending) if request.expires <= now => RequestStatus::Expired,
+            Some(RequestStatus::Running) if !lives(&self.claimed_by) => RequestStatus::InDoubt,
+            Some(status) => status,
+            None => return Err(unavailable(format!("{} is `{}`", request.id, self.status))),
+        };
+        Ok(Entry {
+            attended: lives(&self.waiter),
+            claimed: self.claimed_by.is_some(),
+            status,
+            request,
+            decision,
+            outcome: self.outcome,
+            delivered: self.delivered,
+        })
+    }
+}
+
+/// Why a request cannot be decided, or taken, any more.
+pub(crate) fn settled(entry: &Entry) -> InboxError {
+    let (id, status) = (entry.request.id.clone(), entry.status);
+    match &entry.decision {
+        Some(decision) => InboxError::Decided {
+            id,
+            status,
+            by: decision.by.clone(),
+        },
+        None => InboxError::Over { id, status },
+    }
+}
+
+/// Why a request cannot be taken.
+pub(crate) fn not_to_be_had(entry: &Entry) -> InboxError {
+    match entry.status {
+        RequestStatus::Pending => InboxError::Open(entry.request.id.clone()),
+        RequestStatus::Expired | RequestStatus::Withdrawn => settled(entry),
+        _ => InboxError::Claimed(entry.request.id.clone()),
+    }
+}
+
+/// Why one more cannot be written.
+pub(crate) fn full() -> InboxError {
+    unavailable(format!(
+        "{MOST_PENDING} requests wait already; decide about some, or let them expire"
+    ))
+}
+
+pub(crate) fn unavailable(why: impl Display) -> InboxError {
+    InboxError::Unavailable(format!("{why}"))
+}
+
+/// The statuses under which rows are kept that may have one of these; none for all of them.
+pub(crate) fn kept_as(wanted: &[RequestStatus]) -> Vec<&'static str> {
+    let mut kept = Vec::new();
+    for status in wanted {
+        let names: &[RequestStatus] = match status {
+            // What has expired is marked so in passing.
+            RequestStatus::Expired => &[RequestStatus::Expired, RequestStatus::Pending],
+            RequestStatus::InDoubt => &[RequestStatus::Running],
+            other => std::slice::from_ref(other),
+        };
+        kept.extend(names.iter().map(|name| name.as_str()));
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    kept
+}

@@ -1,0 +1,137 @@
+//! `Lane`: a bounded queue to a thread of its own, for work that blocks.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What may wait in a queue, in KiB of texts; each job counts for one more.
+const ROOM: usize = 64 << 10;
+
+/// The end to which jobs are given. Dropped with all its jobs done, the thread ends.
+#[derive(Debug)]
+pub(crate) struct Lane<T> {
+    sender: Mutex<Option<mpsc::Sender<Sent<T>>>>,
+    room: Arc<Semaphore>,
+}
+
+/// A job on its way.
+#[derive(Debug)]
+struct Sent<T> {
+    job: T,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// The end from which the thread takes jobs.
+#[derive(Debug)]
+pub(crate) struct Jobs<T>(Receiver<Sent<T>>);
+
+impl<T: Send + 'static> Lane<T> {
+    /// A queue whose thread starts with the first job.
+    pub(crate) fn new() -> Self {
+        Self {
+            sender: Mutex::new(None),
+            room: Arc::new(Semaphore::new(ROOM)),
+        }
+    }
+
+    /// Gives a job whose texts have so many bytes, once there is room; `start` begins the thread where none runs.
+    pub(crate) async fn give(
+        &self,
+        job: T,
+        bytes: usize,
+        start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        let weight = u32::try_from((bytes >> 10) + 1).unwrap_or(u32::MAX);
+        let weight = weight.min(u32::try_from(ROOM).unwrap_or(u32::MAX));
+        let room = Arc::clone(&self.room).acquire_many_owned(weight).await;
+        let room = room.map_err(|_| "it was shut".to_owned())?;
+        self.send(job, Some(room), start)
+    }
+
+    /// Gives a job that can be done without: dropped where there is no room, or no thread.
+    pub(crate) fn offer(&self, job: T) {
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            return;
+        };
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = &*sender {
+            let _ = sender.send(Sent {
+                job,
+                _room: Some(room),
+            });
+        }
+    }
+
+    /// Gives a job that takes no room; for the few that wake a thread.
+    pub(crate) fn send_at_once(
+        &self,
+        job: T,
+        start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        self.send(job, None, start)
+    }
+
+    fn send(
+        &self,
+        job: T,
+        room: Option<OwnedSemaphorePermit>,
+        start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = Sent { job, _room: room };
+        if let Some(running) = &*sender {
+            match running.send(sent) {
+                Ok(()) => return Ok(()),
+                // Its thread is gone: another one begins.
+                Err(back) => sent = back.0,
+            }
+        }
+        let (to, jobs) = mpsc::channel();
+        start(Jobs(jobs)).map_err(|e| format!("start its thread: {e}"))?;
+        to.send(sent).map_err(|_| "its thread ended".to_owned())?;
+        *sender = Some(to);
+        Ok(())
+    }
+
+    /// Lets the thread end after what waits; jobs that come later begin a new one.
+    pub(crate) fn end(&self) {
+        drop(
+            self.sender
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+}
+
+/// What came of waiting for a job.
+pub(crate) enum Next<T> {
+    /// One.
+    Job(T),
+    /// None in this time.
+    Quiet,
+    /// None ever again.
+    End,
+}
+
+impl<T> Jobs<T> {
+    /// The next job, waited for at most so long; for as long as it takes without a limit.
+    pub(crate) fn next(&self, within: Option<Duration>) -> Next<T> {
+        let received = match within {
+            Some(within) => self.0.recv_timeout(within),
+            None => self.0.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(sent) => Next::Job(sent.job),
+            Err(RecvTimeoutError::Timeout) => Next::Quiet,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    /// A job that waits already.
+    pub(crate) fn waiting(&self) -> Option<T> {
+        self.0.try_recv().ok().map(|sent| sent.job)
+    }
+}

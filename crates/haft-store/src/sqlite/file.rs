@@ -1,0 +1,152 @@
+//! `DbFile`: a connection of one's own to the database file, opened when needed and again when the file is another one.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use super::{BUSY, MIGRATIONS, make_private};
+
+/// Statements that are kept prepared.
+const STATEMENTS: usize = 64;
+
+/// Where the database is, and a connection while there is one.
+#[derive(Debug)]
+pub(super) struct DbFile {
+    path: PathBuf,
+    open: Option<Open>,
+    /// It was there once: from then on its absence is an error, never an empty database.
+    seen: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    /// Device and number of the file that is open.
+    identity: (u64, u64),
+}
+
+impl DbFile {
+    /// The file at this path; nothing is made or opened yet.
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            open: None,
+            seen: false,
+        }
+    }
+
+    /// The connection to the file that is there now, and whether it is a new one.
+    pub(super) fn connection(&mut self) -> Result<(&mut Connection, bool), String> {
+        let identity = self.identity();
+        // `SQLite` would go on writing to a file that was deleted or replaced, and all of it would be lost.
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|open| Some(open.identity) != identity)
+        {
+            self.open = None;
+        }
+        let new = self.open.is_none();
+        if new {
+            if self.seen && identity.is_none() {
+                let path = self.path.display();
+                return Err(format!(
+                    "{path} is gone; put it back, or restart to begin with an empty one"
+                ));
+            }
+            self.open = Some(open(&self.path)?);
+            self.seen = true;
+        }
+        match &mut self.open {
+            Some(open) => Ok((&mut open.connection, new)),
+            None => Err("no connection".to_owned()),
+        }
+    }
+
+    /// Gives up the connection: what comes next begins with a fresh one.
+    pub(super) fn let_go(&mut self) {
+        self.open = None;
+    }
+
+    /// Whether there is a connection.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// What went wrong, in words that say what to do.
+    pub(super) fn reason(&self, error: &rusqlite::Error) -> String {
+        let path = self.path.display();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => format!("{path}: the disk is full; make room"),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                format!("{path} is locked by another process for over 5 s")
+            }
+            Some(ErrorCode::ReadOnly) => format!("{path} cannot be written"),
+            _ => format!("{path}: {error}"),
+        }
+    }
+
+    fn identity(&self) -> Option<(u64, u64)> {
+        let meta = fs::metadata(&self.path).ok()?;
+        Some((meta.dev(), meta.ino()))
+    }
+}
+
+/// Opens the file, private and with the schema up to date; what is committed is on the disk.
+fn open(path: &Path) -> Result<Open, String> {
+    let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let fresh = !path.exists();
+    make_private(path).map_err(|e| named(&e))?;
+    if fresh && let Some(folder) = path.parent() {
+        // The new name must survive a power cut as the rows do.
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| named(&e))?;
+    }
+    let meta = fs::metadata(path).map_err(|e| named(&e))?;
+    let opened = Connection::open(path).and_then(|mut connection| {
+        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        let newer = migrate(&mut connection)?;
+        Ok((connection, newer))
+    });
+    match opened {
+        Ok((connection, None)) => Ok(Open {
+            connection,
+            identity: (meta.dev(), meta.ino()),
+        }),
+        Ok((_, Some(version))) => Err(named(&format!(
+            "version {version} of a newer haft, this one knows {}",
+            MIGRATIONS.len()
+        ))),
+        Err(error) => Err(named(&error)),
+    }
+}
+
+/// Brings the schema up to date; the version of a newer one that is left alone.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<usize>> {
+    if version(connection)? == MIGRATIONS.len() {
+        return Ok(None);
+    }
+    // Another process may be at it: only one holds the write lock, the others then find it done.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = version(&transaction)?;
+    let Some(steps) = MIGRATIONS.get(from..) else {
+        return Ok(Some(from));
+    };
+    for step in steps {
+        transaction.execute_batch(step)?;
+    }
+    transaction.commit()?;
+    Ok(None)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<usize> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,237 @@
+//! `SqliteInbox`: the inbox in haft's own database file, which several processes share.
+//!
+//! A thread of its own does all that changes something, as much of what waits as there is in one transaction (group
+//! commit), and answers when it is on the disk. Another one reads, and while somebody listens it looks for what other
+//! processes changed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::{ApprovalId, ApprovalRequest, Decision};
+use haft::audit::BoxFuture;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::approvals::{BEHIND, Draft, Verdict, unavailable};
+use crate::lane::{Jobs, Lane};
+
+mod beat;
+mod read;
+mod steps;
+mod write;
+
+use read::Read;
+use steps::{Said, Step};
+use write::Write;
+
+/// Requests in `haft.db`.
+#[derive(Debug)]
+pub struct SqliteInbox {
+    shared: Arc<Shared>,
+    writes: Lane<Write>,
+    reads: Lane<Read>,
+}
+
+/// What the inbox and its threads share.
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    changes: broadcast::Sender<ApprovalId>,
+    /// Numbers of this inbox's own transactions that were told already, kept while somebody listens.
+    told: Mutex<BTreeSet<i64>>,
+}
+
+impl SqliteInbox {
+    /// The inbox in `haft.db` in `home`; nothing is made or opened yet.
+    pub fn new(home: &Path) -> Self {
+        Self::at(home.join(super::FILE))
+    }
+
+    /// The inbox in a database file of any name.
+    pub fn at(path: PathBuf) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                path,
+                changes: broadcast::channel(BEHIND).0,
+                told: Mutex::default(),
+            }),
+            writes: Lane::new(),
+            reads: Lane::new(),
+        }
+    }
+
+    /// Ends the threads, after what waits; what comes later begins new ones. Dropping without it loses nothing.
+    pub async fn shut(&self) {
+        let (done, heard) = oneshot::channel();
+        let job = Write::Leave(done);
+        if self
+            .writes
+            .send_at_once(job, |_| Err(io::ErrorKind::NotConnected.into()))
+            .is_ok()
+        {
+            let _ = heard.await;
+        }
+        self.writes.end();
+        self.reads.end();
+    }
+
+    async fn write(&self, step: Step, bytes: usize) -> Result<Said, InboxError> {
+        let (answer, heard) = oneshot::channel();
+        let job = Write::Step { step, answer };
+        let shared = Arc::clone(&self.shared);
+        let given = self
+            .writes
+            .give(job, bytes, move |jobs| write_thread(shared, jobs));
+        given.await.map_err(unavailable)?;
+        heard.await.map_err(|_| lost())?
+    }
+
+    async fn read<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, InboxError>>) -> Read,
+    ) -> Result<T, InboxError> {
+        let (answer, heard) = oneshot::channel();
+        let shared = Arc::clone(&self.shared);
+        let given = self
+            .reads
+            .give(job(answer), 0, move |jobs| read_thread(shared, jobs));
+        given.await.map_err(unavailable)?;
+        heard.await.map_err(|_| lost())?
+    }
+
+    /// Marks what has expired, when there is time.
+    fn sweep(&self, tenant: &str) {
+        let step = Step::Sweep(tenant.to_owned());
+        let answer = oneshot::channel().0;
+        self.writes.offer(Write::Step { step, answer });
+    }
+
+    async fn one(&self, step: Step, bytes: usize) -> Result<Entry, InboxError> {
+        match self.write(step, bytes).await? {
+            Said::Entry(entry) => Ok(*entry),
+            _ => Err(lost()),
+        }
+    }
+}
+
+fn write_thread(shared: Arc<Shared>, jobs: Jobs<Write>) -> io::Result<()> {
+    let thread = thread::Builder::new().name("haft-inbox-write".to_owned());
+    thread.spawn(move || write::run(&shared, &jobs)).map(drop)
+}
+
+fn read_thread(shared: Arc<Shared>, jobs: Jobs<Read>) -> io::Result<()> {
+    let thread = thread::Builder::new().name("haft-inbox-read".to_owned());
+    thread.spawn(move || read::run(&shared, &jobs)).map(drop)
+}
+
+fn lost() -> InboxError {
+    unavailable("its thread ended")
+}
+
+impl Inbox for SqliteInbox {
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn file<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+        Box::pin(async move {
+            let draft = Draft::of(request)?;
+            let bytes = draft.request.len();
+            match self.write(Step::File(Box::new(draft)), bytes).await? {
+                Said::Done => Ok(Filed::New),
+                Said::Entry(entry) => Ok(Filed::Known(entry)),
+                Said::First(_) => Err(lost()),
+            }
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+        Box::pin(async move { self.read(|answer| Read::Get(id.to_string(), answer)).await })
+    }
+
+    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+        Box::pin(async move {
+            let listed = self.read(|answer| Read::List(filter.clone(), answer));
+            let (entries, stale) = listed.await?;
+            if stale {
+                self.sweep(&filter.tenant);
+            }
+            Ok(entries)
+        })
+    }
+
+    fn decide<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        decision: &'a Decision,
+    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        Box::pin(async move {
+            let verdict = Verdict::of(decision)?;
+            let bytes = verdict.json.len();
+            self.one(Step::Decide(id.clone(), verdict), bytes).await
+        })
+    }
+
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        Box::pin(self.one(Step::Claim(id.clone()), 0))
+    }
+
+    fn finish<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        outcome: &'a str,
+        delivered: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let step = Step::Finish {
+            id: id.clone(),
+            outcome: outcome.to_owned(),
+            delivered,
+        };
+        Box::pin(async move { self.write(step, outcome.len()).await.map(drop) })
+    }
+
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
+        Box::pin(async move {
+            let said = self.write(Step::Deliver(id.clone()), 0).await?;
+            Ok(matches!(said, Said::First(true)))
+        })
+    }
+
+    fn attend<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        attended: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let step = Step::Attend(id.clone(), attended);
+        Box::pin(async move { self.write(step, 0).await.map(drop) })
+    }
+
+    fn end<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        ending: Ending,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let status = match ending {
+            Ending::Expired => RequestStatus::Expired,
+            Ending::Withdrawn => RequestStatus::Withdrawn,
+        };
+        let step = Step::End(id.clone(), status);
+        Box::pin(async move { self.write(step, 0).await.map(drop) })
+    }
+
+    fn changes(&self) -> broadcast::Receiver<ApprovalId> {
+        let receiver = self.shared.changes.subscribe();
+        let shared = Arc::clone(&self.shared);
+        // Where the thread cannot start, every read says so.
+        let _ = self
+            .reads
+            .send_at_once(Read::Look, move |jobs| read_thread(shared, jobs));
+        receiver
+    }
+}

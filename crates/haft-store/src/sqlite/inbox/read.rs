@@ -1,0 +1,240 @@
+//! The thread that reads, and while somebody listens looks for what other processes changed.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::clock;
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+use tokio::sync::oneshot;
+
+use super::Shared;
+use super::beat::alive;
+use super::steps::{columns, get, kept};
+use crate::approvals::{BEHIND, kept_as, unavailable};
+use crate::lane::{Jobs, Next};
+use crate::sqlite::file::DbFile;
+
+/// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
+/// stands.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// How often it is tried where the database cannot be used.
+const AGAIN: Duration = Duration::from_secs(1);
+
+const LIST: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE tenant = ?");
+const ROW: &str = "SELECT row FROM approvals WHERE id = ?";
+const NEWEST: &str = "SELECT coalesce(max(changed), 0) FROM approvals";
+const SINCE: &str = "SELECT id, changed FROM approvals WHERE changed > ? ORDER BY changed LIMIT ?";
+
+/// A job for the thread.
+#[derive(Debug)]
+pub(super) enum Read {
+    Get(String, oneshot::Sender<Result<Option<Entry>, InboxError>>),
+    /// With whether something among them has expired and is not marked so.
+    List(
+        Filter,
+        oneshot::Sender<Result<(Vec<Entry>, bool), InboxError>>,
+    ),
+    /// Somebody listens.
+    Look,
+}
+
+/// The newest number that was seen, and the database's count of other connections' changes.
+type Seen = (i64, i64);
+
+struct Reader<'a> {
+    shared: &'a Shared,
+    file: DbFile,
+    /// While somebody listens.
+    seen: Option<Seen>,
+    looked: Instant,
+    failing: bool,
+}
+
+/// Works until nobody can give a job any more.
+pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
+    let mut reader = Reader {
+        shared,
+        file: DbFile::new(&shared.path),
+        seen: None,
+        looked: Instant::now(),
+        failing: false,
+    };
+    loop {
+        let next = jobs.next(reader.patience());
+        // Before the job: what is read after somebody began to listen is no older than what they hear of.
+        reader.look();
+        match next {
+            Next::Job(Read::Get(id, answer)) => drop(answer.send(reader.get(&id))),
+            Next::Job(Read::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
+            Next::Job(Read::Look) | Next::Quiet => {}
+            Next::End => break,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// How long to wait for a job.
+    fn patience(&self) -> Option<Duration> {
+        if self.shared.changes.receiver_count() == 0 {
+            return None;
+        }
+        let every = if self.failing { AGAIN } else { LOOK };
+        Some(every.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// Looks for changes where somebody listens and it is time.
+    fn look(&mut self) {
+        if self.shared.changes.receiver_count() == 0 {
+            self.seen = None;
+            return;
+        }
+        if self.seen.is_some() && self.patience().is_some_and(|left| !left.is_zero()) {
+            return;
+        }
+        self.looked = Instant::now();
+        let Ok((connection, new)) = self.file.connection() else {
+            self.failing = true;
+            return;
+        };
+        let looked = look(connection, self.seen, new);
+        self.failing = looked.is_err();
+        match looked {
+            Ok((seen, rows)) => {
+                self.tell(&rows);
+                self.seen = Some(seen);
+            }
+            Err(_) => self.file.let_go(),
+        }
+    }
+
+    /// Tells of what this inbox did not change itself.
+    fn tell(&self, rows: &[(String, i64)]) {
+        let Some((_, newest)) = rows.last() else {
+            return;
+        };
+        let told = &self.shared.told;
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, _) in rows.iter().filter(|(_, number)| !told.contains(number)) {
+            // The last listener may just have gone.
+            let _ = self.shared.changes.send(ApprovalId::new(id.as_str()));
+        }
+        told.retain(|number| number > newest);
+    }
+
+    fn get(&mut self, id: &str) -> Result<Option<Entry>, InboxError> {
+        self.read(|connection| {
+            let Some(kept) = get(connection, id)? else {
+                return Ok(Ok(None));
+            };
+            let alive = alive(connection)?;
+            Ok(kept.entry(clock::now(), &alive).map(Some))
+        })
+    }
+
+    fn list(&mut self, filter: &Filter) -> Result<(Vec<Entry>, bool), InboxError> {
+        self.read(|connection| list(connection, filter))
+    }
+
+    /// Reads in one transaction: all of it is of one moment.
+    fn read<T>(
+        &mut self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, InboxError>>,
+    ) -> Result<T, InboxError> {
+        let (connection, _) = self.file.connection().map_err(unavailable)?;
+        let done = connection.transaction().and_then(|moment| read(&moment));
+        done.unwrap_or_else(|error| {
+            let why = self.file.reason(&error);
+            self.file.let_go();
+            Err(unavailable(why))
+        })
+    }
+}
+
+/// What changed since it was looked last, and up to where that reaches.
+fn look(
+    connection: &Connection,
+    seen: Option<Seen>,
+    new: bool,
+) -> rusqlite::Result<(Seen, Vec<(String, i64)>)> {
+    let version: i64 = connection
+        .prepare_cached("PRAGMA data_version")?
+        .query_row([], |row| row.get(0))?;
+    let Some((number, before)) = seen else {
+        let newest = connection
+            .prepare_cached(NEWEST)?
+            .query_row([], |row| row.get(0))?;
+        return Ok(((newest, version), Vec::new()));
+    };
+    if before == version && !new {
+        return Ok(((number, version), Vec::new()));
+    }
+    let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
+    let mut query = connection.prepare_cached(SINCE)?;
+    let mut rows = query
+        .query_map(params![number, most], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(String, i64)>>>()?;
+    let Some(newest) = rows.last().map(|(_, newest)| *newest) else {
+        return Ok(((number, version), rows));
+    };
+    if rows.len() < BEHIND {
+        return Ok(((newest, version), rows));
+    }
+    // More than a listener can be behind: the rest of this number and what follows is looked at next time.
+    rows.retain(|(_, number)| *number < newest);
+    let upto = rows.last().map_or(newest, |(_, number)| *number);
+    Ok(((upto, version.wrapping_sub(1)), rows))
+}
+
+fn list(
+    connection: &Connection,
+    filter: &Filter,
+) -> rusqlite::Result<Result<(Vec<Entry>, bool), InboxError>> {
+    let mut sql = LIST.to_owned();
+    let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(filter.tenant.clone())];
+    if !filter.status.is_empty() {
+        let words = kept_as(&filter.status);
+        sql.push_str(" AND status IN (");
+        sql.push_str(&vec!["?"; words.len()].join(", "));
+        sql.push(')');
+        values.extend(
+            words
+                .into_iter()
+                .map(|word| Box::new(word) as Box<dyn ToSql>),
+        );
+    }
+    if let Some(run) = &filter.run {
+        sql.push_str(" AND run = ?");
+        values.push(Box::new(run.to_string()));
+    }
+    if let Some(after) = &filter.after {
+        let row: Option<i64> = connection
+            .prepare_cached(ROW)?
+            .query_row([after.as_str()], |row| row.get(0))
+            .optional()?;
+        sql.push_str(" AND row > ?");
+        values.push(Box::new(row.unwrap_or(0)));
+    }
+    sql.push_str(" ORDER BY row");
+    let alive = alive(connection)?;
+    let (now, mut stale, mut entries) = (clock::now(), false, Vec::new());
+    let mut query = connection.prepare_cached(&sql)?;
+    let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
+    let mut rows = query.query(values.as_slice())?;
+    while entries.len() < filter.limit {
+        let Some(row) = rows.next()? else { break };
+        let kept = kept(row)?;
+        let pending = kept.status == RequestStatus::Pending.as_str();
+        let entry = match kept.entry(now, &alive) {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Err(error)),
+        };
+        stale |= pending && entry.status == RequestStatus::Expired;
+        if filter.status.is_empty() || filter.status.contains(&entry.status) {
+            entries.push(entry);
+        }
+    }
+    Ok(Ok((entries, stale)))
+}

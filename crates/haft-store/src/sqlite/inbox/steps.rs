@@ -1,0 +1,330 @@
+//! `Step`: each change of a request as statements, each a compare-and-set within the transaction that it shares.
+
+use std::collections::HashMap;
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Entry, InboxError, RequestStatus};
+use haft::clock;
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+
+use super::beat::{Beat, alive};
+use crate::approvals::{Draft, Kept, MOST_PENDING, Verdict, full, not_to_be_had, settled};
+use crate::sqlite::nanoseconds;
+
+/// What a row is read from; [`kept`] reads it.
+macro_rules! columns {
+    () => {
+        "request, status, decision, outcome, delivered, waiter, claimed_by"
+    };
+}
+pub(super) use columns;
+
+const GET: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE id = ?");
+const ALIKE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM approvals WHERE fingerprint = ? AND run = ? ORDER BY row DESC LIMIT 1"
+);
+const NEXT: &str = "SELECT coalesce(max(changed), 0) + 1 FROM approvals";
+const PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM approvals \
+    WHERE tenant = ? AND status = 'pending' LIMIT ?)";
+const INSERT: &str = "INSERT INTO approvals \
+    (tenant, id, run, fingerprint, created, expires, changed, waiter, digest, request) \
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const DECIDE: &str = concat!(
+    "UPDATE approvals SET status = ?2, decision = ?3, edited_digest = ?4, changed = ?5 \
+    WHERE id = ?1 AND status = 'pending' AND expires > ?6 RETURNING ",
+    columns!()
+);
+const CLAIM: &str = concat!(
+    "UPDATE approvals SET status = iif(status = 'approved', 'running', status), claimed_by = ?2, changed = ?3 \
+    WHERE id = ?1 AND claimed_by IS NULL AND status IN ('approved', 'denied', 'answered', 'done') RETURNING ",
+    columns!()
+);
+const FINISH: &str = "UPDATE approvals SET status = iif(status = 'running', 'done', status), outcome = ?2, \
+    delivered = max(delivered, ?3), changed = ?4 WHERE id = ?1";
+const DELIVER: &str =
+    "UPDATE approvals SET delivered = 1, changed = ?2 WHERE id = ?1 AND delivered = 0";
+const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = ?1";
+const LEAVE: &str =
+    "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
+const END: &str =
+    "UPDATE approvals SET status = ?2, changed = ?3 WHERE id = ?1 AND status = 'pending'";
+const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
+    WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
+const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
+
+/// A change that somebody wants.
+#[derive(Debug)]
+pub(super) enum Step {
+    File(Box<Draft>),
+    Decide(ApprovalId, Verdict),
+    Claim(ApprovalId),
+    Finish {
+        id: ApprovalId,
+        outcome: String,
+        delivered: bool,
+    },
+    Deliver(ApprovalId),
+    Attend(ApprovalId, bool),
+    End(ApprovalId, RequestStatus),
+    /// Mark what has expired of a tenant.
+    Sweep(String),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Said {
+    Done,
+    Entry(Box<Entry>),
+    First(bool),
+}
+
+/// Why a step came to nothing: the inbox's own no, after which the others go on, or the database's, after which none does.
+pub(super) enum No {
+    Inbox(InboxError),
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for No {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<InboxError> for No {
+    fn from(error: InboxError) -> Self {
+        Self::Inbox(error)
+    }
+}
+
+/// A transaction in which steps are made.
+pub(super) struct Steps<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) beat: &'a mut Beat,
+    pub(super) room: &'a mut Room,
+    /// The transaction's number.
+    pub(super) number: i64,
+    /// The requests that changed.
+    pub(super) changed: Vec<ApprovalId>,
+}
+
+/// How many more requests a tenant may have waiting, as far as it is known: a bound, counted again when it is used up.
+#[derive(Debug, Default)]
+pub(super) struct Room(HashMap<String, u32>);
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        beat: &'a mut Beat,
+        room: &'a mut Room,
+    ) -> rusqlite::Result<Self> {
+        let number = connection
+            .prepare_cached(NEXT)?
+            .query_row([], |row| row.get(0))?;
+        Ok(Self {
+            connection,
+            beat,
+            room,
+            number,
+            changed: Vec::new(),
+        })
+    }
+
+    pub(super) fn make(&mut self, step: &Step) -> Result<Said, No> {
+        let number = self.number;
+        match step {
+            Step::File(draft) => self.file(draft),
+            Step::Decide(id, verdict) => self.decide(id, verdict),
+            Step::Claim(id) => self.claim(id),
+            Step::Finish {
+                id,
+                outcome,
+                delivered,
+            } => {
+                self.beat.release(id.as_str());
+                let values: [&dyn ToSql; 4] = [&id.as_str(), outcome, delivered, &number];
+                self.update(id, FINISH, &values)?;
+                Ok(Said::Done)
+            }
+            Step::Deliver(id) => {
+                let first = self.update(id, DELIVER, &[&id.as_str(), &number])?;
+                Ok(Said::First(first))
+            }
+            Step::Attend(id, true) => {
+                self.beat.hold(id.as_str());
+                let me = self.beat.me.clone();
+                self.update(id, ATTEND, &[&id.as_str(), &me, &number])?;
+                Ok(Said::Done)
+            }
+            Step::Attend(id, false) => {
+                self.beat.release(id.as_str());
+                let me = self.beat.me.clone();
+                self.update(id, LEAVE, &[&id.as_str(), &me, &number])?;
+                Ok(Said::Done)
+            }
+            Step::End(id, status) => {
+                self.beat.release(id.as_str());
+                self.update(id, END, &[&id.as_str(), &status.as_str(), &number])?;
+                Ok(Said::Done)
+            }
+            Step::Sweep(tenant) => self.sweep(tenant),
+        }
+    }
+
+    fn file(&mut self, draft: &Draft) -> Result<Said, No> {
+        let mut alike = self.connection.prepare_cached(ALIKE)?;
+        let found = alike
+            .query_row(params![draft.fingerprint, draft.run], kept)
+            .optional()?;
+        if let Some(found) = found {
+            let entry = self.entry(found)?;
+            if entry.answers_again() {
+                return Ok(Said::Entry(Box::new(entry)));
+            }
+        }
+        self.take_room(&draft.tenant)?;
+        self.connection.prepare_cached(INSERT)?.execute(params![
+            draft.tenant,
+            draft.id,
+            draft.run,
+            draft.fingerprint,
+            draft.created,
+            draft.expires,
+            self.number,
+            self.beat.me,
+            draft.digest,
+            draft.request,
+        ])?;
+        self.beat.hold(&draft.id);
+        self.changed.push(ApprovalId::new(draft.id.as_str()));
+        Ok(Said::Done)
+    }
+
+    /// Takes one place of a tenant's. It is counted again each time half of what there was is used, so that what other
+    /// processes wrote is known long before there are too many.
+    fn take_room(&mut self, tenant: &str) -> Result<(), No> {
+        if let Some(left) = self.room.0.get_mut(tenant).filter(|left| **left > 0) {
+            *left -= 1;
+            return Ok(());
+        }
+        let pending: u32 = self
+            .connection
+            .prepare_cached(PENDING)?
+            .query_row(params![tenant, MOST_PENDING], |row| row.get(0))?;
+        let left = MOST_PENDING.saturating_sub(pending);
+        if left == 0 {
+            return Err(full().into());
+        }
+        if self.room.0.len() >= 1024 {
+            self.room.0.clear();
+        }
+        self.room
+            .0
+            .insert(tenant.to_owned(), left.saturating_sub(1) / 2);
+        Ok(())
+    }
+
+    fn decide(&mut self, id: &ApprovalId, verdict: &Verdict) -> Result<Said, No> {
+        let now = nanoseconds(clock::now());
+        let values = params![
+            id.as_str(),
+            verdict.status,
+            verdict.json,
+            verdict.edited_digest,
+            self.number,
+            now
+        ];
+        let decided = self
+            .connection
+            .prepare_cached(DECIDE)?
+            .query_row(values, kept)
+            .optional()?;
+        if let Some(decided) = decided {
+            self.changed.push(id.clone());
+            return Ok(Said::Entry(Box::new(self.entry(decided)?)));
+        }
+        let entry = self.known(id)?;
+        if entry.status == RequestStatus::Expired {
+            let (expired, number) = (RequestStatus::Expired.as_str(), self.number);
+            self.update(id, END, &[&id.as_str(), &expired, &number])?;
+        }
+        Err(settled(&entry).into())
+    }
+
+    fn claim(&mut self, id: &ApprovalId) -> Result<Said, No> {
+        let claimed = self
+            .connection
+            .prepare_cached(CLAIM)?
+            .query_row(params![id.as_str(), self.beat.me, self.number], kept)
+            .optional()?;
+        let Some(claimed) = claimed else {
+            return Err(not_to_be_had(&self.known(id)?).into());
+        };
+        self.changed.push(id.clone());
+        self.beat.hold(id.as_str());
+        // Before the row is read: whoever claims is alive.
+        self.beat.renew(self.connection)?;
+        Ok(Said::Entry(Box::new(self.entry(claimed)?)))
+    }
+
+    fn sweep(&mut self, tenant: &str) -> Result<Said, No> {
+        let now = nanoseconds(clock::now());
+        let mut expire = self.connection.prepare_cached(EXPIRE)?;
+        let ids = expire.query_map(params![tenant, now, self.number], |row| {
+            row.get::<_, String>(0)
+        })?;
+        for id in ids {
+            self.changed.push(ApprovalId::new(id?));
+        }
+        Ok(Said::Done)
+    }
+
+    /// Changes one row; whether it did. There must be such a request.
+    fn update(&mut self, id: &ApprovalId, sql: &str, values: &[&dyn ToSql]) -> Result<bool, No> {
+        let rows = self.connection.prepare_cached(sql)?.execute(values)?;
+        if rows == 1 {
+            self.changed.push(id.clone());
+            return Ok(true);
+        }
+        let exists: bool = self
+            .connection
+            .prepare_cached(EXISTS)?
+            .query_row([id.as_str()], |row| row.get(0))?;
+        if exists {
+            Ok(false)
+        } else {
+            Err(InboxError::NotFound(id.clone()).into())
+        }
+    }
+
+    fn known(&self, id: &ApprovalId) -> Result<Entry, No> {
+        let found = get(self.connection, id.as_str())?;
+        self.entry(found.ok_or_else(|| InboxError::NotFound(id.clone()))?)
+    }
+
+    fn entry(&self, kept: Kept) -> Result<Entry, No> {
+        let alive = alive(self.connection)?;
+        Ok(kept.entry(clock::now(), &alive)?)
+    }
+}
+
+pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<Kept>> {
+    connection
+        .prepare_cached(GET)?
+        .query_row([id], kept)
+        .optional()
+}
+
+/// Reads a row of [`columns`].
+pub(super) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
+    Ok(Kept {
+        request: row.get(0)?,
+        status: row.get(1)?,
+        decision: row.get(2)?,
+        outcome: row.get(3)?,
+        delivered: row.get(4)?,
+        waiter: row.get(5)?,
+        claimed_by: row.get(6)?,
+    })
+}

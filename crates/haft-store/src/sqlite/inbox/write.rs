@@ -1,0 +1,244 @@
+//! The thread that writes: what waits goes into one transaction, and is answered when that is on the disk.
+
+use std::sync::PoisonError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::InboxError;
+use haft::clock;
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use tokio::sync::oneshot;
+
+use super::Shared;
+use super::beat::Beat;
+use super::steps::{No, Room, Said, Step, Steps};
+use crate::approvals::{RETENTION, unavailable};
+use crate::lane::{Jobs, Next};
+use crate::sqlite::file::DbFile;
+use crate::sqlite::nanoseconds;
+
+/// Most steps of a transaction.
+const MOST: usize = 512;
+
+/// How long a transaction waits for as many steps as the one before had: whoever was answered just now comes again.
+const GATHER: Duration = Duration::from_micros(60);
+
+/// How often what ended long ago is looked for.
+const SWEEP: Duration = Duration::from_hours(1);
+
+/// What is looked at each time: those that changed the longest ago. The newest stays, so that numbers go on rising.
+const OLD: &str = "DELETE FROM approvals WHERE row IN \
+    (SELECT row FROM (SELECT row, status, created, changed FROM approvals ORDER BY changed LIMIT 2000) \
+    WHERE created < ? AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn') \
+    AND changed < (SELECT max(changed) FROM approvals))";
+/// Processes that are gone for a day; one that the clock makes seem so says again that it is alive.
+const GONE: &str = "DELETE FROM approval_processes WHERE abs(alive_until - ?) > 86400000000000";
+
+/// A job for the thread.
+#[derive(Debug)]
+pub(super) enum Write {
+    Step {
+        step: Step,
+        answer: Answer,
+    },
+    /// The process goes; told when others can know it.
+    Leave(oneshot::Sender<()>),
+}
+
+type Answer = oneshot::Sender<Result<Said, InboxError>>;
+
+struct Writer<'a> {
+    shared: &'a Shared,
+    file: DbFile,
+    beat: Beat,
+    room: Room,
+    swept: Option<Instant>,
+    /// How many steps the last transaction had.
+    last: usize,
+}
+
+/// Works until nobody can give a job any more.
+pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
+    let mut writer = Writer {
+        shared,
+        file: DbFile::new(&shared.path),
+        beat: Beat::new(),
+        room: Room::default(),
+        swept: None,
+        last: 0,
+    };
+    loop {
+        match jobs.next(writer.beat.due()) {
+            Next::Job(first) => writer.turn(first, jobs),
+            // Nobody waits for an answer, and the next beat tries again.
+            Next::Quiet => drop(writer.transact(&[])),
+            Next::End => break,
+        }
+    }
+    writer.leave();
+}
+
+impl Writer<'_> {
+    /// Makes a job and those that wait behind it.
+    fn turn(&mut self, first: Write, jobs: &Jobs<Write>) {
+        let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
+        let mut next = Some(first);
+        let began = Instant::now();
+        while let Some(job) = next.take() {
+            match job {
+                Write::Step { step, answer } => {
+                    steps.push(step);
+                    answers.push(answer);
+                }
+                Write::Leave(done) => {
+                    left = Some(done);
+                    break;
+                }
+            }
+            if steps.len() < MOST {
+                next = jobs.waiting();
+                while next.is_none() && steps.len() < self.last && began.elapsed() < GATHER {
+                    thread::yield_now();
+                    next = jobs.waiting();
+                }
+            }
+        }
+        self.last = steps.len();
+        self.answer(&steps, answers);
+        if let Some(done) = left {
+            self.leave();
+            let _ = done.send(());
+        }
+    }
+
+    fn answer(&mut self, steps: &[Step], answers: Vec<Answer>) {
+        if steps.is_empty() {
+            return;
+        }
+        match self.transact(steps) {
+            Ok(said) => {
+                for (said, answer) in said.into_iter().zip(answers) {
+                    // Whoever asked may be gone.
+                    let _ = answer.send(said);
+                }
+            }
+            Err(why) => {
+                self.file.let_go();
+                self.beat.unsaid();
+                self.room = Room::default();
+                for answer in answers {
+                    let _ = answer.send(Err(unavailable(&why)));
+                }
+            }
+        }
+    }
+
+    /// Makes these steps in one transaction and tells of what they changed.
+    fn transact(&mut self, steps: &[Step]) -> Result<Vec<Result<Said, InboxError>>, String> {
+        let (connection, new) = self.file.connection()?;
+        if new {
+            self.beat.unsaid();
+            self.swept = None;
+        }
+        let made = if self.beat.me.is_empty() {
+            name(connection).map(|me| self.beat.me = me)
+        } else {
+            Ok(())
+        };
+        let sweep = self.swept.is_none_or(|at| at.elapsed() >= SWEEP);
+        let made = made.and_then(|()| {
+            let parts = (&mut self.beat, &mut self.room);
+            let made = transaction(connection, parts, steps, sweep)?;
+            made.commit(self.shared)
+        });
+        let made = made.map_err(|error| self.file.reason(&error))?;
+        if sweep {
+            self.swept = Some(Instant::now());
+        }
+        for id in made.changed {
+            // The last listener may just have gone.
+            let _ = self.shared.changes.send(id);
+        }
+        Ok(made.said)
+    }
+
+    /// Says that this process is gone, rather than to have others wait until it seems so.
+    fn leave(&mut self) {
+        if self.file.is_open() {
+            let left = self
+                .file
+                .connection()
+                .map(|(connection, _)| self.beat.leave(connection));
+            // Where it cannot be said, it shows after some seconds.
+            drop(left);
+            self.beat.unsaid();
+            self.file.let_go();
+        }
+    }
+}
+
+/// What a transaction is about to come to.
+struct Making<'a> {
+    transaction: Transaction<'a>,
+    made: Made,
+    number: i64,
+}
+
+/// What a transaction came to.
+struct Made {
+    said: Vec<Result<Said, InboxError>>,
+    changed: Vec<ApprovalId>,
+}
+
+impl Making<'_> {
+    /// Brings it to the disk. The thread that reads is told before that its number is known: it would tell of it again.
+    fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
+        let told = || shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
+        if tells {
+            told().insert(self.number);
+        }
+        let committed = self.transaction.commit();
+        if committed.is_err() && tells {
+            told().remove(&self.number);
+        }
+        committed.map(|()| self.made)
+    }
+}
+
+fn transaction<'a>(
+    connection: &'a mut Connection,
+    (beat, room): (&mut Beat, &mut Room),
+    steps: &[Step],
+    sweep: bool,
+) -> rusqlite::Result<Making<'a>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if sweep {
+        let now = nanoseconds(clock::now());
+        transaction.execute(OLD, params![now.saturating_sub(RETENTION)])?;
+        transaction.execute(GONE, params![now])?;
+    }
+    let mut making = Steps::new(&transaction, beat, room)?;
+    let mut said = Vec::with_capacity(steps.len());
+    for step in steps {
+        said.push(match making.make(step) {
+            Ok(done) => Ok(done),
+            Err(No::Inbox(no)) => Err(no),
+            Err(No::Database(error)) => return Err(error),
+        });
+    }
+    let (number, changed) = (making.number, making.changed);
+    beat.renew(&transaction)?;
+    let made = Made { said, changed };
+    Ok(Making {
+        transaction,
+        made,
+        number,
+    })
+}
+
+/// A name that no other process has.
+fn name(connection: &Connection) -> rusqlite::Result<String> {
+    connection.query_row("SELECT lower(hex(randomblob(12)))", [], |row| row.get(0))
+}

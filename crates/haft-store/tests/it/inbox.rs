@@ -1,0 +1,459 @@
+//! What every inbox keeps to, in memory, on `SQLite`, on `PostgreSQL`: one suite, run on each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::memory::MemoryInbox;
+use haft::call::{Principal, RunId};
+use haft::clock;
+use haft_store::sqlite::SqliteInbox;
+use tokio::time::timeout;
+
+use crate::request::{MINUTE, all, answer, id, no, request, yes};
+
+/// A place that keeps requests, and ways to it.
+pub(crate) trait Place {
+    /// Another connection to it, as another process has one.
+    fn inbox(&self) -> Arc<dyn Inbox>;
+}
+
+struct Memory(Arc<MemoryInbox>);
+
+impl Place for Memory {
+    fn inbox(&self) -> Arc<dyn Inbox> {
+        self.0.clone()
+    }
+}
+
+struct Sqlite(tempfile::TempDir);
+
+impl Place for Sqlite {
+    fn inbox(&self) -> Arc<dyn Inbox> {
+        Arc::new(SqliteInbox::new(self.0.path()))
+    }
+}
+
+fn memory() -> Option<Memory> {
+    Some(Memory(Arc::new(MemoryInbox::new())))
+}
+
+fn sqlite() -> Option<Sqlite> {
+    Some(Sqlite(tempfile::tempdir().unwrap()))
+}
+
+/// Each of the suite's tests on each place; skipped where the place is not to be had.
+macro_rules! on_each {
+    ($($test:ident),* $(,)?) => {
+        mod memory_keeps { $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $test() { if let Some(place) = super::memory() { super::$test(&place).await; } }
+        )* }
+        mod sqlite_keeps { $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $test() { if let Some(place) = super::sqlite() { super::$test(&place).await; } }
+        )* }
+    };
+}
+
+on_each!(
+    a_request_goes_one_way,
+    each_wrong_step_is_refused_with_its_reason,
+    the_same_is_asked_once,
+    what_has_expired_is_not_decided,
+    lists_hold_what_is_asked_for,
+    what_is_kept_is_what_was_written,
+    a_thousand_wait_side_by_side,
+    of_many_deciders_and_claimers_one_wins,
+    changes_are_heard_from_every_connection,
+    an_outcome_is_delivered_once,
+);
+
+async fn status(inbox: &Arc<dyn Inbox>, name: &str) -> RequestStatus {
+    inbox.get(&id(name)).await.unwrap().unwrap().status
+}
+
+async fn a_request_goes_one_way(place: &impl Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    let a = request("a", "f");
+    assert_eq!(asker.file(&a).await.unwrap(), Filed::New);
+    let seen = person.get(&a.id).await.unwrap().unwrap();
+    let filed = Entry {
+        request: a.clone(),
+        status: RequestStatus::Pending,
+        decision: None,
+        attended: true,
+        claimed: false,
+        outcome: None,
+        delivered: false,
+    };
+    assert_eq!(seen, filed);
+    let decision = yes("bob");
+    let decided = person.decide(&a.id, &decision).await.unwrap();
+    assert_eq!(
+        (decided.status, decided.attended, decided.claimed),
+        (RequestStatus::Approved, true, false)
+    );
+    assert_eq!(decided.decision, Some(decision));
+    let claimed = asker.claim(&a.id).await.unwrap();
+    assert_eq!(
+        (claimed.status, claimed.claimed),
+        (RequestStatus::Running, true)
+    );
+    assert_eq!(claimed.request, a, "what was written is what runs");
+    assert_eq!(status(&person, "a").await, RequestStatus::Running);
+    asker.finish(&a.id, r#"{"v":1}"#, true).await.unwrap();
+    let done = person.get(&a.id).await.unwrap().unwrap();
+    assert_eq!(
+        (done.status, done.delivered, done.outcome.as_deref()),
+        (RequestStatus::Done, true, Some(r#"{"v":1}"#))
+    );
+    assert_eq!(person.get(&id("b")).await.unwrap(), None);
+}
+
+/// What is done to a request before the step that is refused.
+#[derive(Debug, Clone, Copy)]
+enum Did {
+    Nothing,
+    Approved,
+    Denied,
+    Answered,
+    Claimed,
+    Finished,
+    Expired,
+    Withdrawn,
+}
+
+async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
+    inbox.file(&request(name, name)).await.unwrap();
+    let id = id(name);
+    match to {
+        Did::Nothing => {}
+        Did::Approved | Did::Claimed | Did::Finished => {
+            inbox.decide(&id, &yes("bob")).await.unwrap();
+        }
+        Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
+        Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
+        Did::Expired => inbox.end(&id, Ending::Expired).await.unwrap(),
+        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn).await.unwrap(),
+    }
+    if matches!(to, Did::Claimed | Did::Finished) {
+        inbox.claim(&id).await.unwrap();
+    }
+    if matches!(to, Did::Finished) {
+        inbox.finish(&id, "{}", false).await.unwrap();
+    }
+}
+
+async fn each_wrong_step_is_refused_with_its_reason(place: &impl Place) {
+    let inbox = place.inbox();
+    for (did, stands, decide, claim) in [
+        (Did::Nothing, "pending", "", "not decided yet"),
+        (
+            Did::Approved,
+            "approved",
+            "decided already: approved, by bob",
+            "",
+        ),
+        (Did::Denied, "denied", "decided already: denied, by bob", ""),
+        (
+            Did::Answered,
+            "answered",
+            "decided already: answered, by bob",
+            "",
+        ),
+        (
+            Did::Claimed,
+            "running",
+            "decided already: running, by bob",
+            "taken already",
+        ),
+        (
+            Did::Finished,
+            "done",
+            "decided already: done, by bob",
+            "taken already",
+        ),
+        (Did::Expired, "expired", "is expired", "is expired"),
+        (Did::Withdrawn, "withdrawn", "is withdrawn", "is withdrawn"),
+    ] {
+        let name = format!("{did:?}");
+        bring(&inbox, &name, did).await;
+        assert_eq!(status(&inbox, &name).await.as_str(), stands);
+        let told = |result: Result<Entry, InboxError>| match result {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        let claimed = told(inbox.claim(&id(&name)).await);
+        assert!(claimed.ends_with(claim), "{name}: {claimed}");
+        assert_eq!(claimed.is_empty(), claim.is_empty(), "{name}: {claimed}");
+        let decided = told(inbox.decide(&id(&name), &no("eve")).await);
+        let after_claim = decide.replace("approved,", "running,");
+        assert!(decided.ends_with(&after_claim), "{name}: {decided}");
+        assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
+        // An ending comes too late for what is decided.
+        inbox.end(&id(&name), Ending::Withdrawn).await.unwrap();
+        let ended = status(&inbox, &name).await;
+        assert_eq!(ended == RequestStatus::Withdrawn, stands == "withdrawn");
+    }
+    let none = id("none");
+    let not_found = InboxError::NotFound(none.clone());
+    assert_eq!(inbox.decide(&none, &yes("b")).await.unwrap_err(), not_found);
+    assert_eq!(inbox.claim(&none).await.unwrap_err(), not_found);
+    assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
+    assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
+    assert_eq!(inbox.attend(&none, true).await.unwrap_err(), not_found);
+    let ended = inbox.end(&none, Ending::Expired).await;
+    assert_eq!(ended.unwrap_err(), not_found);
+}
+
+async fn the_same_is_asked_once(place: &impl Place) {
+    let inbox = place.inbox();
+    let known = async |name: &str, fingerprint: &str, run: &str| {
+        let mut again = request(name, fingerprint);
+        again.run = RunId::new(run);
+        match inbox.file(&again).await.unwrap() {
+            Filed::New => None,
+            Filed::Known(entry) => Some(entry.request.id.to_string()),
+        }
+    };
+    for (did, stands) in [
+        (Did::Nothing, true),
+        (Did::Approved, true),
+        (Did::Claimed, true),
+        (Did::Denied, true),
+        (Did::Answered, true),
+        (Did::Finished, true),
+        (Did::Expired, false),
+        (Did::Withdrawn, false),
+    ] {
+        let name = format!("{did:?}");
+        bring(&inbox, &name, did).await;
+        let again = known(&format!("{name}-again"), &name, "r1").await;
+        assert_eq!(again, stands.then(|| name.clone()), "{name}");
+        let elsewhere = known(&format!("{name}-elsewhere"), &name, "r2").await;
+        assert_eq!(elsewhere, None, "{name} in another run");
+    }
+    // Whoever asked has heard: the next one is asked about anew.
+    assert!(inbox.deliver(&id("Finished")).await.unwrap());
+    assert_eq!(known("Finished-anew", "Finished", "r1").await, None);
+}
+
+async fn what_has_expired_is_not_decided(place: &impl Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    let mut a = request("a", "f");
+    a.expires = clock::now() + 30_000_000;
+    asker.file(&a).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(40)).await;
+    let pending = Filter {
+        status: vec![RequestStatus::Pending],
+        ..all()
+    };
+    let expired = Filter {
+        status: vec![RequestStatus::Expired],
+        ..all()
+    };
+    assert_eq!(person.list(&pending).await.unwrap(), []);
+    assert_eq!(person.list(&expired).await.unwrap().len(), 1);
+    assert_eq!(status(&person, "a").await, RequestStatus::Expired);
+    let over = InboxError::Over {
+        id: a.id.clone(),
+        status: RequestStatus::Expired,
+    };
+    assert_eq!(person.decide(&a.id, &yes("bob")).await.unwrap_err(), over);
+    assert_eq!(asker.claim(&a.id).await.unwrap_err(), over);
+    assert_eq!(person.list(&expired).await.unwrap().len(), 1);
+    // It answers nothing: the same may be asked again.
+    assert_eq!(asker.file(&request("b", "f")).await.unwrap(), Filed::New);
+}
+
+async fn lists_hold_what_is_asked_for(place: &impl Place) {
+    let inbox = place.inbox();
+    for n in 0..6 {
+        let mut one = request(&format!("a{n}"), &format!("f{n}"));
+        if n == 3 {
+            one.run = RunId::new("r2");
+        }
+        if n == 4 {
+            one.principal = Principal::new("other", "ada");
+        }
+        inbox.file(&one).await.unwrap();
+    }
+    inbox.decide(&id("a1"), &no("bob")).await.unwrap();
+    let ids = async |filter: Filter| -> Vec<String> {
+        let listed = inbox.list(&filter).await.unwrap();
+        listed.iter().map(|e| e.request.id.to_string()).collect()
+    };
+    assert_eq!(ids(all()).await, ["a0", "a1", "a2", "a3", "a5"]);
+    let pending = Filter {
+        status: vec![RequestStatus::Pending],
+        ..all()
+    };
+    assert_eq!(ids(pending.clone()).await, ["a0", "a2", "a3", "a5"]);
+    let two = Filter {
+        status: vec![RequestStatus::Denied, RequestStatus::Pending],
+        limit: 2,
+        ..all()
+    };
+    assert_eq!(ids(two).await, ["a0", "a1"]);
+    let after = Filter {
+        after: Some(id("a2")),
+        ..pending.clone()
+    };
+    assert_eq!(ids(after).await, ["a3", "a5"]);
+    let run = Filter {
+        run: Some(RunId::new("r2")),
+        ..all()
+    };
+    assert_eq!(ids(run).await, ["a3"]);
+    let other = Filter {
+        tenant: "other".into(),
+        ..all()
+    };
+    assert_eq!(ids(other).await, ["a4"]);
+    let nobody = Filter {
+        tenant: "nobody".into(),
+        ..all()
+    };
+    assert!(ids(nobody).await.is_empty());
+}
+
+async fn what_is_kept_is_what_was_written(place: &impl Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    // Every control character, marks that turn the direction of writing, HTML, planes beyond the first, no character.
+    let controls: String = (0..=0x9f).filter_map(char::from_u32).collect();
+    let nasty = format!(
+        "{controls}\u{202e}\u{2066}\u{200f}<script>alert(1)</script>&amp;'\"\\\u{fffd}\u{ffff}\u{10ffff}𝔘🏳️‍🌈 Ώ"
+    );
+    let arguments = nasty.repeat(1 + (1 << 20) / nasty.len());
+    assert!(arguments.len() >= 1 << 20);
+    let mut a = request("a", "f");
+    a.arguments = arguments.clone();
+    a.reason.clone_from(&nasty);
+    a.suggested = vec![nasty.clone(), String::new()];
+    a.expires = clock::now() + 7 * 24 * 60 * MINUTE;
+    asker.file(&a).await.unwrap();
+    let seen = person.get(&a.id).await.unwrap().unwrap();
+    assert!(seen.request.arguments.as_bytes() == arguments.as_bytes());
+    assert!(seen.request == a);
+    let decision = yes("zoë\u{202e}").editing(arguments.clone());
+    let decided = person.decide(&a.id, &decision).await.unwrap();
+    assert!(decided.decision.as_ref() == Some(&decision));
+    asker.claim(&a.id).await.unwrap();
+    asker.finish(&a.id, &arguments, false).await.unwrap();
+    let done = &person.list(&all()).await.unwrap()[0];
+    assert!(done.outcome.as_deref() == Some(&*arguments));
+    assert!(done.decision.as_ref() == Some(&decision) && done.request == a);
+}
+
+async fn a_thousand_wait_side_by_side(place: &impl Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    let filing = (0..1000).map(|n| {
+        let asker = Arc::clone(&asker);
+        tokio::spawn(async move {
+            let one = request(&format!("a{n}"), &format!("f{n}"));
+            asker.file(&one).await.unwrap()
+        })
+    });
+    for filed in filing.collect::<Vec<_>>() {
+        assert_eq!(filed.await.unwrap(), Filed::New);
+    }
+    let listed = person.list(&all()).await.unwrap();
+    assert_eq!(listed.len(), 1000);
+    assert!(listed.iter().all(|entry| entry.is_open() && entry.attended));
+    let decided = person.decide(&id("a999"), &yes("bob")).await.unwrap();
+    assert_eq!(decided.request.fingerprint, "f999");
+}
+
+/// Counts those that won, and checks what the others heard.
+fn winners(results: Vec<Result<Entry, InboxError>>) -> Vec<Entry> {
+    let mut won = Vec::new();
+    for result in results {
+        match result {
+            Ok(entry) => won.push(entry),
+            Err(InboxError::Decided { .. } | InboxError::Claimed(_)) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    won
+}
+
+async fn of_many_deciders_and_claimers_one_wins(place: &impl Place) {
+    let inboxes: Vec<_> = (0..8).map(|_| place.inbox()).collect();
+    inboxes[0].file(&request("a", "f")).await.unwrap();
+    let deciding = (0..200).map(|n| {
+        let inbox = Arc::clone(&inboxes[n % 8]);
+        tokio::spawn(async move { inbox.decide(&id("a"), &yes(&format!("p{n}"))).await })
+    });
+    let mut results = Vec::new();
+    for decided in deciding.collect::<Vec<_>>() {
+        results.push(decided.await.unwrap());
+    }
+    let won = winners(results);
+    assert_eq!(won.len(), 1);
+    let claiming = (0..200).map(|n| {
+        let inbox = Arc::clone(&inboxes[n % 8]);
+        tokio::spawn(async move { inbox.claim(&id("a")).await })
+    });
+    let mut results = Vec::new();
+    for claimed in claiming.collect::<Vec<_>>() {
+        results.push(claimed.await.unwrap());
+    }
+    let took = winners(results);
+    assert_eq!(took.len(), 1);
+    assert_eq!(
+        took[0].decision, won[0].decision,
+        "the first decision stands"
+    );
+    // Filed 200 times at once, it is there once.
+    let filing = (0..200).map(|n| {
+        let inbox = Arc::clone(&inboxes[n % 8]);
+        tokio::spawn(async move { inbox.file(&request(&format!("b{n}"), "g")).await.unwrap() })
+    });
+    let mut new = 0;
+    for filed in filing.collect::<Vec<_>>() {
+        new += usize::from(filed.await.unwrap() == Filed::New);
+    }
+    assert_eq!(new, 1);
+    assert_eq!(inboxes[7].list(&all()).await.unwrap().len(), 2);
+}
+
+async fn changes_are_heard_from_every_connection(place: &impl Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    asker.file(&request("old", "o")).await.unwrap();
+    let (mut here, mut there) = (asker.changes(), person.changes());
+    // Read after it was listened: what comes later is heard.
+    person.get(&id("old")).await.unwrap();
+    asker.get(&id("old")).await.unwrap();
+    let next = async |from: &mut tokio::sync::broadcast::Receiver<_>| {
+        let heard = timeout(Duration::from_secs(10), from.recv()).await;
+        heard.expect("nothing was heard").unwrap()
+    };
+    asker.file(&request("a", "f")).await.unwrap();
+    assert_eq!(next(&mut here).await, id("a"));
+    assert_eq!(next(&mut there).await, id("a"));
+    person.decide(&id("a"), &yes("bob")).await.unwrap();
+    assert_eq!(next(&mut here).await, id("a"));
+    assert_eq!(next(&mut there).await, id("a"));
+    assert_eq!(status(&asker, "a").await, RequestStatus::Approved);
+}
+
+async fn an_outcome_is_delivered_once(place: &impl Place) {
+    let inboxes: Vec<_> = (0..4).map(|_| place.inbox()).collect();
+    bring(&inboxes[0], "a", Did::Finished).await;
+    let delivering = (0..40).map(|n| {
+        let inbox = Arc::clone(&inboxes[n % 4]);
+        tokio::spawn(async move { inbox.deliver(&id("a")).await.unwrap() })
+    });
+    let mut first = 0;
+    for delivered in delivering.collect::<Vec<_>>() {
+        first += usize::from(delivered.await.unwrap());
+    }
+    assert_eq!(first, 1);
+    // Nobody attends what its process has let go of.
+    bring(&inboxes[0], "b", Did::Nothing).await;
+    inboxes[0].attend(&id("b"), false).await.unwrap();
+    assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
+    inboxes[2].attend(&id("b"), true).await.unwrap();
+    assert!(inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
+}

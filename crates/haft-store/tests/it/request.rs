@@ -1,0 +1,64 @@
+//! Requests for tests.
+
+use haft::approval::inbox::Filter;
+use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
+use haft::call::{CallId, Origin, Principal, RunId};
+use haft::clock;
+use haft::spec::{Risk, ToolName};
+
+/// A minute in nanoseconds.
+pub(crate) const MINUTE: i128 = 60_000_000_000;
+
+/// A request of the tenant `local` that says what its number says.
+pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
+    ApprovalRequest {
+        id: ApprovalId::new(id),
+        run: RunId::new("r1"),
+        call: CallId::new("call-1"),
+        parent: None,
+        tool: ToolName::new("write_file").unwrap(),
+        origin: Origin::Model,
+        door: "call".into(),
+        principal: Principal::local("ada"),
+        workspace: "/w".into(),
+        arguments: r#"{"path":"a.txt","content":"x"}"#.into(),
+        args_digest: "d".into(),
+        permissions: Vec::new(),
+        risk: Risk::High,
+        reason: "writes".into(),
+        rule: "profile workspace".into(),
+        suggested: vec!["Edit(a.txt)".into()],
+        preview: Vec::new(),
+        form: None,
+        spec_hash: "s".into(),
+        fingerprint: fingerprint.into(),
+        created: clock::now(),
+        expires: clock::now() + MINUTE,
+    }
+}
+
+pub(crate) fn id(id: &str) -> ApprovalId {
+    ApprovalId::new(id)
+}
+
+pub(crate) fn yes(by: &str) -> Decision {
+    Decision::approve(by, "terminal")
+}
+
+pub(crate) fn no(by: &str) -> Decision {
+    Decision::deny(by, "terminal")
+}
+
+pub(crate) fn answer(by: &str) -> Decision {
+    let answers = r#"{"text":"42"}"#.to_owned();
+    Decision::new(Choice::Answer { answers }, by, "terminal")
+}
+
+/// All of the tenant `local`.
+pub(crate) fn all() -> Filter {
+    Filter {
+        tenant: "local".into(),
+        limit: usize::MAX,
+        ..Filter::default()
+    }
+}
