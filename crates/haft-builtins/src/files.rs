@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 pub mod check;
 pub mod edit;
 pub mod patch;
+mod preview;
 pub mod read;
 mod seen;
 pub mod splice;
@@ -60,6 +61,8 @@ pub struct Caller {
     pub origin: Origin,
     /// What the policy cleared, in the order of the tool's permissions; empty when unknown.
     pub cleared: Vec<PathClaim>,
+    /// A person saw the files as they are and approved.
+    pub approved: bool,
 }
 
 impl Caller {
@@ -69,6 +72,7 @@ impl Caller {
             run: context.run().clone(),
             origin: context.origin(),
             cleared: cleared.0.get().cloned().unwrap_or_default(),
+            approved: context.is_approved(),
         }
     }
 }
@@ -115,7 +119,8 @@ impl Files {
     /// Whether this caller must have read a file before writing it.
     pub(crate) fn must_have_read(&self, caller: &Caller) -> bool {
         let by_origin = caller.origin != Origin::Host;
-        self.options.read_before_write.unwrap_or(by_origin)
+        // The person's yes is bound to the files as they were shown.
+        !caller.approved && self.options.read_before_write.unwrap_or(by_origin)
     }
 }
 

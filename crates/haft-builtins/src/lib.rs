@@ -8,6 +8,7 @@ pub mod files;
 pub mod image;
 pub mod memory;
 pub mod proxy;
+pub mod question;
 pub mod search;
 pub mod skills;
 pub mod todo;
@@ -29,6 +30,7 @@ use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, Rea
 use crate::files::{FileOptions, Files};
 use crate::image::ViewImage;
 use crate::memory::Memory;
+use crate::question::AskUser;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
 use crate::web::fetch::FetchUrl;
@@ -133,6 +135,7 @@ impl Builtins {
             on(ReadArtifact.into_tool()?, ""),
             on(TodoWrite(todo.clone()).into_tool()?, ""),
             on(TodoRead(todo).into_tool()?, ""),
+            on(Arc::new(AskUser::new()?), ""),
             on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
             on(ToolExpandTools.into_tool()?, DISCOVER),
         ];

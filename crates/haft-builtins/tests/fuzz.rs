@@ -110,6 +110,7 @@ fn fuzz_a_patch_is_applied_or_changes_nothing() {
             run: RunId::generate(),
             origin: Origin::Host,
             cleared: Vec::new(),
+            approved: false,
         };
         let input = ApplyPatchInput {
             patch: String::from_utf8_lossy(input).into_owned(),

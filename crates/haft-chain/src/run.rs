@@ -118,6 +118,11 @@ impl<'a> ChainRun<'a> {
             room::gone(self.worker).await;
         }
         let left_out = room.empty(self.worker).await;
+        if let End::Suspended { approval, words } = end {
+            self.record.leave();
+            self.output.close();
+            return Err(ToolError::suspended(approval.into(), words));
+        }
         self.record.close(end.status());
         self.output.close();
         let strength = self.worker.strength();
@@ -249,6 +254,11 @@ impl<'a> ChainRun<'a> {
     /// Answers a call: its media first, then written down, then told.
     fn answer(&mut self, ended: Ended) -> Result<(), End> {
         let Ended { id, seq, outcome } = ended;
+        if let Some(approval) = outcome.approval.clone() {
+            // The script is told nothing: it runs again from its start, and asks this again.
+            let words = outcome.text();
+            return Err(End::Suspended { approval, words });
+        }
         let files = media::keep(self.context, self.worker, seq, &outcome);
         let answer = Answer {
             id,
@@ -290,7 +300,12 @@ impl<'a> ChainRun<'a> {
     /// Waits a little for calls under way where the script ended by itself; what then still runs is dropped, and the
     /// executor records it as cancelled.
     async fn settle(&mut self, end: End) -> End {
-        if !matches!(end, End::Done(Done { .. })) || self.calls.is_empty() {
+        let suspended = matches!(end, End::Suspended { .. });
+        if suspended {
+            // What else waits for a person goes on waiting without the script, too.
+            self.scope.leave();
+        }
+        if !(suspended || matches!(end, End::Done(Done { .. }))) || self.calls.is_empty() {
             self.calls.clear();
             return end;
         }
@@ -298,6 +313,9 @@ impl<'a> ChainRun<'a> {
         let record = &mut self.record;
         let all = async {
             while let Some(Ended { id, seq, outcome }) = calls.next().await {
+                if outcome.approval.is_some() {
+                    continue;
+                }
                 let reply = reply::outcome(seq, &outcome, &[]);
                 let answer = Answer {
                     id,

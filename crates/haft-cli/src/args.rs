@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Chain(Chain),
     /// Show the policy, explain a verdict, test the rules' examples
     Policy(Policy),
+    /// List what waits for a person, and decide
+    Approvals(Approvals),
     /// List, show, verify and go on with what ran
     Runs(Runs),
     /// List and read large results kept aside
@@ -155,8 +157,8 @@ pub(crate) struct Call {
     )]
     #[arg(allow_hyphen_values = true)]
     pub(crate) args: String,
-    /// Wait for a person's decision (release 0.4)
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, hide = true)]
+    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
         reason = "absent, given bare, given with a number: clap's own form"
@@ -172,8 +174,8 @@ pub(crate) struct Chain {
     /// End it after this many seconds [default: chain.total_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Wait for a person's decision (release 0.4)
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, hide = true)]
+    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
         reason = "absent, given bare, given with a number: clap's own form"
@@ -237,6 +239,76 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
+}
+
+/// `haft approvals`.
+#[derive(Debug, Args)]
+pub(crate) struct Approvals {
+    #[command(subcommand)]
+    pub(crate) action: Option<ApprovalsAction>,
+}
+
+/// What to do about what waits.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsAction {
+    /// List what waits, oldest first (the default)
+    List {
+        /// Also what was decided or has ended
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one whole: what would run, why it is asked, what it would change
+    Show {
+        /// The approval's id, or its beginning: ap-…
+        id: String,
+    },
+    /// Approve it; a call that nobody waits for any more runs here
+    Approve {
+        /// The approval's id, or its beginning: ap-…
+        id: String,
+        /// Run it with these arguments instead: JSON, @FILE, or - for stdin
+        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+        edit: Option<String>,
+        /// For how long: this call, its session, or by a rule that is kept
+        #[arg(long, value_name = "SCOPE")]
+        scope: Option<ScopeWord>,
+        /// The rule to keep, with --scope always [default: the narrowest that allows this call]
+        #[arg(long, value_name = "RULE")]
+        rule: Option<String>,
+    },
+    /// Deny it
+    Deny {
+        /// The approval's id, or its beginning: ap-…
+        id: String,
+        /// A word for the caller
+        #[arg(long, value_name = "TEXT")]
+        message: Option<String>,
+        /// End the caller's session, too
+        #[arg(long)]
+        stop: bool,
+    },
+    /// Answer a question, or answer in place of a tool
+    Answer {
+        /// The approval's id, or its beginning: ap-…
+        id: String,
+        /// The answers by their ids: JSON, @FILE, or - for stdin; {"text": "…"} in place of a tool
+        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+        answers: String,
+    },
+    /// Print what waits and whatever changes, until it is interrupted
+    Watch,
+}
+
+/// How long an approval holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ScopeWord {
+    // For this call.
+    #[default]
+    Once,
+    // Until the session ends.
+    Session,
+    // By a rule that is kept for this workspace.
+    Always,
 }
 
 /// `haft artifacts`.

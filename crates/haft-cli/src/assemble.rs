@@ -1,9 +1,11 @@
 //! `House`: the parts wired from settings: policy, tools, sandbox, archive, artifacts, executor.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use haft::approval::inbox::{Filter, RequestStatus};
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
@@ -18,7 +20,7 @@ use haft::journal::dir::DirJournal;
 use haft::memory::MemoryStore;
 use haft::progress;
 use haft::result::{Outcome, Status};
-use haft::session::{Absent, Limits, Session, SessionBuilder};
+use haft::session::{Absent, Limits, Patience, Session, SessionBuilder};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -36,6 +38,7 @@ use crate::settings::Settings;
 mod approvals;
 pub(crate) mod chain;
 mod discover;
+pub(crate) mod follow;
 mod memory;
 mod network;
 mod parts;
@@ -46,6 +49,9 @@ mod web;
 
 pub(crate) use memory::told as memory_told;
 pub(crate) use policy::written;
+
+/// How long the calls of a run that is left may take to note that they wait.
+const LEAVE: Duration = Duration::from_millis(500);
 
 /// How long the calls of an ending run may take to end.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -66,6 +72,7 @@ struct Parts {
     workspace: String,
     profile: String,
     archive: Arc<Archive>,
+    redactor: Redactor,
     index: Arc<dyn RunIndex>,
     memory: Arc<dyn MemoryStore>,
     artifacts: Arc<dyn ArtifactStore>,
@@ -77,6 +84,12 @@ struct Parts {
     sandbox: Sandbox,
     network: CommandNetwork,
     code: CodeJail,
+    /// Whether the inbox outlives the process.
+    durable: bool,
+    /// What becomes of a call that nobody decided about in time.
+    on_timeout: Patience,
+    /// The runs that are open here.
+    live: Mutex<HashMap<RunId, Session>>,
     python: bool,
     progress: bool,
     pace: progress::Pace,
@@ -92,6 +105,20 @@ pub(crate) struct Door {
     pub(crate) principal: Option<Principal>,
     /// Who shows progress.
     pub(crate) progress: Option<Arc<dyn progress::ProgressSink>>,
+    /// Whether its calls wait for people.
+    pub(crate) waits: Waits,
+}
+
+/// Whether the calls of a run wait for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Waits {
+    /// As long as settings say.
+    #[default]
+    Limit,
+    /// For so long.
+    For(Duration),
+    /// Not at all: nobody is at the terminal.
+    Never,
 }
 
 /// A tool that is only switched off is told so.
@@ -139,16 +166,8 @@ impl House {
         let code = chain::jail(settings, &sandbox)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
-        let mut executor = Executor::new(policy)
-            .with_artifacts(Arc::clone(&artifacts))
-            .with_audit(Arc::clone(&archive) as Arc<dyn AuditSink>);
-        #[cfg(feature = "testing")]
-        if std::env::var_os("HAFT_TESTING_SKIP_CLEAR").is_some() {
-            executor = executor.broken_without_clear();
-        }
-        if let Some(approver) = approvals::approver(at, settings, asks) {
-            executor = executor.with_approver(approver);
-        }
+        let (executor, durable) =
+            approvals::executor(at, settings, asks, (policy, &artifacts, &archive));
         Ok(Self(Arc::new(Parts {
             executor,
             tools,
@@ -161,6 +180,7 @@ impl House {
                 .unwrap_or_default()
                 .to_owned(),
             archive,
+            redactor: Redactor::new(&settings.secrets.values),
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
             memory: store,
             artifacts,
@@ -171,6 +191,9 @@ impl House {
             sandbox,
             network,
             code,
+            durable,
+            on_timeout: approvals::on_timeout(settings, durable),
+            live: Mutex::default(),
             python: chain::has_python(&at.environment),
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
@@ -216,6 +239,11 @@ impl House {
     /// The run index.
     pub(crate) fn index(&self) -> &Arc<dyn RunIndex> {
         &self.0.index
+    }
+
+    /// What hides secrets from whoever reads.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.0.redactor
     }
 
     /// What is remembered across runs.
@@ -281,8 +309,18 @@ impl House {
             profile: parts.profile.clone(),
         };
         self.record_opening(&session).await?;
+        self.note_live(&session);
         let indexed = parts.index.open(session.run(), &start, clock::now()).await;
         indexed.map_err(not_begun)?;
+        Ok(session)
+    }
+
+    /// Begins the record of a run here that another machine began.
+    pub(crate) async fn open_as(&self, door: Door, run: RunId) -> Result<Session, Problem> {
+        let built = self.session(door).with_run(run).build();
+        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
+        self.record_opening(&session).await?;
+        self.note_live(&session);
         Ok(session)
     }
 
@@ -296,6 +334,11 @@ impl House {
         let built = self.session(door).resuming(run, calls).build();
         let session = built.map_err(|e| Problem::settings(e.to_string()))?;
         self.record_opening(&session).await?;
+        self.note_live(&session);
+        let working = self.0.index.progress(session.run(), calls, false).await;
+        if let Err(error) = working {
+            tracing::warn!(run = %session.run(), %error, "note that a run goes on");
+        }
         Ok(session)
     }
 
@@ -308,11 +351,21 @@ impl House {
 
     fn session(&self, door: Door) -> SessionBuilder {
         let parts = &self.0;
+        let mut limits = parts.limits.clone();
+        let patience = match door.waits {
+            Waits::Never if parts.durable => Patience::SuspendAtOnce,
+            Waits::For(limit) => {
+                limits.approval_timeout = limit;
+                parts.on_timeout
+            }
+            Waits::Limit | Waits::Never => parts.on_timeout,
+        };
         let mut builder = Session::builder(Arc::clone(&parts.tools))
+            .with_patience(patience)
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
             .with_door(door.name)
             .with_workspace(&parts.workspace)
-            .with_limits(parts.limits.clone())
+            .with_limits(limits)
             .with_pace(parts.pace)
             .with_absent(Arc::new(self.switched_off()));
         if let Some(tokens) = parts.skill_tokens {
@@ -337,8 +390,77 @@ impl House {
         self.0.executor.execute(session, call).await
     }
 
-    /// Ends a run: cancels what runs, seals its record, notes that in the index.
+    /// A run that is open here.
+    pub(crate) fn live(&self, run: &RunId) -> Option<Session> {
+        self.lock_live().get(run).cloned()
+    }
+
+    /// Every run that is open here.
+    pub(crate) fn all_live(&self) -> Vec<Session> {
+        self.lock_live().values().cloned().collect()
+    }
+
+    fn note_live(&self, session: &Session) {
+        self.lock_live()
+            .insert(session.run().clone(), session.clone());
+    }
+
+    /// The runs that are open here.
+    fn lock_live(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
+        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends this process's part in a run: what waits for a person goes on waiting, and the run with it; any other run is
+    /// ended for good.
     pub(crate) async fn close(&self, session: &Session) {
+        self.lock_live().remove(session.run());
+        if session.has_asked() && self.leave(session).await {
+            return;
+        }
+        self.end(session).await;
+    }
+
+    /// Leaves a run that waits for people; false where it waits for nobody.
+    async fn leave(&self, session: &Session) -> bool {
+        let parts = &self.0;
+        session.leave();
+        // Waits end at once; a call that runs has its own time.
+        let _ = tokio::time::timeout(LEAVE, session.idle()).await;
+        let waiting = Filter {
+            tenant: parts.principal.tenant.to_string(),
+            status: vec![RequestStatus::Pending, RequestStatus::Approved],
+            run: Some(session.run().clone()),
+            limit: 1,
+            ..Filter::default()
+        };
+        let waiting = parts.executor.inbox().list(&waiting).await;
+        let none = waiting.as_ref().is_ok_and(Vec::is_empty);
+        if none || !parts.durable {
+            return false;
+        }
+        if !parts.executor.leave(session) {
+            return true;
+        }
+        let _ = tokio::time::timeout(SETTLE, session.idle()).await;
+        let left = parts.archive.leave(session.run()).await;
+        let noted = match left {
+            Ok(()) => {
+                let noted = parts
+                    .index
+                    .progress(session.run(), session.calls(), true)
+                    .await;
+                noted.map_err(|e| e.to_string())
+            }
+            Err(e) => Err(e.to_string()),
+        };
+        if let Err(e) = noted {
+            tracing::warn!(run = %session.run(), error = %e, "note that a run waits");
+        }
+        true
+    }
+
+    /// Ends a run: cancels what runs, seals its record, notes that in the index.
+    async fn end(&self, session: &Session) {
         let parts = &self.0;
         let ended = parts.executor.close(session);
         // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.

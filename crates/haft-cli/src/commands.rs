@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::screen::Screen;
 use crate::serve;
 
+pub(crate) mod approvals;
 mod arguments;
 mod artifacts;
 mod call;
@@ -65,14 +66,6 @@ fn resolved(command: Command, at: &Invocation) -> Done {
         Command::Tools(tools) if tools::refuse(&tools).is_some() => {
             Err(tools::refuse(&tools).unwrap_or_else(|| Problem::usage("not in this release")))
         }
-        Command::Call(args::Call { wait: Some(_), .. }) => {
-            Err(later::refuse("call --wait")
-                .unwrap_or_else(|| Problem::usage("not in this release")))
-        }
-        Command::Chain(args::Chain { wait: Some(_), .. }) => {
-            Err(later::refuse("chain --wait")
-                .unwrap_or_else(|| Problem::usage("not in this release")))
-        }
         command => in_house(command, at),
     }
 }
@@ -91,6 +84,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Chain(args) => chain::run(at, &house, &args).await,
             Command::Tools(args) => tools::run(at, &house, &args),
             Command::Policy(args) => policy::run(at, &house, args.action.as_ref()),
+            Command::Approvals(args) => approvals::run(at, &house, args.action.as_ref()).await,
             Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
             Command::Skills(args) => skills::run(at, &house, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use crate::approvals::rule;
 use crate::args::Options;
 use crate::environment::Environment;
 use crate::home::Home;
@@ -63,7 +64,9 @@ impl Invocation {
     }
 
     fn resolve(&self, trusted: bool) -> Result<Settings, Problem> {
+        let always = rule::file(self.home.path(), &self.workspace.to_string_lossy());
         Settings::resolve(&Inputs {
+            always: Some(&always),
             environment: &self.environment,
             workspace: &self.workspace,
             trusted,

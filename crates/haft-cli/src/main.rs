@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use haft_builtins::web::pdf;
 
+mod approvals;
 mod args;
 mod assemble;
 mod commands;

@@ -31,8 +31,10 @@ use crate::settings::Settings;
 
 mod api;
 mod door;
+mod follower;
 mod gate;
 mod listen;
+mod query;
 mod reply;
 mod tokens;
 
@@ -53,6 +55,7 @@ pub(crate) async fn run(
     let signals = Signals::heard()?;
     let doors = Doors::new(house.clone());
     let watching = tokio::spawn(watch_skills(house.clone()));
+    let following = tokio::spawn(follower::follow(house.clone()));
     if house.tools().snapshot().entry(TOOL_CHAIN).is_some() {
         // The first script finds an interpreter ready.
         house.code().warm();
@@ -60,11 +63,13 @@ pub(crate) async fn run(
     let server = McpServer::new(&info(), Limits::default(), Arc::clone(&doors) as _);
     let open = Open {
         server,
+        doors: Arc::clone(&doors),
         signals,
         args,
     };
     let done = serve(at, settings, house, open).await;
     watching.abort();
+    following.abort();
     doors.sealed().await;
     done
 }
@@ -103,6 +108,7 @@ async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_
 /// What is served and how it was asked for.
 struct Open<'a> {
     server: McpServer,
+    doors: Arc<Doors>,
     signals: Signals,
     args: &'a args::Serve,
 }
@@ -138,8 +144,9 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
     } else {
         Some(open.signals.next().await)
     };
-    // Nobody new is let in, then what runs is cancelled and recorded.
+    // Nobody new is let in; what waits for a person goes on waiting; then what runs is cancelled and recorded.
     let _ = stop.send(true);
+    open.doors.leave();
     mcp.shutdown();
     api.close().await;
     if serving.await.is_err() {

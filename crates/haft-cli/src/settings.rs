@@ -34,6 +34,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) workspace: &'a Path,
     /// Whether its haft.toml counts in full.
     pub(crate) trusted: bool,
+    /// The file of what people chose "always" for.
+    pub(crate) always: Option<&'a Path>,
     /// `--config`.
     pub(crate) config: Option<&'a Path>,
     /// `-c`, in order.
@@ -100,6 +102,7 @@ impl Settings {
             environment: &Environment::default(),
             workspace: Path::new("/nowhere"),
             trusted: false,
+            always: None,
             config: None,
             options: &options,
             profile: None,
@@ -295,6 +298,10 @@ fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
         &inputs.workspace.join(FILE_NAME),
         FILE_NAME,
     )?);
+    if let Some(path) = inputs.always {
+        let shown = path.display().to_string();
+        sheets.extend(layer::from_file(Layer::Always, path, &shown)?);
+    }
     if let Some(path) = inputs.config {
         let shown = path.display().to_string();
         let sheet = layer::from_file(Layer::File, path, &shown)?.ok_or_else(|| {

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
 
-mod fact;
+pub(crate) mod fact;
 
 /// From where its decisions come.
 const FROM: &str = "terminal";

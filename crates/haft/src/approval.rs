@@ -48,6 +48,12 @@ impl ApprovalId {
     }
 }
 
+impl From<String> for ApprovalId {
+    fn from(id: String) -> Self {
+        Self(id)
+    }
+}
+
 impl std::fmt::Display for ApprovalId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

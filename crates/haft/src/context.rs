@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
+use crate::approval::form::Form;
+use crate::arguments::Arguments;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::audit::BoxFuture;
 use crate::audit::canonical::args_digest;
@@ -18,7 +21,7 @@ use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
 use crate::spec::ToolName;
 use crate::tokens::Tokenizer;
-use crate::toolset::{Snapshot, Toolset};
+use crate::toolset::{Entry, Snapshot, Toolset};
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
@@ -34,6 +37,20 @@ pub(crate) trait Host: Send + Sync {
 
     /// How tokens are counted.
     fn tokenizer(&self) -> &dyn Tokenizer;
+
+    /// A question to the person, and what they answered.
+    fn ask(
+        self: Arc<Self>,
+        question: Asking<'_>,
+    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
+}
+
+/// A question that a running tool puts to the person.
+pub(crate) struct Asking<'a> {
+    pub(crate) context: &'a CallContext,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) form: Form,
+    pub(crate) wait: Duration,
 }
 
 /// All that a running tool may touch. Nobody outside the executor can make one:
@@ -51,6 +68,10 @@ pub struct CallContext {
     pub(crate) nest: Arc<Nest>,
     /// Its side of the live channel, where somebody watches.
     pub(crate) live: Option<Arc<Live>>,
+    /// The tool, as the executor found it.
+    pub(crate) entry: Arc<Entry>,
+    /// A person approved this very call.
+    pub(crate) approved: bool,
 }
 
 impl CallContext {
@@ -67,6 +88,29 @@ impl CallContext {
     /// Who made the call.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Whether a person saw this very call, with the files it changes, and approved it.
+    pub fn is_approved(&self) -> bool {
+        self.approved
+    }
+
+    /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some
+    /// answers may be missing; all are where nobody answered in time. `arguments` are those of the call, which is made
+    /// again with them should it be suspended: that is an error here, to be passed on.
+    pub async fn ask(
+        &self,
+        arguments: &Arguments,
+        form: Form,
+        wait: Duration,
+    ) -> Result<Map<String, Value>, ToolError> {
+        let question = Asking {
+            context: self,
+            arguments,
+            form,
+            wait,
+        };
+        Arc::clone(&self.host).ask(question).await
     }
 
     /// For whom the session runs.
@@ -205,6 +249,11 @@ impl Scope {
     /// For how long calls have waited for a person.
     pub fn waited(&self) -> Duration {
         self.nest.waited().0
+    }
+
+    /// Ends the waits of its calls for people: those calls are suspended.
+    pub fn leave(&self) {
+        self.session.leave();
     }
 
     /// The child session.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::approval::inbox::{Inbox, InboxError};
 use crate::approval::memory::MemoryInbox;
 use crate::approval::{ApprovalId, Approver};
@@ -9,7 +11,8 @@ use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::ToolCall;
 use crate::clock;
-use crate::context::Host;
+use crate::context::{Asking, Host};
+use crate::error::ToolError;
 use crate::policy::{Explanation, JudgedCall, Policy};
 use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
@@ -24,6 +27,7 @@ mod clear;
 mod draft;
 mod exit;
 mod invoke;
+mod question;
 mod refs;
 mod shape;
 mod stop;
@@ -189,6 +193,14 @@ impl Executor {
         self.parts.open(session)
     }
 
+    /// Ends this process's part in a run that waits for people: what runs is cancelled, nothing new begins, and the end
+    /// of the run is not recorded. False where it has ended already.
+    pub fn leave(&self, session: &Session) -> bool {
+        session.leave();
+        session.cancel();
+        session.close_once()
+    }
+
     /// Ends a run, once: cancels what runs, lets its artifacts age, records the end after that of the last call.
     pub fn close(&self, session: &Session) -> Result<(), AuditError> {
         session.cancel();
@@ -320,5 +332,12 @@ impl Host for Parts {
 
     fn tokenizer(&self) -> &dyn Tokenizer {
         &*self.tokenizer
+    }
+
+    fn ask(
+        self: Arc<Self>,
+        question: Asking<'_>,
+    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        Box::pin(async move { question::ask(&self, question).await })
     }
 }

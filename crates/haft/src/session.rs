@@ -55,6 +55,8 @@ struct Inner {
     cancel: CancellationToken,
     leave: CancellationToken,
     patience: Patience,
+    /// A person was asked about one of its calls.
+    asked: Arc<AtomicBool>,
     /// Who is asked about the calls made through it, besides the executor's own approver.
     approver: Option<Arc<dyn Approver>>,
     grants: Arc<Mutex<Vec<Grant>>>,
@@ -112,6 +114,7 @@ impl Session {
                 cancel: CancellationToken::new(),
                 leave: CancellationToken::new(),
                 patience: Patience::default(),
+                asked: Arc::default(),
                 approver: None,
                 grants: Arc::default(),
                 expanded: Arc::default(),
@@ -245,6 +248,21 @@ impl Session {
         &self.0.leave
     }
 
+    /// Whether a person was asked about one of its calls; a run that is gone on with was.
+    pub fn has_asked(&self) -> bool {
+        self.0.resumed || self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a person is asked.
+    pub(crate) fn note_asked(&self) {
+        self.0.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until no call is under way.
+    pub async fn idle(&self) {
+        self.0.running.idle().await;
+    }
+
     /// How it waits for people.
     pub(crate) fn patience(&self) -> Patience {
         self.0.patience
@@ -320,6 +338,7 @@ impl Session {
         }
         child.view = crate::toolset::view::within(&self.0.view, view);
         child.cancel = self.0.cancel.child_token();
+        child.leave = self.0.leave.child_token();
         child.lane = Arc::default();
         // It runs inside its parent's time, which is counted there.
         child.spent_nanoseconds = Arc::default();
@@ -436,6 +455,7 @@ impl Inner {
             cancel: self.cancel.clone(),
             leave: self.leave.clone(),
             patience: self.patience,
+            asked: Arc::clone(&self.asked),
             approver: self.approver.clone(),
             grants: Arc::clone(&self.grants),
             expanded: Arc::clone(&self.expanded),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use haft::approval::preview::FileChange;
 use haft::error::ToolError;
 use haft::permission::Permission;
 use haft::result::ToolResult;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::check::{Check, syntax};
 use crate::files::edit::diff;
 use crate::files::patch::parse::{PatchError, parse};
-use crate::files::patch::plan::{Planned, plan, targets};
+use crate::files::patch::plan::{Planned, Target, plan, targets};
 use crate::files::{Caller, Cleared, Files, sha256};
 
 mod fit;
@@ -104,6 +105,27 @@ pub(crate) fn permissions(
         }
     }
     Ok(input.cleared.note(wanted))
+}
+
+/// What a patch would make of each file.
+pub(crate) fn preview(
+    files: &Files,
+    input: &ApplyPatchInput,
+    caller: &Caller,
+) -> Result<Vec<FileChange>, ToolError> {
+    let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
+    let planned = plan(files, &sections, caller, &|| false)?;
+    let change = |planned: &Planned<'_>| {
+        let Target { from, to } = &planned.target;
+        let name = from.as_ref().or(to.as_ref()).map(Place::shown);
+        let before = from.is_some().then_some(planned.old.as_slice());
+        let change = FileChange::new(name.unwrap_or_default(), before, planned.new.as_deref());
+        match to {
+            Some(to) if from.is_some() => change.moved(to.shown()),
+            _ => change,
+        }
+    };
+    Ok(planned.iter().map(change).collect())
 }
 
 /// Applies a patch. Also where each file is now, for checkers.

@@ -1,5 +1,6 @@
 //! The file tools as the registry takes them: descriptions, permissions, and the work on a blocking thread.
 
+use haft::approval::preview::FileChange;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::Permission;
@@ -13,7 +14,7 @@ use crate::files::patch::{ApplyPatchData, ApplyPatchInput};
 use crate::files::read::{ReadFileData, ReadFileInput};
 use crate::files::transfer::{DeleteFileData, DeleteFileInput, MoveFileData, MoveFileInput};
 use crate::files::write::{WriteFileData, WriteFileInput};
-use crate::files::{Caller, Files, edit, patch, read, transfer, write};
+use crate::files::{Caller, Files, edit, patch, preview, read, transfer, write};
 use crate::work::blocking;
 
 /// The bundle's name, and the category of its tools.
@@ -72,6 +73,10 @@ impl TypedTool for WriteFile {
         Ok(input.cleared.note(vec![Permission::write(claim)]))
     }
 
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        preview::shown(preview::write(&self.0, input))
+    }
+
     async fn run(
         &self,
         input: Self::Input,
@@ -109,6 +114,10 @@ impl TypedTool for EditFile {
         Ok(input.cleared.note(wanted))
     }
 
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        preview::shown(preview::edit(&self.0, input))
+    }
+
     async fn run(
         &self,
         input: Self::Input,
@@ -143,6 +152,10 @@ impl TypedTool for ApplyPatch {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         patch::permissions(&self.0, input)
+    }
+
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        preview::shown(preview::patch(&self.0, input))
     }
 
     async fn run(
@@ -183,6 +196,10 @@ impl TypedTool for MoveFile {
         transfer::move_permissions(&self.0, input)
     }
 
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        preview::shown(preview::transfer(&self.0, input))
+    }
+
     async fn run(
         &self,
         input: Self::Input,
@@ -210,6 +227,10 @@ impl TypedTool for DeleteFile {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         transfer::delete_permissions(&self.0, input)
+    }
+
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        preview::shown(preview::delete(&self.0, input))
     }
 
     async fn run(

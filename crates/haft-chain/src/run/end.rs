@@ -24,6 +24,13 @@ pub(super) enum End {
     Late(Duration),
     /// The session was cancelled.
     Cancelled,
+    /// One of its calls waits for a person, and nobody waits here: it goes on when that is decided.
+    Suspended {
+        /// What is waited for.
+        approval: String,
+        /// What the call said of it.
+        words: String,
+    },
 }
 
 impl End {
@@ -33,6 +40,7 @@ impl End {
             Self::Done(Done { error: None, .. }) => Status::Ok,
             Self::Late(_) => Status::Timeout,
             Self::Cancelled => Status::Cancelled,
+            Self::Suspended { .. } => Status::Suspended,
             Self::Done(_) | Self::Silent | Self::Broken(_) | Self::Stopped(_) => Status::Error,
         }
     }
@@ -60,6 +68,9 @@ impl End {
             Self::Broken(why) => error = Some(broken(&why)),
             Self::Stopped(why) => error = Some(why),
             Self::Late(limit) => error = Some(late(limit)),
+            Self::Suspended { approval, words } => {
+                error = Some(ToolError::suspended(approval.into(), words));
+            }
             Self::Cancelled => {
                 error = Some(ToolError::new(
                     ErrorKind::Cancelled,

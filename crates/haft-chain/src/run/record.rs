@@ -213,6 +213,11 @@ impl Record {
         self.replay.as_mut().map_or_else(Vec::new, |r| r.due(calls))
     }
 
+    /// Leaves it open, to be gone on with.
+    pub(super) fn leave(&mut self) {
+        self.open = false;
+    }
+
     /// Closes it.
     pub(super) fn close(&mut self, status: Status) {
         if let Some(journal) = self.journal.as_ref().filter(|_| self.open)

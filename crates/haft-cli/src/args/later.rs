@@ -5,10 +5,7 @@ use std::ffi::OsString;
 use crate::problem::Problem;
 
 /// Words and the release that brings them.
-const LATER: [(&str, &str); 8] = [
-    ("approvals", "0.4 (approvals and the console)"),
-    ("call --wait", "0.4 (approvals and the console)"),
-    ("chain --wait", "0.4 (approvals and the console)"),
+const LATER: [(&str, &str); 5] = [
     ("run", "0.5 (models and the agent loop)"),
     (
         "tools --dialect openai-chat",
@@ -29,12 +26,13 @@ const LATER: [(&str, &str); 8] = [
 const LATER_MCP: [&str; 6] = ["list", "add", "remove", "import", "inspect", "pin"];
 
 /// The commands of this release.
-const NOW: [&str; 15] = [
+const NOW: [&str; 16] = [
     "serve",
     "tools",
     "call",
     "chain",
     "policy",
+    "approvals",
     "runs",
     "artifacts",
     "skills",

@@ -1,8 +1,17 @@
 //! Who is asked: nobody, the rules' automatic yes up to a risk, the person at this terminal.
 
+use std::sync::Arc;
+
+use haft::approval::inbox::Inbox;
 use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
-use haft::audit::BoxFuture;
+use haft::artifact::ArtifactStore;
+use haft::audit::archive::Archive;
+use haft::audit::{AuditSink, BoxFuture};
+use haft::executor::Executor;
+use haft::policy::Policy;
+use haft::session::Patience;
 use haft::spec::Risk;
+use haft_store::sqlite::SqliteInbox;
 
 use crate::assemble::parts;
 use crate::invocation::{Invocation, somebody_is_there};
@@ -29,12 +38,46 @@ impl Approver for Asked {
     }
 }
 
-/// The approver that `approval.mode` and this process's terminal give; none where Ask ends denied.
-pub(crate) fn approver(
+/// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
+pub(crate) fn executor(
     at: &Invocation,
     settings: &Settings,
     asks: bool,
-) -> Option<impl Approver + 'static> {
+    (policy, artifacts, archive): (Arc<Policy>, &Arc<dyn ArtifactStore>, &Arc<Archive>),
+) -> (Executor, bool) {
+    let mut executor = Executor::new(policy)
+        .with_artifacts(Arc::clone(artifacts))
+        .with_audit(Arc::clone(archive) as Arc<dyn AuditSink>);
+    #[cfg(feature = "testing")]
+    if std::env::var_os("HAFT_TESTING_SKIP_CLEAR").is_some() {
+        executor = executor.broken_without_clear();
+    }
+    if let Some(approver) = approver(at, settings, asks) {
+        executor = executor.with_approver(approver);
+    }
+    match inbox(at, settings) {
+        Some(inbox) => (executor.with_inbox(inbox), true),
+        None => (executor, false),
+    }
+}
+
+/// Where requests wait: in haft's database, unless nobody is to be asked there.
+fn inbox(at: &Invocation, settings: &Settings) -> Option<Arc<dyn Inbox>> {
+    let asks = settings.text("approval.mode").unwrap_or("ask") == "ask";
+    asks.then(|| Arc::new(SqliteInbox::new(at.home.path())) as Arc<dyn Inbox>)
+}
+
+/// What becomes of a call that nobody decided about in time.
+pub(crate) fn on_timeout(settings: &Settings, durable: bool) -> Patience {
+    match settings.text("policy.on_approval_timeout") {
+        Some("deny") => Patience::WaitThenDeny,
+        _ if durable => Patience::WaitThenSuspend,
+        _ => Patience::WaitThenDeny,
+    }
+}
+
+/// The approver that `approval.mode` and this process's terminal give; none where Ask ends denied.
+fn approver(at: &Invocation, settings: &Settings, asks: bool) -> Option<impl Approver + 'static> {
     let mode = settings.text("approval.mode").unwrap_or("deny");
     let yes_up_to = match mode {
         "auto:safe" => Some(Risk::Safe),

@@ -54,12 +54,7 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
-const LATER: [&str; 4] = [
-    "ask_user",
-    "recall_memory",
-    "write_memory",
-    "compress_history",
-];
+const LATER: [&str; 3] = ["recall_memory", "write_memory", "compress_history"];
 
 /// Tools that are there once settings name what they work with: naming them before is no mistake.
 const CONFIGURED: [(&str, &str); 2] = [

@@ -1,6 +1,7 @@
 //! `haft call`: one call through the executor, its outcome printed however it ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstyle::Style;
 
@@ -11,11 +12,11 @@ use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
 
 use crate::args;
-use crate::assemble::{Door, House};
+use crate::assemble::{Door, House, Waits};
 use crate::commands::signals::Signals;
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, somebody_is_there};
 use crate::problem::Problem;
 use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
 
@@ -23,7 +24,11 @@ use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
 pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
     let text = arguments::read(&args.args)?;
-    let session = house.open(door(at, "call")).await?;
+    let door = Door {
+        waits: waits(args.wait, &args.args),
+        ..door(at, "call")
+    };
+    let session = house.open(door).await?;
     let call = ToolCall::new(&args.tool, text);
     let outcome = cancellable(house, &session, call, &mut signals).await;
     let known = session.tools().entry(&args.tool).is_some();
@@ -39,6 +44,21 @@ pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
         name,
         principal: None,
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
+        waits: Waits::Never,
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "absent, given bare, given with a number: clap's own form"
+)]
+/// Whether a command waits for people: where somebody can answer at its terminal, and where `--wait` says so.
+pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> Waits {
+    match wait {
+        Some(Some(seconds)) => Waits::For(Duration::from_secs(seconds.max(1))),
+        Some(None) => Waits::Limit,
+        None if somebody_is_there() && input != "-" => Waits::Limit,
+        None => Waits::Never,
     }
 }
 

@@ -8,7 +8,7 @@ use haft_chain::TOOL_CHAIN;
 use serde_json::json;
 
 use crate::args;
-use crate::assemble::House;
+use crate::assemble::{Door, House};
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
@@ -27,7 +27,11 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Chain) -> D
     if let Some(seconds) = args.timeout {
         arguments["timeout_s"] = seconds.into();
     }
-    let session = house.open(call::door(at, "chain")).await?;
+    let door = Door {
+        waits: call::waits(args.wait, &args.file.to_string_lossy()),
+        ..call::door(at, "chain")
+    };
+    let session = house.open(door).await?;
     let asked = ToolCall::new(TOOL_CHAIN, arguments.to_string());
     let outcome = call::cancellable(house, &session, asked, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();

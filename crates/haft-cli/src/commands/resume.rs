@@ -1,11 +1,14 @@
 //! `haft runs resume`: an interrupted chain gone on with; what it had done is told to it, not done again.
 
+use haft::approval::inbox::{Entry, RequestStatus};
 use haft::audit::runs;
 use haft::call::{RunId, ToolCall};
 use haft::journal::{JournalError, Recorded};
 use haft_chain::TOOL_CHAIN;
 
 use crate::assemble::House;
+use crate::assemble::follow::Followed;
+use crate::commands::approvals::entries;
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
@@ -27,6 +30,9 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
         );
     }
     let id = RunId::new(run);
+    if let Some(done) = decided(at, house, &id).await? {
+        return Ok(done);
+    }
     let recorded = interrupted(house, &id)?;
     same_workspace(house, &id).await?;
     let calls = runs::last_call(house.home(), run).map_err(|e| super::runs::told(&e))?;
@@ -45,6 +51,50 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     house.close(&session).await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
+}
+
+/// Goes on with what a person decided in this run. None where nothing of the run was put to a person.
+async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<Exit>, Problem> {
+    let mut asked = entries(house, Vec::new()).await?;
+    asked.retain(|entry| entry.request.run == *run && !entry.claimed);
+    let of = |status| asked.iter().filter(move |entry| entry.status == status);
+    let ready = asked.iter().find(|entry| {
+        matches!(
+            entry.status,
+            RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+        )
+    });
+    if let Some(entry) = ready {
+        same_workspace(house, run).await?;
+        let door = call::door(at, "resume");
+        return match house.follow(&entry.request.id, door).await? {
+            Followed::Ran(outcome) => {
+                call::told(at, &outcome)?;
+                Ok(Some(Exit::of(&outcome, true)))
+            }
+            Followed::Elsewhere(_) | Followed::Foreign => Err(Problem::usage(format!(
+                "run {run} is gone on with by another haft"
+            ))),
+        };
+    }
+    if let Some(entry) = of(RequestStatus::Pending).next() {
+        let id = &entry.request.id;
+        at.screen.err(&format!(
+            "run {run} waits for a person: `haft approvals show {id}`, then approve or deny it"
+        ));
+        return Ok(Some(Exit::Suspended));
+    }
+    // A chain is told that nobody answered when it goes on; a direct call has nothing to go on with.
+    let direct = |entry: &&Entry| entry.request.parent.is_none();
+    if let Some(entry) = of(RequestStatus::Expired).find(direct) {
+        let id = &entry.request.id;
+        return Err(Problem::new(
+            Exit::Denied,
+            format!("approval {id} expired: nobody decided in time"),
+        )
+        .advise("make the call again to ask again"));
+    }
+    Ok(None)
 }
 
 /// A script goes on among the files that it began among.

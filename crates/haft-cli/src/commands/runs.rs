@@ -20,6 +20,8 @@ use crate::screen::{DIM, GREEN, RED, styled, visible, when};
 
 /// The most runs listed.
 const MOST: usize = 10_000;
+/// Runs that are looked through for recent calls.
+const RECENT_RUNS: usize = 200;
 /// The most lines of a run shown.
 const MOST_LINES: usize = 100_000;
 
@@ -103,6 +105,7 @@ pub(crate) async fn listed(house: &House) -> Result<Vec<Listed>, Problem> {
                 known.state = entry.state;
                 known.calls = entry.calls;
             }
+            Some(known) if known.state == RunState::Open => known.state = entry.state,
             Some(_) => {}
             None => all.push(Listed::from(entry)),
         }
@@ -180,6 +183,21 @@ pub(crate) async fn calls(house: &House, run: &str) -> Result<Vec<Value>, Proble
     let mut events = events(house, run).await?;
     events.retain(|event| event.get("type").and_then(Value::as_str) == Some("call_ended"));
     Ok(events)
+}
+
+/// The last calls of the newest runs, newest run first.
+pub(crate) async fn recent_calls(house: &House, most: usize) -> Result<Vec<Value>, Problem> {
+    let mut found = Vec::new();
+    for run in listed(house).await?.iter().take(RECENT_RUNS) {
+        let Ok(calls) = calls(house, &run.run).await else {
+            continue;
+        };
+        found.extend(calls.into_iter().rev().take(most - found.len()));
+        if found.len() >= most {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 async fn check(at: &Invocation, house: &House, run: &str) -> Done {

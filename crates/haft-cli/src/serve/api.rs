@@ -16,11 +16,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::OnceCell;
 
-use crate::assemble::{Door, House};
+use crate::assemble::{Door, House, Waits};
 use crate::commands::{policy, runs, skills, tools};
 use crate::serve::gate::Caller;
 use crate::serve::reply;
 
+mod approvals;
 mod memory;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
@@ -54,6 +55,11 @@ impl Api {
             .route("/artifacts", get(list_artifacts))
             .route("/artifacts/{reference}", get(read_artifact))
             .route("/skills", get(list_skills))
+            .route("/approvals", get(approvals::list))
+            .route("/approvals/batch", post(approvals::batch))
+            .route("/approvals/{id}", get(approvals::show))
+            .route("/approvals/{id}/rule", get(approvals::try_rule))
+            .route("/approvals/{id}/{decision}", post(approvals::decide))
             .route("/memory", get(memory::list))
             .route("/memory/{id}/{decision}", post(memory::decide))
             .route("/policy", get(show_policy))
@@ -73,6 +79,7 @@ impl Api {
             name: "http api",
             principal: None,
             progress: None,
+            waits: Waits::Limit,
         };
         let open = || self.house.open(door);
         self.session.get_or_try_init(open).await.map_err(|problem| {

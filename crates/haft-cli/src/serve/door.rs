@@ -1,11 +1,9 @@
 //! The MCP door: one governed run for each connection, every call through the executor.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::audit::BoxFuture;
-use haft::call::RunId;
 use haft::executor::Executor;
 use haft::session::Session;
 use haft::skill::Skill;
@@ -14,15 +12,13 @@ use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
-use crate::assemble::{Door, House};
+use crate::assemble::{Door, House, Waits};
 
 /// Opens runs for MCP clients, and seals them when they have ended.
 #[derive(Debug)]
 pub(crate) struct Doors {
     house: House,
     refusals: AtomicU64,
-    /// Runs whose client is there.
-    open: Mutex<HashMap<RunId, Session>>,
     /// Runs whose record is being sealed.
     sealing: Mutex<JoinSet<()>>,
     /// The run of messages that belong to no client's run, once there was one.
@@ -35,27 +31,25 @@ impl Doors {
         Arc::new(Self {
             house,
             refusals: AtomicU64::new(0),
-            open: Mutex::default(),
             sealing: Mutex::default(),
             strays: Arc::default(),
         })
     }
 
-    /// Ends the runs that no hang-up ended (a signal did), and waits until every run is sealed.
-    pub(crate) async fn sealed(&self) {
-        let left = std::mem::take(&mut *self.lock_open());
-        for session in left.values() {
-            self.house.close(session).await;
-        }
-        let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
-        all.join_all().await;
-        if let Some(session) = self.strays.get() {
-            self.house.close(session).await;
+    /// Ends all waits for people: what they asked goes on waiting, and is there when haft serves again.
+    pub(crate) fn leave(&self) {
+        for session in self.house.all_live() {
+            session.leave();
         }
     }
 
-    fn lock_open(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the runs that no hang-up ended (a signal did), and waits until every run is sealed.
+    pub(crate) async fn sealed(&self) {
+        for session in self.house.all_live() {
+            self.house.close(&session).await;
+        }
+        let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
+        all.join_all().await;
     }
 }
 
@@ -69,11 +63,10 @@ impl Opener for Doors {
                 },
                 principal: client.principal,
                 progress: None,
+                waits: Waits::Limit,
             };
             let opened = self.house.open(door).await;
             let session = opened.map_err(|e| OpenError(e.to_string()))?;
-            self.lock_open()
-                .insert(session.run().clone(), session.clone());
             Ok((self.house.executor().clone(), session))
         })
     }
@@ -92,7 +85,6 @@ impl Opener for Doors {
     }
 
     fn closed(&self, session: &Session) {
-        self.lock_open().remove(session.run());
         let (house, session) = (self.house.clone(), session.clone());
         let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
         while sealing.try_join_next().is_some() {}
@@ -115,6 +107,7 @@ impl Opener for Doors {
                 name,
                 principal: None,
                 progress: None,
+                waits: Waits::Limit,
             };
             match strays.get_or_try_init(|| house.open(door)).await {
                 Ok(session) => house.record_refusal(session, number, &reason),

@@ -1,5 +1,6 @@
 //! The gate before all routes, known or not: Host, Origin, token or console session, and what each may change.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -31,6 +32,20 @@ pub(crate) enum Way {
     /// A console session.
     Console,
 }
+
+impl Way {
+    /// The word in a decision's stamp.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "api",
+            Self::Console => "console",
+        }
+    }
+}
+
+/// Whose connection a request came by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// What the gate compares with.
 #[derive(Debug)]

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tower_service::Service as _;
+
+use crate::serve::gate::Peer;
 
 /// Connections at once; more wait to be accepted. The limit of open files is usually reached first.
 const CONNECTIONS: usize = 16_384;
@@ -54,10 +59,11 @@ impl Listener {
             // Ended connections are forgotten as others come.
             while connections.try_join_next().is_some() {}
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, from)) => {
                     let (routes, stop) = (routes.clone(), stop.clone());
                     connections.spawn(async move {
-                        connection(stream, routes, stop).await;
+                        let peer = Peer(from.ip());
+                        connection((stream, peer), routes, stop).await;
                         drop(permit);
                     });
                 }
@@ -81,10 +87,17 @@ async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await.is_ok();
 }
 
-async fn connection(stream: TcpStream, routes: Router, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    (stream, peer): (TcpStream, Peer),
+    routes: Router,
+    mut stop: watch::Receiver<bool>,
+) {
     // Answers are written whole; waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(routes);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        routes.clone().call(request)
+    });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

@@ -24,6 +24,25 @@ pub(crate) fn error(status: StatusCode, kind: &str, message: &str) -> Response {
     typed(status, "application/json", body.to_string().into_bytes())
 }
 
+/// Why not, as in outcomes.
+#[derive(Debug, Serialize)]
+pub(crate) struct Failure {
+    kind: &'static str,
+    message: String,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub(crate) fn new(kind: &'static str, message: String) -> Self {
+        Self { kind, message }
+    }
+}
+
+/// A failure as an answer.
+pub(crate) fn problem(status: StatusCode, failure: &Failure) -> Response {
+    error(status, failure.kind, &failure.message)
+}
+
 /// No such route, run, tool or artifact.
 pub(crate) fn not_found(message: &str) -> Response {
     error(StatusCode::NOT_FOUND, "not_found", message)

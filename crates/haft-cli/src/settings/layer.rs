@@ -23,6 +23,8 @@ pub(crate) enum Layer {
     Untrusted,
     /// `haft.toml` of a trusted folder.
     Workspace,
+    /// What people chose "always" for in this workspace: a file of haft's own state folder.
+    Always,
     /// `--config FILE`.
     File,
     /// `HAFT_SECTION__KEY`.
@@ -42,6 +44,7 @@ impl Layer {
             Self::User => "user",
             Self::Untrusted => "untrusted workspace",
             Self::Workspace => "workspace",
+            Self::Always => "always",
             Self::File => "--config",
             Self::Environment => "environment",
             Self::Option => "-c",

@@ -42,6 +42,7 @@ fn resolve(layers: &Layers) -> Result<Settings, Problem> {
         environment: &Environment::from(variables.as_slice()),
         workspace: &root.join("work"),
         trusted: layers.trusted,
+        always: None,
         config: (!layers.config.is_empty()).then_some(Path::new(&extra)),
         options: &options,
         profile: layers.profile,

@@ -72,6 +72,16 @@ impl Archive {
         })
     }
 
+    /// Leaves a run's record open, all of it on the disk, for whoever goes on with the run.
+    pub fn leave(&self, run: &RunId) -> BoxFuture<'_, Result<(), AuditError>> {
+        let (answer, left) = oneshot::channel();
+        let sent = self.queue.send(Message::Leave(run.clone(), answer));
+        Box::pin(async move {
+            sent?;
+            left.await.unwrap_or_else(|_| Err(gone()))
+        })
+    }
+
     /// Answers when everything recorded before is written (to the system, not necessarily to the disk).
     pub fn flush(&self) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, flushed) = oneshot::channel();

@@ -30,6 +30,8 @@ pub(super) enum Message {
     Event(Event, Option<oneshot::Sender<Result<(), AuditError>>>),
     /// End this run's record, at this time, and answer how.
     Close(RunId, i128, oneshot::Sender<Result<Closed, AuditError>>),
+    /// Leave this run's record open for whoever goes on with it; answer when all of it is on the disk.
+    Leave(RunId, oneshot::Sender<Result<(), AuditError>>),
     /// Answer when all before this is written.
     Flush(oneshot::Sender<()>),
 }
@@ -194,6 +196,7 @@ impl State {
             Message::Flush(_) => Ok(()),
             // Whether there is such a run, or was, the writer knows.
             Message::Close(run, ..) => check(run, self.runs.remove(run).or(Some(Ok(())))),
+            Message::Leave(run, _) => check(run, self.runs.remove(run)),
             Message::Event(event, _) => self.admit_event(event),
         }
     }
@@ -235,7 +238,7 @@ impl Message {
                     call.arguments.len() + call.tool.len() + end.summary.len() + error
                 }
             },
-            Self::Close(..) | Self::Flush(_) => 0,
+            Self::Close(..) | Self::Leave(..) | Self::Flush(_) => 0,
         };
         MESSAGE + texts
     }

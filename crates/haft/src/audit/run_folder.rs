@@ -2,8 +2,12 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::audit::Event;
 use crate::audit::index::Closed;
@@ -37,6 +41,8 @@ pub(super) struct RunFolder {
     errors: Sheet,
     /// The folder's own entries are on the disk.
     entered: bool,
+    /// Held while the record is written here: a second writer would break its chain of hashes.
+    _lock: OwnedFd,
 }
 
 impl RunFolder {
@@ -52,6 +58,7 @@ impl RunFolder {
             private.create(dir.join(folder))?;
         }
         Ok(Self {
+            _lock: locked(&dir, &run)?,
             record: Sheet::create(dir.join(RECORD))?,
             tools: Sheet::create(dir.join(TOOLS))?,
             errors: Sheet::create(dir.join(ERRORS))?,
@@ -67,6 +74,7 @@ impl RunFolder {
     /// Opens the folder of a run that another process left: its record must be sound and open. What of a line was
     /// written when that process ended is taken away, and the views are made to agree with the record.
     pub(super) fn reopen(dir: PathBuf, run: RunId) -> io::Result<Self> {
+        let lock = locked(&dir, &run)?;
         let End {
             seq,
             prev,
@@ -87,6 +95,7 @@ impl RunFolder {
             prev,
             calls,
             entered: true,
+            _lock: lock,
         })
     }
 
@@ -169,6 +178,19 @@ impl RunFolder {
         for sheet in [&mut self.record, &mut self.tools, &mut self.errors] {
             sheet.file = None;
         }
+    }
+}
+
+/// The folder, for this process alone until it is dropped.
+fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
+    let folder = OwnedFd::from(File::open(dir)?);
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(folder),
+        Err(Errno::WOULDBLOCK) => Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!("run {run} is still at work in another process"),
+        )),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -82,6 +82,10 @@ impl Writer {
                 // Who asked may have gone; the run is closed all the same.
                 let _ = answer.send(closed);
             }
+            Message::Leave(run, answer) => {
+                let left = self.leave(&run);
+                let _ = answer.send(left);
+            }
             Message::Event(event, ack) => {
                 let written = match event.what {
                     What::RunClosed => self.close(&event.run, event.at).map(drop),
@@ -149,6 +153,13 @@ impl Writer {
             drop(ack.send(closed.as_ref().map(drop).map_err(Clone::clone)));
         }
         closed
+    }
+
+    fn leave(&mut self, run: &RunId) -> Result<(), AuditError> {
+        let Some(mut folder) = self.folders.remove(run) else {
+            return Err(self.why(run));
+        };
+        folder.sync().map_err(|error| self.fail(run, &error))
     }
 
     /// Why a run takes no line.

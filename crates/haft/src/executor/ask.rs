@@ -87,6 +87,7 @@ pub(super) async fn ask(
 ) -> Result<Taken, Stop> {
     let inbox = &parts.inbox;
     let changes = inbox.changes();
+    session.note_asked();
     let filed = inbox.file(&request).await.map_err(|e| unwritten(&e))?;
     let request = match filed {
         Filed::New => request,
@@ -255,8 +256,8 @@ impl Asked<'_> {
         };
         tokio::select! {
             biased;
-            () = self.session.cancellation().cancelled() => Woken::Cancelled,
             () = self.session.leaving().cancelled() => Woken::Left,
+            () = self.session.cancellation().cancelled() => Woken::Cancelled,
             () = heard(&mut self.changes, &self.request.id) => Woken::Look,
             answer = asking => Woken::Said(answer),
             () = tokio::time::sleep_until(self.deadline) => Woken::Late,

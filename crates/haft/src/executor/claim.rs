@@ -31,6 +31,15 @@ impl Claimed {
         }
     }
 
+    /// A question's answer was taken in: nothing runs on it by itself.
+    pub(super) async fn answered(mut self) {
+        self.finished = true;
+        let told = self.inbox.deliver(&self.id).await;
+        if let Err(error) = told {
+            tracing::error!(%error, id = %self.id, "say that an answer was taken in");
+        }
+    }
+
     /// Says how the call ended, and whether whoever asked hears it with this.
     pub(super) async fn finish(mut self, outcome: &Outcome, delivered: bool) {
         let Ok(text) = serde_json::to_string(outcome) else {

@@ -98,7 +98,8 @@ pub(super) async fn clear(
     };
     match open.ticket.take() {
         Some(taken) => resumed(parts, session, open, (question, taken)),
-        None => asked(parts, session, open, question).await,
+        // Boxed: few calls ask, and every call's future would be as large as this one.
+        None => Box::pin(asked(parts, session, open, question)).await,
     }
 }
 

@@ -43,16 +43,6 @@ pub(super) async fn invoke(
     cleared: Cleared,
 ) -> Result<Invoked, Stop> {
     started(parts, session, open, cleared.risk()).await?;
-    let host: Arc<dyn Host> = Arc::clone(parts) as _;
-    let context = CallContext {
-        call: open.id().clone(),
-        origin: open.origin(),
-        session: session.clone(),
-        host,
-        nest: Arc::clone(open.nest()),
-        live: live(session, open.id()),
-    };
-    let _end = LiveEnd(context.live.clone());
     let limit = cleared
         .spec()
         .timeout
@@ -68,6 +58,17 @@ pub(super) async fn invoke(
         return Err(conflict(path));
     }
     let (entry, tool, arguments) = cleared.into_parts();
+    let context = CallContext {
+        call: open.id().clone(),
+        origin: open.origin(),
+        session: session.clone(),
+        host: Arc::clone(parts) as Arc<dyn Host>,
+        nest: Arc::clone(open.nest()),
+        entry: Arc::clone(&entry),
+        approved: open.claimed.is_some(),
+        live: live(session, open.id()),
+    };
+    let _end = LiveEnd(context.live.clone());
     // Waits for a person or for other calls are not the tool's time.
     let begun = if open.decided_by.is_none() && !waited {
         open.begun()

@@ -28,6 +28,17 @@ pub(super) struct Shaped {
     pub(super) approval: Option<String>,
 }
 
+impl Shaped {
+    /// Its texts.
+    pub(super) fn words(&self) -> String {
+        let texts = self.content.iter().filter_map(|content| match content {
+            Content::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
 impl From<Stop> for Shaped {
     fn from(stop: Stop) -> Self {
         match stop.instead {

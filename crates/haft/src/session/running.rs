@@ -26,8 +26,11 @@ impl Running {
 
     /// A call has ended and its end is recorded; true when it was the last of an ending run, whose end is now to be recorded.
     pub(crate) fn end(&self) -> bool {
-        let last = self.count.fetch_sub(1, Ordering::AcqRel) == ENDING | 1;
-        last && self.seal()
+        let before = self.count.fetch_sub(1, Ordering::AcqRel);
+        if before & !ENDING == 1 {
+            self.idle.notify_waiters();
+        }
+        before == ENDING | 1 && self.seal()
     }
 
     /// The run is told to end; true when nothing runs, so that its end is to be recorded at once.
@@ -46,6 +49,17 @@ impl Running {
         loop {
             let idle = self.idle.notified();
             if self.recorded.load(Ordering::Acquire) {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Waits until no call is under way.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.count.load(Ordering::Acquire) & !ENDING == 0 {
                 return;
             }
             idle.await;

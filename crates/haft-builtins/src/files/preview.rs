@@ -1,0 +1,86 @@
+//! What the file tools would make of which files, for the person who decides. The same work as the tools do, up to the
+//! writing.
+
+use haft::approval::preview::FileChange;
+use haft::call::{Origin, RunId};
+use haft::error::ToolError;
+use haft::workspace::{Kind, Place};
+
+use crate::files::edit::{EditFileInput, MAX_EDITED};
+use crate::files::patch::{self, ApplyPatchInput};
+use crate::files::read::whole;
+use crate::files::splice::splice;
+use crate::files::transfer::{DeleteFileInput, MoveFileInput};
+use crate::files::write::{Mode, WriteFileInput};
+use crate::files::{Caller, Files};
+
+type Previewed = Result<Vec<FileChange>, ToolError>;
+
+/// What fails here fails in the call, too, and is said there.
+pub(crate) fn shown(changes: Previewed) -> Vec<FileChange> {
+    changes.unwrap_or_default()
+}
+
+/// Somebody who only looks.
+fn looker() -> Caller {
+    Caller {
+        run: RunId::new(""),
+        origin: Origin::Host,
+        cleared: Vec::new(),
+        approved: true,
+    }
+}
+
+/// The bytes of a file that is there.
+fn now(files: &Files, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
+    if place.kind() != Some(Kind::File) {
+        return Ok(None);
+    }
+    Ok(Some(whole(files, place, MAX_EDITED)?.0))
+}
+
+pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
+    let place = files.workspace.place(&input.path)?;
+    let before = now(files, &place)?;
+    let mut after = Vec::new();
+    if input.mode == Mode::Append {
+        after.extend(before.iter().flatten());
+    }
+    after.extend_from_slice(input.content.as_bytes());
+    let change = FileChange::new(place.shown(), before.as_deref(), Some(&after));
+    Ok(vec![change])
+}
+
+pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
+    let place = files.workspace.existing(&input.path)?;
+    let (before, _) = whole(files, &place, MAX_EDITED)?;
+    let told = |e| ToolError::failed(format!("{e}"));
+    let (after, _) = splice(&before, &input.edits).map_err(told)?;
+    let change = FileChange::new(place.shown(), Some(&before), Some(&after));
+    Ok(vec![change])
+}
+
+pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> Previewed {
+    patch::preview(files, input, &looker())
+}
+
+pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
+    let workspace = &files.workspace;
+    let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
+    let mut changes = Vec::new();
+    if let Some(bytes) = now(files, &from)? {
+        let moved = FileChange::new(from.shown(), Some(&bytes), Some(&bytes));
+        changes.push(moved.moved(to.shown()));
+    }
+    if let Some(bytes) = now(files, &to)? {
+        changes.push(FileChange::new(to.shown(), Some(&bytes), None));
+    }
+    Ok(changes)
+}
+
+pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {
+    let place = files.workspace.entry(&input.path)?;
+    let gone = now(files, &place)?;
+    let change = |bytes: Vec<u8>| FileChange::new(place.shown(), Some(&bytes), None);
+    Ok(gone.map(change).into_iter().collect())
+}

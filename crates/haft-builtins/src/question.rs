@@ -1,0 +1,122 @@
+//! `ask_user`: questions to the person, answered at the terminal, in the console, by the API or by the client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::approval::form::{Form, Question};
+use haft::arguments::Arguments;
+use haft::audit::BoxFuture;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::spec::{NameError, ToolName, ToolSpec};
+use haft::tool::{Tool, input_schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::describe::{builtin, idempotent};
+
+/// How long the person has, where the call does not say.
+const WAIT_S: u64 = 300;
+/// The longest a call may wait for answers: a day.
+const MAX_WAIT_S: u64 = 86_400;
+
+const DESCRIPTION: &str = "Ask the person who is responsible one or more questions and wait for the answers: when a \
+    decision is theirs, or when only they know. Give each question an id, a type (single, multiple, text, number, \
+    confirm), a text, and options for a choice. data.answers holds what was answered, by id; a question that nobody \
+    answered in time is missing there and named in data.unanswered, unless it has a default.";
+
+/// What `ask_user` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskUserInput {
+    /// What the questions are about, in a few words.
+    #[schemars(length(min = 1, max = 500))]
+    pub title: String,
+    /// The questions.
+    #[schemars(length(min = 1, max = 32))]
+    pub questions: Vec<Question>,
+    /// How long to wait for answers, in seconds.
+    #[serde(default = "wait_s")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub wait_s: u64,
+}
+
+fn wait_s() -> u64 {
+    WAIT_S
+}
+
+/// What `ask_user` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AskUserData {
+    /// The answers, by the questions' ids.
+    pub answers: Map<String, Value>,
+    /// The ids of the questions without an answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
+}
+
+/// `ask_user`.
+#[derive(Debug)]
+pub struct AskUser(Arc<ToolSpec>);
+
+impl AskUser {
+    /// The tool.
+    pub fn new() -> Result<Self, NameError> {
+        let schema = input_schema::<AskUserInput>();
+        let spec = ToolSpec::new(ToolName::new("ask_user")?, DESCRIPTION, schema);
+        // Asking again finds the answer that was given.
+        let spec = idempotent(builtin::<AskUserData>(spec, "people"));
+        Ok(Self(Arc::new(ToolSpec {
+            concurrency_safe: true,
+            timeout: Some(Duration::from_secs(MAX_WAIT_S + 60)),
+            ..spec
+        })))
+    }
+}
+
+impl Tool for AskUser {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let input: AskUserInput = arguments.parse()?;
+            let form = Form {
+                title: input.title,
+                questions: input.questions,
+            };
+            let wait = Duration::from_secs(input.wait_s.clamp(1, MAX_WAIT_S));
+            let answers = context.ask(arguments, form.clone(), wait).await?;
+            let (answers, unanswered) = form.filled(answers);
+            result(&AskUserData {
+                answers,
+                unanswered,
+            })
+        })
+    }
+}
+
+fn result(data: &AskUserData) -> Result<ToolResult, ToolError> {
+    let said = |(id, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{id}: {text}"),
+        other => format!("{id}: {other}"),
+    };
+    let mut lines: Vec<String> = data.answers.iter().map(said).collect();
+    if !data.unanswered.is_empty() {
+        lines.push(format!("not answered: {}", data.unanswered.join(", ")));
+    }
+    let summary = match data.answers.len() {
+        1 => "1 answer".to_owned(),
+        n => format!("{n} answers"),
+    };
+    ToolResult::text(lines.join("\n"))
+        .with_summary(summary)
+        .with_data(data)
+}

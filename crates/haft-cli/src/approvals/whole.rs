@@ -1,0 +1,83 @@
+//! `Whole`: a request with everything that whoever decides needs in view.
+
+use haft::approval::Choice;
+use haft::approval::form::Form;
+use haft::approval::inbox::Entry;
+use haft::approval::preview::FileChange;
+use haft::toolset::Toolset;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::approvals::Item;
+use crate::assemble::House;
+
+/// A request, whole.
+#[derive(Debug, Serialize)]
+pub(crate) struct Whole {
+    #[serde(flatten)]
+    item: Item,
+    arguments: String,
+    permissions: Vec<Permission>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    preview: Vec<FileChange>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    suggested: Vec<String>,
+    fingerprint: String,
+    spec_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited_arguments: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Box<RawValue>>,
+}
+
+/// One effect.
+#[derive(Debug, Serialize)]
+struct Permission {
+    kind: String,
+    value: String,
+    risk: String,
+}
+
+impl Whole {
+    /// An entry of the inbox, for somebody who may see it.
+    pub(crate) fn of(house: &House, entry: &Entry) -> Self {
+        let redactor = house.redactor();
+        let redacted = |text: &str| redactor.redact(text).into_owned();
+        let request = &entry.request;
+        let permission = |wanted: &haft::permission::Permission| Permission {
+            kind: wanted.effect.kind().to_owned(),
+            value: redacted(wanted.effect.value()),
+            risk: wanted.risk.to_string(),
+        };
+        let shown = |change: &FileChange| FileChange {
+            before: change.before.as_deref().map(redacted),
+            after: change.after.as_deref().map(redacted),
+            ..change.clone()
+        };
+        let tools = house.all().snapshot();
+        let tool = tools.entry(request.tool.as_str());
+        let edited = entry.decision.as_ref().and_then(|d| match &d.choice {
+            Choice::Approve { edited, .. } => edited.as_deref().map(redacted),
+            Choice::Deny { .. } | Choice::Answer { .. } => None,
+        });
+        let outcome = entry.outcome.clone();
+        Self {
+            item: Item::of(house, entry),
+            arguments: redacted(&request.arguments),
+            permissions: request.permissions.iter().map(permission).collect(),
+            preview: request.preview.iter().map(shown).collect(),
+            suggested: request.suggested.clone(),
+            fingerprint: request.fingerprint.clone(),
+            spec_hash: request.spec_hash.clone(),
+            input_schema: tool.map(|tool| tool.spec().input_schema.as_ref().clone()),
+            form: request.form.clone(),
+            edited_arguments: edited,
+            outcome: outcome.and_then(|text| RawValue::from_string(text).ok()),
+        }
+    }
+}

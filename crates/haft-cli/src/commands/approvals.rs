@@ -1,0 +1,282 @@
+//! `haft approvals`: what waits for a person, and the decision.
+
+use std::fmt::Write as _;
+
+use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::approvals::whole::Whole;
+use crate::approvals::{Item, Refused, outcome_exit};
+use crate::args::{ApprovalsAction, Options};
+use crate::assemble::follow::{Followed, unknown};
+use crate::assemble::{Door, House, Waits};
+use crate::commands::{Done, arguments, call};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::screen::list::{Cut, List};
+use crate::screen::{DIM, Screen, styled, visible, when};
+use crate::terminal::fact;
+
+/// Most requests listed.
+const MOST: usize = 10_000;
+
+/// From where this command decides.
+const FROM: &str = "command line";
+
+/// Lists, shows, watches or decides.
+pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&ApprovalsAction>) -> Done {
+    match action {
+        None => list(at, house, false).await,
+        Some(ApprovalsAction::List { all }) => list(at, house, *all).await,
+        Some(ApprovalsAction::Show { id }) => show(at, house, id).await,
+        Some(ApprovalsAction::Watch) => watch(at, house).await,
+        Some(ApprovalsAction::Approve {
+            id,
+            edit,
+            scope,
+            rule,
+        }) => {
+            let edited = edit.as_deref().map(arguments::read).transpose()?;
+            let choice = Choice::Approve {
+                scope: scope.unwrap_or_default().into(),
+                edited,
+                rule: rule.clone(),
+            };
+            decide(at, house, id, choice).await
+        }
+        Some(ApprovalsAction::Deny { id, message, stop }) => {
+            let choice = Choice::Deny {
+                message: message.clone(),
+                stop: *stop,
+            };
+            decide(at, house, id, choice).await
+        }
+        Some(ApprovalsAction::Answer { id, answers }) => {
+            let answers = arguments::read(answers)?;
+            decide(at, house, id, Choice::Answer { answers }).await
+        }
+    }
+}
+
+/// Requests of this person's, oldest first.
+pub(crate) async fn entries(
+    house: &House,
+    status: Vec<RequestStatus>,
+) -> Result<Vec<Entry>, Problem> {
+    let filter = Filter {
+        tenant: house.principal().tenant.to_string(),
+        status,
+        limit: MOST,
+        ..Filter::default()
+    };
+    let found = house.executor().inbox().list(&filter).await;
+    found.map_err(|e| Problem::failed(e.to_string()))
+}
+
+async fn list(at: &Invocation, house: &House, all: bool) -> Done {
+    let status = if all {
+        Vec::new()
+    } else {
+        vec![RequestStatus::Pending]
+    };
+    let found = entries(house, status).await?;
+    let items: Vec<Item> = found.iter().map(|entry| Item::of(house, entry)).collect();
+    if at.screen.json {
+        at.screen.document(&items)?;
+        return Ok(Exit::Done);
+    }
+    let mut list = List::new(&[
+        ("ID", Cut::Never),
+        ("TOOL", Cut::Never),
+        ("RISK", Cut::Never),
+        ("ASKED", Cut::Never),
+        ("STATUS", Cut::Never),
+        ("WHAT", Cut::End),
+    ]);
+    for item in &items {
+        let what = visible::line(&item.fact.text);
+        let asked = when::ago(&item.created);
+        list.row([
+            &item.id,
+            &item.tool,
+            &item.risk,
+            &asked,
+            &item.status,
+            &what,
+        ]);
+    }
+    at.screen.out(&list.render())?;
+    if items.is_empty() && !all {
+        at.screen.say(&styled(DIM, "nothing waits for a person"));
+    }
+    Ok(Exit::Done)
+}
+
+/// The request of an id or of its beginning, where that is enough.
+async fn found(house: &House, id: &str) -> Result<Entry, Problem> {
+    let whole = ApprovalId::new(id);
+    let known = house.executor().inbox().get(&whole).await;
+    if let Some(entry) = known.map_err(|e| Problem::failed(e.to_string()))? {
+        return Ok(entry);
+    }
+    let mut alike = entries(house, Vec::new()).await?;
+    alike.retain(|entry| entry.request.id.as_str().starts_with(id) && id.len() > "ap-".len());
+    match alike.pop() {
+        Some(entry) if alike.is_empty() => Ok(entry),
+        Some(_) => Err(Problem::usage(format!("several approvals begin with {id}"))
+            .advise("`haft approvals list --all` shows them")),
+        None => Err(unknown(&whole)),
+    }
+}
+
+async fn show(at: &Invocation, house: &House, id: &str) -> Done {
+    let entry = found(house, id).await?;
+    if at.screen.json {
+        at.screen.document(&Whole::of(house, &entry))?;
+        return Ok(Exit::Done);
+    }
+    let request = &entry.request;
+    let mut out = String::new();
+    for line in fact::lines(request, &at.workspace) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    let item = Item::of(house, &entry);
+    for (name, value) in [
+        (
+            "tool",
+            format!(
+                "{} · {} · asked by {} ({})",
+                item.tool, item.risk, item.origin, item.door
+            ),
+        ),
+        ("why", visible::line(&request.reason)),
+        ("rule", visible::line(&request.rule)),
+        ("asked", when::ago(&item.created)),
+        ("status", item.status.clone()),
+        ("run", item.run.clone()),
+        ("folder", visible::line(&request.workspace)),
+    ] {
+        let _ = writeln!(out, "{name:<8}{value}");
+    }
+    if let Some(decision) = &entry.decision {
+        let how = decision.choice.as_str();
+        let _ = writeln!(out, "decided {how} by {} ({})", decision.by, decision.from);
+    }
+    at.screen.out(&out)?;
+    Ok(Exit::Done)
+}
+
+/// Prints what waits, and then whatever changes, until it is interrupted.
+async fn watch(at: &Invocation, house: &House) -> Done {
+    let mut changes = house.executor().inbox().changes();
+    for entry in entries(house, vec![RequestStatus::Pending]).await? {
+        told(at.screen, house, &entry)?;
+    }
+    let mut signals = crate::commands::signals::Signals::heard()?;
+    loop {
+        let changed = tokio::select! {
+            changed = changes.recv() => changed,
+            _ = signals.next() => return Ok(Exit::Interrupted),
+        };
+        match changed {
+            Ok(id) => {
+                if let Ok(entry) = house.entry(&id).await {
+                    told(at.screen, house, &entry)?;
+                }
+            }
+            Err(RecvError::Lagged(_)) => {
+                for entry in entries(house, vec![RequestStatus::Pending]).await? {
+                    told(at.screen, house, &entry)?;
+                }
+            }
+            Err(RecvError::Closed) => return Ok(Exit::Done),
+        }
+    }
+}
+
+fn told(screen: Screen, house: &House, entry: &Entry) -> Result<(), Problem> {
+    let item = Item::of(house, entry);
+    if screen.json {
+        let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
+        return screen.out(&format!("{}\n", line.unwrap_or_default()));
+    }
+    screen.out(&format!(
+        "{:<10}{}  {} ({})  {}\n",
+        item.status,
+        item.id,
+        item.tool,
+        item.risk,
+        visible::line(&item.fact.text)
+    ))
+}
+
+/// Decides, and sees to it that what was decided happens.
+async fn decide(at: &Invocation, house: &House, id: &str, choice: Choice) -> Done {
+    let entry = found(house, id).await?;
+    let id = entry.request.id.clone();
+    if entry.request.workspace != house.workspace() && !entry.request.workspace.is_empty() {
+        let there = elsewhere(at, &entry.request.workspace)?;
+        let settings = there.settings()?;
+        let house = House::build(&there, &settings, false)?;
+        let done = decided(&there, &house, &id, choice).await;
+        house.shut().await;
+        return done;
+    }
+    decided(at, house, &id, choice).await
+}
+
+/// The same command in the workspace of the request.
+fn elsewhere(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
+    Invocation::new(Options {
+        workspace: Some(workspace.into()),
+        ..at.options.clone()
+    })
+}
+
+async fn decided(at: &Invocation, house: &House, id: &ApprovalId, choice: Choice) -> Done {
+    let by = house.principal().subject.to_string();
+    let denies = matches!(choice, Choice::Deny { .. });
+    let decision = Decision::new(choice, by, FROM);
+    let entry = house.decide(id, decision).await.map_err(Refused::problem)?;
+    let door = Door {
+        waits: Waits::Never,
+        ..call::door(at, "approval")
+    };
+    match house.follow(id, door).await? {
+        Followed::Ran(outcome) => {
+            call::told(at, &outcome)?;
+            Ok(if denies {
+                Exit::Done
+            } else {
+                outcome_exit(&outcome)
+            })
+        }
+        Followed::Elsewhere(entry) => shown(at, house, &entry),
+        Followed::Foreign => shown(at, house, &entry),
+    }
+}
+
+/// A decision that another process acts on.
+fn shown(at: &Invocation, house: &House, entry: &Entry) -> Done {
+    let item = Item::of(house, entry);
+    if at.screen.json {
+        at.screen.document(&item)?;
+    } else {
+        at.screen.out(&format!("{}  {}\n", item.id, item.status))?;
+    }
+    Ok(Exit::Done)
+}
+
+impl From<crate::args::ScopeWord> for Scope {
+    fn from(word: crate::args::ScopeWord) -> Self {
+        match word {
+            crate::args::ScopeWord::Once => Self::Once,
+            crate::args::ScopeWord::Session => Self::Session,
+            crate::args::ScopeWord::Always => Self::Always,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The follower: runs what was decided about calls whose asker does not wait any more, whoever decided and from where.
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Entry, RequestStatus};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinSet;
+
+use crate::assemble::{Door, House, Waits};
+use crate::commands::approvals::entries;
+
+/// Follows decisions until it is dropped; begins with those that a process left that is gone.
+pub(crate) async fn follow(house: House) {
+    let mut changes = house.executor().inbox().changes();
+    let mut at_work = JoinSet::new();
+    left_over(&house, &mut at_work).await;
+    loop {
+        while at_work.try_join_next().is_some() {}
+        match changes.recv().await {
+            Ok(id) => {
+                if let Ok(entry) = house.entry(&id).await {
+                    take(&house, &entry, &mut at_work);
+                }
+            }
+            Err(RecvError::Lagged(_)) => left_over(&house, &mut at_work).await,
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn left_over(house: &House, at_work: &mut JoinSet<()>) {
+    match entries(house, vec![RequestStatus::Approved]).await {
+        Ok(decided) => decided.iter().for_each(|entry| take(house, entry, at_work)),
+        Err(problem) => tracing::warn!(%problem, "look for decided requests"),
+    }
+}
+
+/// Follows one decision, if it is one of this workspace that nobody acts on.
+fn take(house: &House, entry: &Entry, at_work: &mut JoinSet<()>) {
+    let decided = matches!(
+        entry.status,
+        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+    );
+    if !decided || entry.claimed || entry.request.workspace != house.workspace() {
+        return;
+    }
+    let (house, id) = (house.clone(), entry.request.id.clone());
+    at_work.spawn(async move { act(&house, &id).await });
+}
+
+async fn act(house: &House, id: &ApprovalId) {
+    let door = Door {
+        name: "approval",
+        principal: None,
+        progress: None,
+        waits: Waits::Limit,
+    };
+    if let Err(problem) = house.follow(id, door).await {
+        tracing::warn!(%problem, %id, "act on a decision");
+    }
+}

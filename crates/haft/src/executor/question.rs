@@ -1,0 +1,92 @@
+//! Question: a running tool asks the person something, in the same inbox in which calls wait for them.
+
+use serde_json::{Map, Value};
+
+use crate::approval::{ApprovalRequest, Choice};
+use crate::context::Asking;
+use crate::error::{ErrorKind, ToolError};
+use crate::executor::Parts;
+use crate::executor::ask::{self, Wait};
+use crate::executor::draft::Draft;
+use crate::executor::stop::Stop;
+use crate::result::Status;
+
+/// Puts the question and waits; what was answered, as far as it was.
+pub(super) async fn ask(
+    parts: &Parts,
+    question: Asking<'_>,
+) -> Result<Map<String, Value>, ToolError> {
+    let Asking {
+        context,
+        arguments,
+        form,
+        wait,
+    } = question;
+    let problems = form.problems();
+    if !problems.is_empty() {
+        return Err(ToolError::invalid_arguments(problems.join("; ")));
+    }
+    let session = &context.session;
+    if !ask::somebody(parts, session) {
+        return Err(ToolError::unavailable("nobody can be asked here")
+            .with_advice("decide without an answer, and say what was assumed"));
+    }
+    let draft = Draft {
+        entry: &context.entry,
+        call: &context.call,
+        origin: context.origin,
+        arguments: arguments.as_str(),
+    };
+    let request = draft.request(session).map_err(told)?;
+    let reason: String = form.title.chars().take(200).collect();
+    let request = ApprovalRequest {
+        reason,
+        rule: "question".to_owned(),
+        form: Some(form),
+        ..request
+    };
+    let limits = Wait {
+        limit: wait,
+        patience: session.patience(),
+    };
+    let asked = {
+        let _waiting = context.nest.waiting();
+        ask::ask(parts, session, request, limits).await
+    };
+    let taken = match asked {
+        Ok(taken) => taken,
+        // Nobody answered in time: that is an answer, too.
+        Err(stop) if stop.status == Status::Denied => return Ok(Map::new()),
+        Err(stop) => return Err(told(stop)),
+    };
+    let by = taken.decision.by.clone();
+    let answer = taken.decision.choice;
+    taken.claimed.answered().await;
+    match answer {
+        Choice::Answer { answers } => serde_json::from_str(&answers)
+            .map_err(|e| ToolError::failed("the answers are no JSON object").with_source(e)),
+        Choice::Approve { .. } => Ok(Map::new()),
+        Choice::Deny { message, stop } => {
+            if stop {
+                session.cancel();
+            }
+            let said = message.map_or_else(String::new, |m| format!(": {m}"));
+            Err(ToolError::denied(format!("{by} will not answer{said}")))
+        }
+    }
+}
+
+/// The failure of an early end; a suspended one stays what it is.
+fn told(stop: Stop) -> ToolError {
+    if let Some(shaped) = stop.instead {
+        return match &shaped.approval {
+            Some(approval) => ToolError::suspended(approval.clone().into(), shaped.words()),
+            None => ToolError::new(ErrorKind::Failed, shaped.words()),
+        };
+    }
+    let error = ToolError::new(stop.failure.kind, stop.failure.message);
+    match stop.failure.advice {
+        Some(advice) => error.with_advice(advice),
+        None => error,
+    }
+}
