@@ -19,6 +19,7 @@ use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
 use haft::memory::MemoryStore;
 use haft::progress;
+use haft::progress::hub::Hub;
 use haft::result::{Outcome, Status};
 use haft::session::{Absent, Limits, Patience, Session, SessionBuilder};
 use haft::skill::set::SkillSet;
@@ -30,6 +31,7 @@ use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
 
+use crate::assemble::feed::Feed;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::screen::Screen;
@@ -38,6 +40,7 @@ use crate::settings::Settings;
 mod approvals;
 pub(crate) mod chain;
 mod discover;
+pub(crate) mod feed;
 pub(crate) mod follow;
 mod memory;
 mod network;
@@ -47,7 +50,6 @@ mod selection;
 mod skills;
 mod web;
 
-pub(crate) use memory::told as memory_told;
 pub(crate) use policy::written;
 
 /// How long the calls of a run that is left may take to note that they wait.
@@ -84,6 +86,11 @@ struct Parts {
     sandbox: Sandbox,
     network: CommandNetwork,
     code: CodeJail,
+    /// What happens here, for whoever watches.
+    feed: Arc<Feed>,
+    /// What running tools print, for whoever watches.
+    hub: Arc<Hub>,
+    memory_told: String,
     /// Whether the inbox outlives the process.
     durable: bool,
     /// What becomes of a call that nobody decided about in time.
@@ -166,8 +173,9 @@ impl House {
         let code = chain::jail(settings, &sandbox)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
-        let (executor, durable) =
-            approvals::executor(at, settings, asks, (policy, &artifacts, &archive));
+        let feed = Feed::new();
+        let kept = (&artifacts, &archive, &feed);
+        let (executor, durable) = approvals::executor(at, settings, asks, (policy, kept));
         Ok(Self(Arc::new(Parts {
             executor,
             tools,
@@ -191,6 +199,9 @@ impl House {
             sandbox,
             network,
             code,
+            feed,
+            hub: Hub::new(parts::pace(settings)),
+            memory_told: memory::told(settings),
             durable,
             on_timeout: approvals::on_timeout(settings, durable),
             live: Mutex::default(),
@@ -239,6 +250,27 @@ impl House {
     /// The run index.
     pub(crate) fn index(&self) -> &Arc<dyn RunIndex> {
         &self.0.index
+    }
+
+    /// What happens here, for whoever watches.
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// What running tools print, for whoever watches.
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.0.hub
+    }
+
+    /// The sink of a served session's live output; none where settings switch it off.
+    pub(crate) fn watched(&self) -> Option<Arc<dyn progress::ProgressSink>> {
+        let hub = Arc::clone(&self.0.hub);
+        self.0.progress.then_some(hub as _)
+    }
+
+    /// How memory is kept, in words.
+    pub(crate) fn memory_told(&self) -> &str {
+        &self.0.memory_told
     }
 
     /// What hides secrets from whoever reads.
@@ -456,6 +488,7 @@ impl House {
         if let Err(e) = noted {
             tracing::warn!(run = %session.run(), error = %e, "note that a run waits");
         }
+        parts.feed.suspended(session.run());
         true
     }
 

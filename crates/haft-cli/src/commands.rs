@@ -18,7 +18,7 @@ mod artifacts;
 mod call;
 mod chain;
 mod config;
-mod doctor;
+pub(crate) mod doctor;
 mod man;
 mod memory;
 pub(crate) mod policy;
@@ -27,6 +27,7 @@ pub(crate) mod runs;
 pub(crate) mod signals;
 pub(crate) mod skills;
 mod snippet;
+pub(crate) mod timeline;
 pub(crate) mod tools;
 mod trust;
 
@@ -89,7 +90,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
             Command::Skills(args) => skills::run(at, &house, args.action.as_ref()),
             Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),
             Command::Memory(args) => memory::run(at, &house, args.action.as_ref()).await,
-            _ => doctor::run(at, &house, &settings).await,
+            _ => doctor::run(at, &house).await,
         };
         house.shut().await;
         done

@@ -13,7 +13,7 @@ use crate::settings::{FILE_NAME, Inputs, Settings};
 use crate::trust::Trust;
 
 /// What every command is given.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Invocation {
     /// As typed.
     pub(crate) options: Options,

@@ -127,13 +127,13 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
         operator: tokens.operator.secret().to_owned(),
         principal: house.principal().clone(),
     };
-    let api = Api::new(house.clone());
+    let (stop, stopped) = watch::channel(false);
+    let api = Api::new(house.clone(), at.clone(), stopped.clone());
     let mcp = open.server.http();
     let routes = gate::before(
         Arc::new(gate),
         routes(Arc::clone(&api), &console, mcp.clone()),
     );
-    let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(routes, stopped));
     ready(at, &house, &tokens, &console, bound)?;
     let signal = if open.args.stdio {

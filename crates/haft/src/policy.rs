@@ -193,6 +193,16 @@ impl Policy {
         self.judge(&call).verdict
     }
 
+    /// The verdict on a call of this tool that has no effects beside being made: what a caller can expect of it.
+    pub fn usual(&self, spec: &ToolSpec) -> Verdict {
+        let call = JudgedCall {
+            spec,
+            arguments: &Arguments::new("{}".to_owned()),
+            permissions: &[],
+        };
+        self.judge(&call).verdict
+    }
+
     /// May a tool that walks folders show what lies at this path (in the form of a `PathClaim`)? False for haft's own files and for
     /// paths that a deny or ask rule on reading names: the call was judged by the folder alone.
     pub fn may_show(&self, tool: &str, path: &str) -> bool {

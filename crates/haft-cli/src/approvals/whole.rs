@@ -19,9 +19,7 @@ pub(crate) struct Whole {
     item: Item,
     arguments: String,
     permissions: Vec<Permission>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     preview: Vec<FileChange>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     suggested: Vec<String>,
     fingerprint: String,
     spec_hash: String,

@@ -13,6 +13,7 @@ use haft::session::Patience;
 use haft::spec::Risk;
 use haft_store::sqlite::SqliteInbox;
 
+use crate::assemble::feed::Feed;
 use crate::assemble::parts;
 use crate::invocation::{Invocation, somebody_is_there};
 use crate::settings::Settings;
@@ -38,16 +39,20 @@ impl Approver for Asked {
     }
 }
 
+/// Where results and records go, and who watches.
+type Kept<'a> = (&'a Arc<dyn ArtifactStore>, &'a Arc<Archive>, &'a Arc<Feed>);
+
 /// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
 pub(crate) fn executor(
     at: &Invocation,
     settings: &Settings,
     asks: bool,
-    (policy, artifacts, archive): (Arc<Policy>, &Arc<dyn ArtifactStore>, &Arc<Archive>),
+    (policy, (artifacts, archive, feed)): (Arc<Policy>, Kept<'_>),
 ) -> (Executor, bool) {
     let mut executor = Executor::new(policy)
         .with_artifacts(Arc::clone(artifacts))
-        .with_audit(Arc::clone(archive) as Arc<dyn AuditSink>);
+        .with_audit(Arc::clone(archive) as Arc<dyn AuditSink>)
+        .with_audit(Arc::clone(feed) as Arc<dyn AuditSink>);
     #[cfg(feature = "testing")]
     if std::env::var_os("HAFT_TESTING_SKIP_CLEAR").is_some() {
         executor = executor.broken_without_clear();

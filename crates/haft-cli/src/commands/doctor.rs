@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use haft::approval::inbox::{Filter, RequestStatus};
 use haft::memory::Asker;
 use haft::toolset::Toolset;
 use haft_builtins::web::http::Http;
 use haft_sandbox::Sandbox;
 use serde::Serialize;
 
-use crate::assemble::{self, House, chain};
+use crate::assemble::{House, chain};
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::plain_file;
 use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
-use crate::settings::Settings;
 
 /// One line (contract §9).
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ struct Check {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+pub(crate) struct Report {
     checks: Vec<Check>,
     sandbox: Strength,
 }
@@ -49,23 +49,8 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 }
 
 /// Tries everything and reports; 1 when something does not work.
-pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> Done {
-    let mut checks = vec![
-        check("settings", true, format!("profile {}", house.profile()), ""),
-        check("workspace", true, house.workspace(), ""),
-        home(at),
-        index(house).await,
-        artifacts(house),
-        skills(house),
-        memory(house, settings).await,
-    ];
-    checks.push(web(house).await);
-    let (jail, sandbox) = confinement(house.sandbox()).await;
-    checks.extend(jail);
-    checks.push(network(house, &sandbox));
-    checks.push(scripts(at, house).await);
-    checks.push(program(at, "git", "commands may want it: install git"));
-    let report = Report { checks, sandbox };
+pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
+    let report = report(at, house).await;
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
@@ -76,6 +61,27 @@ pub(crate) async fn run(at: &Invocation, house: &House, settings: &Settings) -> 
         .iter()
         .any(|check| !check.ok && !["scripts", "git", "skills", "web"].contains(&check.name));
     Ok(if broken { Exit::Failed } else { Exit::Done })
+}
+
+/// Tries everything.
+pub(crate) async fn report(at: &Invocation, house: &House) -> Report {
+    let mut checks = vec![
+        check("settings", true, format!("profile {}", house.profile()), ""),
+        check("workspace", true, house.workspace(), ""),
+        home(at),
+        index(house).await,
+        artifacts(house),
+        skills(house),
+        memory(house).await,
+        inbox(house).await,
+    ];
+    checks.push(web(house).await);
+    let (jail, sandbox) = confinement(house.sandbox()).await;
+    checks.extend(jail);
+    checks.push(network(house, &sandbox));
+    checks.push(scripts(at, house).await);
+    checks.push(program(at, "git", "commands may want it: install git"));
+    Report { checks, sandbox }
 }
 
 fn told(report: &Report) -> String {
@@ -186,8 +192,27 @@ fn skills(house: &House) -> Check {
     check("skills", broken == 0, detail, advice)
 }
 
-async fn memory(house: &House, settings: &Settings) -> Check {
-    let told = assemble::memory_told(settings);
+/// Where requests wait for people.
+async fn inbox(house: &House) -> Check {
+    let filter = Filter {
+        tenant: house.principal().tenant.to_string(),
+        status: vec![RequestStatus::Pending],
+        limit: 10_000,
+        ..Filter::default()
+    };
+    let durable = house.executor().inbox().is_durable();
+    match house.executor().inbox().list(&filter).await {
+        Ok(_) if !durable => check("approvals", true, "nobody is asked (approval.mode)", ""),
+        Ok(all) => check("approvals", true, format!("{} waiting", all.len()), ""),
+        Err(e) => {
+            let advice = "make room, or mend the database that store.url names";
+            check("approvals", false, e.to_string(), advice)
+        }
+    }
+}
+
+async fn memory(house: &House) -> Check {
+    let told = house.memory_told();
     match house.memory().counts(&Asker::now(house.principal())).await {
         Ok(counts) => {
             let (kept, waiting) = (counts.accepted, counts.candidate);

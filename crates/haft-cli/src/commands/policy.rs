@@ -154,7 +154,21 @@ fn warn_of_idle_rules(at: &Invocation, view: &PolicyView) {
 
 /// Explains one call; the verdict does not change the exit code.
 pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) -> Done {
-    let arguments = arguments::read(args)?;
+    let explanation = explained(house, tool, &arguments::read(args)?)?;
+    if at.screen.json {
+        at.screen.document(&explanation)?;
+    } else {
+        at.screen.out(&told(&explanation))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Why a call would be allowed, asked about or denied.
+pub(crate) fn explained(
+    house: &House,
+    tool: &str,
+    arguments: &str,
+) -> Result<Explanation, Problem> {
     let (shown, all) = (house.tools().snapshot(), house.all().snapshot());
     let on = shown.entry(tool);
     let Some(entry) = on.or_else(|| all.entry(tool)) else {
@@ -166,7 +180,7 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
     };
     let mut explanation = house
         .executor()
-        .explain(entry, &arguments)
+        .explain(entry, arguments)
         .map_err(|failure| {
             let exit = match failure.kind {
                 ErrorKind::InvalidArguments | ErrorKind::NotFound => Exit::Usage,
@@ -194,7 +208,7 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
     for skill in house.skill_tools().skills() {
         let asked = house
             .executor()
-            .asked_for(entry, &arguments, skill.requests());
+            .asked_for(entry, arguments, skill.requests());
         explanation.layers.extend(asked.into_iter().map(|rule| {
             Layer {
                 layer: "skill".into(),
@@ -208,12 +222,7 @@ pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) ->
             }
         }));
     }
-    if at.screen.json {
-        at.screen.document(&explanation)?;
-    } else {
-        at.screen.out(&told(&explanation))?;
-    }
-    Ok(Exit::Done)
+    Ok(explanation)
 }
 
 fn colored(verdict: Verdict) -> String {

@@ -163,7 +163,7 @@ async fn show(at: &Invocation, house: &House, run: &str) -> Done {
 }
 
 /// The record's lines.
-async fn events(house: &House, run: &str) -> Result<Vec<Value>, Problem> {
+pub(crate) async fn events(house: &House, run: &str) -> Result<Vec<Value>, Problem> {
     house.flush().await?;
     let (home, run) = (house.home().to_owned(), run.to_owned());
     let read = move || -> Result<Vec<Value>, RunsError> {
@@ -201,6 +201,17 @@ pub(crate) async fn recent_calls(house: &House, most: usize) -> Result<Vec<Value
 }
 
 async fn check(at: &Invocation, house: &House, run: &str) -> Done {
+    let report = verified(house, run).await?;
+    if at.screen.json {
+        at.screen.document(&report)?;
+    } else {
+        at.screen.out(&said(&report))?;
+    }
+    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+}
+
+/// Whether a run's record is sound.
+pub(crate) async fn verified(house: &House, run: &str) -> Result<Report, Problem> {
     let folder = runs::run_dir(house.home(), run).map_err(|e| told(&e))?;
     let known = house.index().get(&RunId::new(run)).await;
     let known = known.map_err(|e| Problem::failed(format!("verify the run: {e}")))?;
@@ -210,15 +221,9 @@ async fn check(at: &Invocation, house: &House, run: &str) -> Done {
     let closed = known.and_then(|entry| entry.closed);
     let verified =
         tokio::task::spawn_blocking(move || verify::verify(&folder, closed.as_ref())).await;
-    let report = verified
+    verified
         .map_err(|e| Problem::failed(format!("verify the run: {e}")))?
-        .map_err(|e| Problem::failed(format!("verify the run: {e}")))?;
-    if at.screen.json {
-        at.screen.document(&report)?;
-    } else {
-        at.screen.out(&said(&report))?;
-    }
-    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+        .map_err(|e| Problem::failed(format!("verify the run: {e}")))
 }
 
 fn said(report: &Report) -> String {

@@ -160,6 +160,17 @@ fn show(at: &Invocation, house: &House, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
+/// A skill as JSON, whole; `body` is what it says, for whoever shows it as a page.
+pub(crate) fn found_whole(house: &House, name: &str) -> Result<Value, Problem> {
+    let found = house.skills().current();
+    let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
+    let told = |e: haft::skill::SkillError| Problem::failed(e.to_string());
+    let instructions = skill.instructions().map_err(told)?;
+    let mut whole = whole(skill, &instructions, &skill.resources().map_err(told)?);
+    whole["body"] = instructions.into();
+    Ok(whole)
+}
+
 fn unknown(found: &Catalogue, name: &str) -> Problem {
     let problem = Problem::usage(format!("no skill `{name}`"));
     if let Some(broken) = found.broken().iter().find(|broken| broken.name == name) {

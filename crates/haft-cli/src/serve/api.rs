@@ -14,14 +14,17 @@ use haft_chain::TOOL_CHAIN;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 use crate::assemble::{Door, House, Waits};
-use crate::commands::{policy, runs, skills, tools};
+use crate::commands::{policy, runs, skills, timeline};
+use crate::invocation::Invocation;
 use crate::serve::gate::Caller;
 use crate::serve::reply;
 
 mod approvals;
+mod events;
+mod look;
 mod memory;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
@@ -31,14 +34,18 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Api {
     house: House,
+    at: Invocation,
+    stopped: watch::Receiver<bool>,
     session: OnceCell<Session>,
 }
 
 impl Api {
     /// The API of this house.
-    pub(crate) fn new(house: House) -> Arc<Self> {
+    pub(crate) fn new(house: House, at: Invocation, stopped: watch::Receiver<bool>) -> Arc<Self> {
         Arc::new(Self {
             house,
+            at,
+            stopped,
             session: OnceCell::new(),
         })
     }
@@ -46,8 +53,14 @@ impl Api {
     /// The routes below `/api/v1`.
     pub(crate) fn routes(self: Arc<Self>) -> Router {
         Router::new()
-            .route("/tools", get(list_tools))
-            .route("/tools/{name}", get(show_tool))
+            .route("/tools", get(look::list_tools))
+            .route("/tools/{name}", get(look::show_tool))
+            .route("/events", get(events::events))
+            .route("/health", get(look::health))
+            .route("/audit", get(look::audit))
+            .route("/policy/explain", post(look::explain))
+            .route("/skills/{name}", get(look::show_skill))
+            .route("/runs/{run}/verify", get(look::verify))
             .route("/calls", get(list_calls).post(call))
             .route("/chains", post(chain))
             .route("/runs", get(list_runs))
@@ -78,7 +91,7 @@ impl Api {
         let door = Door {
             name: "http api",
             principal: None,
-            progress: None,
+            progress: self.house.watched(),
             waits: Waits::Limit,
         };
         let open = || self.house.open(door);
@@ -103,17 +116,6 @@ impl Api {
 }
 
 type Shared = State<Arc<Api>>;
-
-async fn list_tools(State(api): Shared) -> Response {
-    reply::document(&tools::described_all(&api.house.tools().snapshot()))
-}
-
-async fn show_tool(State(api): Shared, Path(name): Path<String>) -> Response {
-    match api.house.tools().snapshot().entry(&name) {
-        Some(entry) => reply::document(&tools::described(entry.spec())),
-        None => reply::not_found("no such tool"),
-    }
-}
 
 /// A call as it is asked for.
 #[derive(Debug, Deserialize)]
@@ -187,7 +189,7 @@ async fn show_run(
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
     }
-    match runs::calls(&api.house, &run).await {
+    match timeline::calls(&api.house, &run).await {
         Ok(calls) => reply::document(&calls),
         Err(_) => reply::not_found("no such run"),
     }

@@ -62,7 +62,7 @@ impl Opener for Doors {
                     Transport::Http => "mcp http",
                 },
                 principal: client.principal,
-                progress: None,
+                progress: self.house.watched(),
                 waits: Waits::Limit,
             };
             let opened = self.house.open(door).await;

@@ -51,7 +51,7 @@ async fn act(house: &House, id: &ApprovalId) {
     let door = Door {
         name: "approval",
         principal: None,
-        progress: None,
+        progress: house.watched(),
         waits: Waits::Limit,
     };
     if let Err(problem) = house.follow(id, door).await {

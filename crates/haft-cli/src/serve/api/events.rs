@@ -1,0 +1,174 @@
+//! The live stream: what waits, what runs and what it prints, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Extension, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use haft::approval::ApprovalId;
+use haft::audit::{self, What};
+use haft::call::RunId;
+use haft::clock;
+use haft::progress::ProgressEvent;
+use haft::progress::hub::Listener;
+use haft::result::milliseconds;
+use http::Uri;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+use crate::approvals::Item;
+use crate::assemble::feed::Told;
+use crate::serve::api::{Api, Shared};
+use crate::serve::gate::Caller;
+use crate::serve::query;
+
+/// Silence before a sign of life.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What one client watches.
+struct Watch {
+    api: Arc<Api>,
+    caller: Caller,
+    run: Option<RunId>,
+    approvals: Receiver<ApprovalId>,
+    told: Receiver<Told>,
+    progress: Listener,
+    stopped: watch::Receiver<bool>,
+    greeted: bool,
+    number: u64,
+}
+
+/// What came first.
+enum Heard {
+    Approval(Result<ApprovalId, RecvError>),
+    Told(Result<Told, RecvError>),
+    Progress(ProgressEvent),
+}
+
+/// The stream; all runs that the caller may see, or one of them.
+pub(super) async fn events(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Response {
+    let run = query::text(&uri, "run").map(RunId::new);
+    let watch = Watch {
+        approvals: api.house.executor().inbox().changes(),
+        told: api.house.feed().watch(),
+        progress: api.house.hub().listen(run.clone()),
+        stopped: api.stopped.clone(),
+        greeted: false,
+        number: 0,
+        caller,
+        run,
+        api,
+    };
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
+    Sse::new(stream(watch))
+        .keep_alive(keep_alive)
+        .into_response()
+}
+
+fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+    unfold(watch, |mut watch| async move {
+        let event = watch.next().await?;
+        Some((Ok(event), watch))
+    })
+}
+
+impl Watch {
+    /// The next event that this client is to hear; none when the server stops.
+    async fn next(&mut self) -> Option<Event> {
+        if !self.greeted {
+            self.greeted = true;
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        }
+        loop {
+            let heard = tokio::select! {
+                biased;
+                _ = self.stopped.wait_for(|stop| *stop) => return None,
+                changed = self.approvals.recv() => Heard::Approval(changed),
+                told = self.told.recv() => Heard::Told(told),
+                event = self.progress.next() => Heard::Progress(event),
+            };
+            let found = match heard {
+                Heard::Approval(changed) => self.approval(changed).await,
+                Heard::Told(told) => self.told(told),
+                Heard::Progress(event) if self.sees(&event.run) => {
+                    Some(self.event("progress", &event))
+                }
+                Heard::Progress(_) => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    fn event<T: Serialize + ?Sized>(&mut self, name: &str, data: &T) -> Event {
+        self.number += 1;
+        let text = serde_json::to_string(data).unwrap_or_default();
+        Event::default()
+            .event(name)
+            .id(self.number.to_string())
+            .data(text)
+    }
+
+    fn sees(&self, run: &RunId) -> bool {
+        let wanted = self.run.as_ref().is_none_or(|only| only == run);
+        wanted && self.api.may_read(self.caller, run.as_str())
+    }
+
+    async fn approval(&mut self, changed: Result<ApprovalId, RecvError>) -> Option<Event> {
+        // Whoever fell behind is told to read the lists again, as after a lost connection.
+        let Ok(id) = changed else {
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        };
+        let entry = self.api.house.executor().inbox().get(&id).await.ok()??;
+        if !self.sees(&entry.request.run) {
+            return None;
+        }
+        let item = Item::of(&self.api.house, &entry);
+        Some(self.event("approval", &item))
+    }
+
+    fn told(&mut self, told: Result<Told, RecvError>) -> Option<Event> {
+        match told {
+            Ok(Told::Suspended(run)) if self.sees(&run) => {
+                Some(self.event("run", &json!({"run": run, "state": "suspended"})))
+            }
+            Ok(Told::Event(event)) if self.sees(&event.run) => Some(self.happened(&event)),
+            Ok(_) => None,
+            Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
+        }
+    }
+
+    fn happened(&mut self, event: &audit::Event) -> Event {
+        let at = clock::rfc3339(event.at);
+        let run = &event.run;
+        match &event.what {
+            What::RunStarted(_) | What::RunResumed(_) => {
+                self.event("run", &json!({"run": run, "state": "open"}))
+            }
+            What::RunClosed => self.event("run", &json!({"run": run, "state": "closed"})),
+            What::CallStarted(call) => self.event(
+                "call",
+                &json!({"run": run, "call": call.call, "parent": call.parent, "tool": call.tool, "phase": "started", "at": at}),
+            ),
+            What::CallEnded(call, end) => self.event(
+                "call",
+                &json!({
+                    "run": run, "call": call.call, "parent": call.parent, "tool": call.tool, "phase": "ended",
+                    "status": end.status, "duration_ms": milliseconds(end.duration), "at": at,
+                }),
+            ),
+        }
+    }
+}
