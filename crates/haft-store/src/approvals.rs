@@ -1,6 +1,5 @@
 //! What the inboxes of all databases share: how a request is kept, what a row says, and the bounds.
 
-use std::collections::HashSet;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -103,13 +102,15 @@ pub(crate) struct Kept {
     pub(crate) decision: Option<String>,
     pub(crate) outcome: Option<String>,
     pub(crate) delivered: bool,
-    pub(crate) waiter: Option<String>,
-    pub(crate) claimed_by: Option<String>,
+    /// Whether the process that waits for the decision is alive.
+    pub(crate) attended: bool,
+    /// Whether the process that took it is; none where nobody did.
+    pub(crate) claimer_lives: Option<bool>,
 }
 
 impl Kept {
-    /// What the row says at a time, while these processes are alive.
-    pub(crate) fn entry(self, now: i128, alive: &HashSet<String>) -> Result<Entry, InboxError> {
+    /// What the row says at a time.
+    pub(crate) fn entry(self, now: i128) -> Result<Entry, InboxError> {
         let request: ApprovalRequest =
             serde_json::from_str(&self.request).map_err(|e| unavailable(format!("a row: {e}")))?;
         let decision: Option<Decision> = self
@@ -117,16 +118,17 @@ impl Kept {
             .map(|json| serde_json::from_str(&json))
             .transpose()
             .map_err(|e| unavailable(format!("the decision of {}: {e}", request.id)))?;
-        let lives = |process: &Option<String>| process.as_ref().is_some_and(|p| alive.contains(p));
         let status = match RequestStatus::parse(&self.status) {
             Some(RequestStatus::Pending) if request.expires <= now => RequestStatus::Expired,
-            Some(RequestStatus::Running) if !lives(&self.claimed_by) => RequestStatus::InDoubt,
+            Some(RequestStatus::Running) if self.claimer_lives != Some(true) => {
+                RequestStatus::InDoubt
+            }
             Some(status) => status,
             None => return Err(unavailable(format!("{} is `{}`", request.id, self.status))),
         };
         Ok(Entry {
-            attended: lives(&self.waiter),
-            claimed: self.claimed_by.is_some(),
+            attended: self.attended,
+            claimed: self.claimer_lives.is_some(),
             status,
             request,
             decision,

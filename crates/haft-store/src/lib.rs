@@ -2,4 +2,10 @@
 
 mod approvals;
 mod lane;
+pub mod postgres;
 pub mod sqlite;
+
+/// Why a database could not be opened or closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(String);

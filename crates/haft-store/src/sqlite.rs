@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
@@ -66,17 +67,12 @@ impl SqliteStore {
     }
 }
 
-/// Why the database could not be opened or closed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StoreError(String);
-
 /// `SQLite`'s integers have 64 bits with a sign: enough for nanoseconds until 2262.
 pub(crate) fn nanoseconds(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
 
-fn number(n: u64) -> i64 {
+pub(crate) fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 

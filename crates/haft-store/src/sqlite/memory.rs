@@ -6,7 +6,8 @@ use haft::memory::{
 };
 use sqlx::{Row as _, SqliteConnection};
 
-use super::{SqliteStore, StoreError, nanoseconds, reason};
+use super::{SqliteStore, nanoseconds, reason};
+use crate::StoreError;
 
 mod decide;
 mod row;

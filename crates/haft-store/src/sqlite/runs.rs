@@ -7,7 +7,8 @@ use haft::clock;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
-use super::{SqliteStore, StoreError, nanoseconds, number, reason};
+use super::{SqliteStore, nanoseconds, number, reason};
+use crate::StoreError;
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";

@@ -1,5 +1,6 @@
 //! The store against real database files.
 
+mod cluster;
 mod inbox;
 mod memory;
 mod memory_search;

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Shared;
 use super::beat::alive;
-use super::steps::{columns, get, kept};
+use super::steps::{bare, columns, get};
 use crate::approvals::{BEHIND, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::sqlite::file::DbFile;
@@ -126,11 +126,11 @@ impl Reader<'_> {
 
     fn get(&mut self, id: &str) -> Result<Option<Entry>, InboxError> {
         self.read(|connection| {
-            let Some(kept) = get(connection, id)? else {
+            let Some(row) = get(connection, id)? else {
                 return Ok(Ok(None));
             };
-            let alive = alive(connection)?;
-            Ok(kept.entry(clock::now(), &alive).map(Some))
+            let kept = row.alive(&alive(connection)?);
+            Ok(kept.entry(clock::now()).map(Some))
         })
     }
 
@@ -225,9 +225,9 @@ fn list(
     let mut rows = query.query(values.as_slice())?;
     while entries.len() < filter.limit {
         let Some(row) = rows.next()? else { break };
-        let kept = kept(row)?;
+        let kept = bare(row)?.alive(&alive);
         let pending = kept.status == RequestStatus::Pending.as_str();
-        let entry = match kept.entry(now, &alive) {
+        let entry = match kept.entry(now) {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(error)),
         };

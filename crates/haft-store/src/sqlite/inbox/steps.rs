@@ -1,6 +1,6 @@
 //! `Step`: each change of a request as statements, each a compare-and-set within the transaction that it shares.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, InboxError, RequestStatus};
@@ -11,7 +11,7 @@ use super::beat::{Beat, alive};
 use crate::approvals::{Draft, Kept, MOST_PENDING, Verdict, full, not_to_be_had, settled};
 use crate::sqlite::nanoseconds;
 
-/// What a row is read from; [`kept`] reads it.
+/// What a row is read from; [`bare`] reads it.
 macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered, waiter, claimed_by"
@@ -175,7 +175,7 @@ impl<'a> Steps<'a> {
     fn file(&mut self, draft: &Draft) -> Result<Said, No> {
         let mut alike = self.connection.prepare_cached(ALIKE)?;
         let found = alike
-            .query_row(params![draft.fingerprint, draft.run], kept)
+            .query_row(params![draft.fingerprint, draft.run], bare)
             .optional()?;
         if let Some(found) = found {
             let entry = self.entry(found)?;
@@ -238,7 +238,7 @@ impl<'a> Steps<'a> {
         let decided = self
             .connection
             .prepare_cached(DECIDE)?
-            .query_row(values, kept)
+            .query_row(values, bare)
             .optional()?;
         if let Some(decided) = decided {
             self.changed.push(id.clone());
@@ -256,7 +256,7 @@ impl<'a> Steps<'a> {
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
-            .query_row(params![id.as_str(), self.beat.me, self.number], kept)
+            .query_row(params![id.as_str(), self.beat.me, self.number], bare)
             .optional()?;
         let Some(claimed) = claimed else {
             return Err(not_to_be_had(&self.known(id)?).into());
@@ -303,27 +303,50 @@ impl<'a> Steps<'a> {
         self.entry(found.ok_or_else(|| InboxError::NotFound(id.clone()))?)
     }
 
-    fn entry(&self, kept: Kept) -> Result<Entry, No> {
+    fn entry(&self, row: Bare) -> Result<Entry, No> {
         let alive = alive(self.connection)?;
-        Ok(kept.entry(clock::now(), &alive)?)
+        Ok(row.alive(&alive).entry(clock::now())?)
     }
 }
 
-pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<Kept>> {
+pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<Bare>> {
     connection
         .prepare_cached(GET)?
-        .query_row([id], kept)
+        .query_row([id], bare)
         .optional()
 }
 
+/// A row without what the table of processes says.
+pub(super) struct Bare {
+    kept: Kept,
+    waiter: Option<String>,
+    claimed_by: Option<String>,
+}
+
+impl Bare {
+    /// The row while these processes are alive.
+    pub(super) fn alive(self, alive: &HashSet<String>) -> Kept {
+        Kept {
+            attended: self.waiter.is_some_and(|process| alive.contains(&process)),
+            claimer_lives: self.claimed_by.map(|process| alive.contains(&process)),
+            ..self.kept
+        }
+    }
+}
+
 /// Reads a row of [`columns`].
-pub(super) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    Ok(Kept {
+pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
+    let kept = Kept {
         request: row.get(0)?,
         status: row.get(1)?,
         decision: row.get(2)?,
         outcome: row.get(3)?,
         delivered: row.get(4)?,
+        attended: false,
+        claimer_lives: None,
+    };
+    Ok(Bare {
+        kept,
         waiter: row.get(5)?,
         claimed_by: row.get(6)?,
     })

@@ -1,0 +1,242 @@
+//! `PostgresStore`: inbox and run index in a `PostgreSQL` database (15 or later) that processes on several machines share.
+//!
+//! Each change is one statement, and each may be made twice: where the connection breaks before the answer is there, it is
+//! made again until the time that an operation has is over. So a server that restarts loses nothing and doubles nothing.
+
+use std::str::FromStr as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use haft::approval::ApprovalId;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Executor as _, PgPool};
+use tokio::sync::{OnceCell, broadcast};
+use tokio::time::{sleep, timeout};
+
+use crate::StoreError;
+use crate::approvals::BEHIND;
+
+mod beat;
+mod filing;
+mod inbox;
+mod listen;
+mod runs;
+
+use beat::Beat;
+use filing::Filing;
+
+/// How long an operation may take, connecting and trying again with it.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// How long to wait before an operation is tried again; doubled each time, up to a half second.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Most connections of a process: one listens, and one more than a machine has processors seldom helps.
+const CONNECTIONS: u32 = 8;
+
+/// The oldest server with which this works.
+const OLDEST: i32 = 150_000;
+
+/// Taken while the schema is made, so that one process does.
+const LOCK: i64 = 0x6861_6674;
+
+/// What brings the schema from each version to the next.
+const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_store.sql")];
+
+/// Haft's tables in a `PostgreSQL` database, connected at first use.
+#[derive(Debug)]
+pub struct PostgresStore(Arc<Server>);
+
+#[derive(Debug)]
+struct Server {
+    options: PgConnectOptions,
+    /// Where it is, without what is secret.
+    place: String,
+    pool: OnceCell<PgPool>,
+    changes: broadcast::Sender<ApprovalId>,
+    /// Whether a task listens.
+    listening: Mutex<bool>,
+    beat: Beat,
+    filing: Filing,
+}
+
+impl PostgresStore {
+    /// The database of this URL (`postgres://user:password@host:port/database?sslmode=require`); nothing is connected yet.
+    pub fn new(url: &str) -> Result<Self, StoreError> {
+        let options = PgConnectOptions::from_str(url)
+            // The error may quote the URL, and that a password.
+            .map_err(|_| StoreError("the URL of PostgreSQL cannot be read".to_owned()))?;
+        let database = options
+            .get_database()
+            .unwrap_or(options.get_username())
+            .to_owned();
+        let place = format!(
+            "PostgreSQL at {}:{}/{database}",
+            options.get_host(),
+            options.get_port()
+        );
+        let options = options.application_name("haft").options([
+            ("statement_timeout", "5000"),
+            ("lock_timeout", "4000"),
+            // A decision that was answered is on the disk, whatever the server's own setting is.
+            ("synchronous_commit", "on"),
+        ]);
+        Ok(Self(Arc::new(Server {
+            options,
+            place,
+            pool: OnceCell::new(),
+            changes: broadcast::channel(BEHIND).0,
+            listening: Mutex::default(),
+            beat: Beat::new(),
+            filing: Filing::default(),
+        })))
+    }
+
+    /// Says that this process is gone and closes the connections. Dropping without it loses nothing.
+    pub async fn shut(&self) {
+        if let Some(pool) = self.0.pool.get() {
+            // Where it cannot be said, it shows after some seconds.
+            let _ = timeout(WITHIN, self.0.beat.leave(pool)).await;
+            let _ = timeout(WITHIN, pool.close()).await;
+        }
+    }
+}
+
+impl Server {
+    /// The connections, with the schema up to date.
+    async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
+        self.pool
+            .get_or_try_init(|| async {
+                let pool = PgPoolOptions::new()
+                    .max_connections(CONNECTIONS)
+                    .acquire_timeout(WITHIN)
+                    // What is broken shows at its first use, and is made again.
+                    .test_before_acquire(false)
+                    .idle_timeout(None)
+                    .max_lifetime(None)
+                    .connect_lazy_with(self.options.clone());
+                migrate(&pool).await?;
+                Ok(pool)
+            })
+            .await
+    }
+
+    /// Makes an operation, and again while the server cannot be reached, until its time is over.
+    async fn ask<T, E, F>(
+        &self,
+        make: impl Fn(PgPool) -> F,
+        lost: fn(&E) -> bool,
+    ) -> Result<T, Asked<E>>
+    where
+        E: From<sqlx::Error>,
+        F: Future<Output = Result<T, E>>,
+    {
+        let began = Instant::now();
+        let mut pause = AGAIN;
+        loop {
+            let once = async {
+                let pool = self.pool().await.map_err(E::from)?;
+                make(pool.clone()).await
+            };
+            match timeout(WITHIN.saturating_sub(began.elapsed()), once).await {
+                Ok(Err(error)) if lost(&error) && began.elapsed() + pause < WITHIN => {}
+                Ok(made) => return made.map_err(Asked::Refused),
+                Err(_) => return Err(Asked::Silent),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(AGAIN * 25);
+        }
+    }
+
+    /// What went wrong, in words that name the server.
+    fn reason(&self, error: &sqlx::Error) -> String {
+        let place = &self.place;
+        match error {
+            sqlx::Error::PoolTimedOut => self.silent(),
+            sqlx::Error::Io(error) => format!("{place} cannot be reached: {error}"),
+            sqlx::Error::Database(error) => format!("{place}: {}", error.message()),
+            other => format!("{place}: {other}"),
+        }
+    }
+
+    fn silent(&self) -> String {
+        format!(
+            "{} did not answer within {} s",
+            self.place,
+            WITHIN.as_secs()
+        )
+    }
+
+    fn listening(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why an operation came to nothing.
+enum Asked<E> {
+    /// It was refused, or the server was still away at the end of its time.
+    Refused(E),
+    /// No answer came.
+    Silent,
+}
+
+/// Whether the server, or the way to it, went away: what was asked may be asked again.
+fn is_lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::PoolTimedOut => true,
+        // 08: connection; 57P: the server stops, crashed, or starts; 40: the transaction was undone for another's sake.
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            code.starts_with("08") || code.starts_with("57P") || code.starts_with("40")
+        }),
+        _ => false,
+    }
+}
+
+/// Brings the schema up to date.
+async fn migrate(pool: &PgPool) -> Result<(), sqlx::Error> {
+    let mut transaction = pool.begin().await?;
+    let server: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::integer")
+        .fetch_one(&mut *transaction)
+        .await?;
+    if server < OLDEST {
+        let old = "the server is older than PostgreSQL 15";
+        return Err(sqlx::Error::Configuration(old.into()));
+    }
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(&mut *transaction)
+        .await?;
+    let made: bool = sqlx::query_scalar("SELECT to_regclass('haft.version') IS NOT NULL")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let mut from = 0;
+    if made {
+        let version: i32 = sqlx::query_scalar("SELECT version FROM haft.version")
+            .fetch_one(&mut *transaction)
+            .await?;
+        from = usize::try_from(version).unwrap_or(usize::MAX);
+    }
+    let Some(steps) = MIGRATIONS.get(from..) else {
+        let newer = format!(
+            "version {from} of a newer haft, this one knows {}",
+            MIGRATIONS.len()
+        );
+        return Err(sqlx::Error::Configuration(newer.into()));
+    };
+    for step in steps {
+        transaction.execute(sqlx::raw_sql(*step)).await?;
+    }
+    if !steps.is_empty() {
+        sqlx::query("UPDATE haft.version SET version = $1")
+            .bind(i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await
+}

@@ -1,0 +1,280 @@
+//! `Filing`: requests that are written at the same time go to the server together, in one statement.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use haft::approval::inbox::{Filed, InboxError};
+use haft::clock;
+use sqlx::PgPool;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::beat::hold;
+use super::inbox::known;
+use super::{Server, is_lost};
+use crate::approvals::{Draft, MOST_PENDING, RETENTION, full, unavailable};
+use crate::sqlite::nanoseconds;
+
+/// Most requests of a statement.
+const MOST: usize = 256;
+
+/// What may wait, in KiB of texts; each request counts for one more.
+const ROOM: usize = 64 << 10;
+
+/// How often what ended long ago is looked for.
+const SWEEP: Duration = Duration::from_hours(1);
+
+const FILE: &str = "INSERT INTO haft.approvals \
+    (tenant, id, run, fingerprint, created, expires, changed, waiter, digest, request) \
+    SELECT n.tenant, n.id, n.run, n.fingerprint, n.created, n.expires, 0, $9, n.digest, n.request \
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) \
+    AS n(tenant, id, run, fingerprint, created, expires, digest, request) \
+    ON CONFLICT (fingerprint, run) WHERE stands DO NOTHING RETURNING id";
+const PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
+    WHERE tenant = $1 AND status = 'pending' LIMIT $2) AS p";
+const ALIKE: &str = "SELECT id FROM haft.approvals WHERE fingerprint = $1 AND run = $2 AND stands";
+const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
+    WHERE id = $1 AND status = 'pending' AND expires <= $2";
+const OLD: &str = "DELETE FROM haft.approvals WHERE created < $1 \
+    AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn')";
+const GONE: &str =
+    "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
+
+/// Where requests wait for the statement before theirs to end.
+#[derive(Debug)]
+pub(super) struct Filing {
+    waiting: Mutex<Vec<(Draft, Answer)>>,
+    /// Held while a statement is made.
+    at_work: Arc<tokio::sync::Mutex<()>>,
+    desk: Mutex<Desk>,
+    room: Arc<Semaphore>,
+}
+
+type Answer = oneshot::Sender<Result<Filed, InboxError>>;
+
+/// What one statement leaves to the next.
+#[derive(Debug, Default)]
+struct Desk {
+    /// How many more requests a tenant may have waiting, as far as it is known.
+    left: HashMap<String, i64>,
+    swept: Option<Instant>,
+}
+
+impl Default for Filing {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            at_work: Arc::default(),
+            desk: Mutex::default(),
+            room: Arc::new(Semaphore::new(ROOM)),
+        }
+    }
+}
+
+/// Files a request, with those that wait beside it.
+pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Filed, InboxError> {
+    let weight = u32::try_from((draft.request.len() >> 10) + 1).unwrap_or(u32::MAX);
+    let room = server.filing.room.acquire_many(weight).await;
+    let _room = room.map_err(unavailable)?;
+    let (answer, mut heard) = oneshot::channel();
+    server.waiting().push((draft, answer));
+    let at_work = Arc::clone(&server.filing.at_work);
+    tokio::select! {
+        biased;
+        heard = &mut heard => return heard.map_err(|_| lost())?,
+        // Whoever is at work takes all that waits.
+        at_work = at_work.lock_owned() => {
+            let batch = server.take();
+            if !batch.is_empty() {
+                let server = Arc::clone(server);
+                // Apart: whoever asked may stop waiting, the others do not.
+                drop(tokio::spawn(async move {
+                    work(&server, batch).await;
+                    drop(at_work);
+                }));
+            }
+        }
+    }
+    heard.await.map_err(|_| lost())?
+}
+
+fn lost() -> InboxError {
+    unavailable("its task ended")
+}
+
+impl Server {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(Draft, Answer)>> {
+        let waiting = &self.filing.waiting;
+        waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        let desk = &self.filing.desk;
+        desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What waits, as far as a statement takes it, without what nobody waits for any more.
+    fn take(&self) -> Vec<(Draft, Answer)> {
+        let mut waiting = self.waiting();
+        waiting.retain(|(_, answer)| !answer.is_closed());
+        let now = waiting.len().min(MOST);
+        let later = waiting.split_off(now);
+        mem::replace(&mut *waiting, later)
+    }
+}
+
+async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
+    loop {
+        let (drafts, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        let drafts = &drafts;
+        let made = server.ask(
+            move |pool| async move { insert(server, &pool, drafts).await },
+            is_lost,
+        );
+        match server.told(made.await) {
+            Ok(filed) => {
+                for (filed, answer) in filed.into_iter().zip(answers) {
+                    let _ = answer.send(filed);
+                }
+            }
+            Err(error) => {
+                for answer in answers {
+                    let _ = answer.send(Err(error.clone()));
+                }
+            }
+        }
+        // Nobody else may come to take what was left behind.
+        batch = server.take();
+        if batch.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Writes what may be written; of the others, why not or what stands already.
+async fn insert(
+    server: &Arc<Server>,
+    pool: &PgPool,
+    drafts: &[Draft],
+) -> Result<Vec<Result<Filed, InboxError>>, sqlx::Error> {
+    sweep(server, pool).await?;
+    let mut admitted = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        admitted.push(take_room(server, pool, &draft.tenant).await?);
+    }
+    let write: Vec<&Draft> = drafts
+        .iter()
+        .zip(&admitted)
+        .filter_map(|(draft, admitted)| admitted.then_some(draft))
+        .collect();
+    hold(server, pool, write.iter().map(|draft| draft.id.clone())).await?;
+    let mut new = statement(server, pool, &write).await?;
+    let mut filed = Vec::with_capacity(drafts.len());
+    for (draft, admitted) in drafts.iter().zip(admitted) {
+        filed.push(if !admitted {
+            Err(full())
+        } else if new.remove(&draft.id) {
+            Ok(Filed::New)
+        } else {
+            conflict(server, pool, draft).await?
+        });
+    }
+    Ok(filed)
+}
+
+async fn statement(
+    server: &Arc<Server>,
+    pool: &PgPool,
+    drafts: &[&Draft],
+) -> Result<HashSet<String>, sqlx::Error> {
+    let texts = |of: fn(&Draft) -> &String| -> Vec<&str> {
+        drafts.iter().map(|draft| of(draft).as_str()).collect()
+    };
+    let numbers =
+        |of: fn(&Draft) -> i64| -> Vec<i64> { drafts.iter().map(|draft| of(draft)).collect() };
+    let new: Vec<String> = sqlx::query_scalar(FILE)
+        .bind(texts(|draft| &draft.tenant))
+        .bind(texts(|draft| &draft.id))
+        .bind(texts(|draft| &draft.run))
+        .bind(texts(|draft| &draft.fingerprint))
+        .bind(numbers(|draft| draft.created))
+        .bind(numbers(|draft| draft.expires))
+        .bind(texts(|draft| &draft.digest))
+        .bind(texts(|draft| &draft.request))
+        .bind(server.beat.me(pool).await?)
+        .fetch_all(pool)
+        .await?;
+    Ok(new.into_iter().collect())
+}
+
+/// What stands in the way of a request. What has expired does not any more.
+async fn conflict(
+    server: &Arc<Server>,
+    pool: &PgPool,
+    draft: &Draft,
+) -> Result<Result<Filed, InboxError>, sqlx::Error> {
+    // Each round something else may have come in between; not for ever.
+    for _ in 0..8 {
+        let query = sqlx::query_scalar(ALIKE).bind(&draft.fingerprint);
+        let alike: Option<String> = query.bind(&draft.run).fetch_optional(pool).await?;
+        if let Some(alike) = alike {
+            let Some(entry) = known(pool, &alike).await? else {
+                continue;
+            };
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return Ok(Err(error)),
+            };
+            if alike == draft.id {
+                // Written before the connection broke.
+                return Ok(Ok(Filed::New));
+            }
+            if entry.answers_again() {
+                server.beat.release(&draft.id);
+                return Ok(Ok(Filed::Known(Box::new(entry))));
+            }
+            let expire = sqlx::query(EXPIRE).bind(&alike);
+            expire.bind(nanoseconds(clock::now())).execute(pool).await?;
+        }
+        if !statement(server, pool, &[draft]).await?.is_empty() {
+            return Ok(Ok(Filed::New));
+        }
+    }
+    Ok(Err(unavailable(
+        "the same call is asked about over and over",
+    )))
+}
+
+/// Takes one place of a tenant's; counted again each time half of what there was is used.
+async fn take_room(server: &Server, pool: &PgPool, tenant: &str) -> Result<bool, sqlx::Error> {
+    if let Some(left) = server.desk().left.get_mut(tenant).filter(|left| **left > 0) {
+        *left -= 1;
+        return Ok(true);
+    }
+    let most = i64::from(MOST_PENDING);
+    let query = sqlx::query_scalar(PENDING).bind(tenant).bind(most);
+    let pending: i64 = query.fetch_one(pool).await?;
+    if pending >= most {
+        return Ok(false);
+    }
+    let left = &mut server.desk().left;
+    if left.len() >= 1024 {
+        left.clear();
+    }
+    left.insert(tenant.to_owned(), (most - pending - 1) / 2);
+    Ok(true)
+}
+
+/// Takes away what ended long ago, now and then.
+async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
+    let swept = server.desk().swept;
+    if swept.is_some_and(|at| at.elapsed() < SWEEP) {
+        return Ok(());
+    }
+    let before = nanoseconds(clock::now()).saturating_sub(RETENTION);
+    sqlx::query(OLD).bind(before).execute(pool).await?;
+    sqlx::query(GONE).execute(pool).await?;
+    server.desk().swept = Some(Instant::now());
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! The inbox in `PostgreSQL`: each step is one statement, a compare-and-set.
+
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::{ApprovalId, ApprovalRequest, Decision};
+use haft::audit::BoxFuture;
+use haft::clock;
+use sqlx::postgres::PgRow;
+use sqlx::{PgPool, Row as _};
+use tokio::sync::broadcast;
+
+use super::beat::hold;
+use super::{Asked, PostgresStore, Server, filing, is_lost, listen};
+use crate::approvals::{Draft, Kept, Verdict, kept_as, not_to_be_had, settled, unavailable};
+use crate::sqlite::nanoseconds;
+
+/// What an entry is read from; [`entry`] reads it.
+macro_rules! columns {
+    () => {
+        "request, status, decision, outcome, delivered_by IS NOT NULL AS delivered, \
+        coalesce(waiter IN (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()), false) AS attended, \
+        split_part(claimed_by, '/', 1) IN \
+        (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()) AS claimer_lives"
+    };
+}
+
+const GET: &str = concat!("SELECT ", columns!(), " FROM haft.approvals WHERE id = $1");
+/// `$2`, `$3` and `$4` are null for any status, any run, from the first.
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM haft.approvals WHERE tenant = $1 AND ($2::text[] IS NULL OR status = ANY($2)) \
+    AND ($3::text IS NULL OR run = $3) \
+    AND ($4::text IS NULL OR row > coalesce((SELECT a.row FROM haft.approvals a WHERE a.id = $4), 0)) \
+    ORDER BY row LIMIT $5"
+);
+const DECIDE: &str = concat!(
+    "UPDATE haft.approvals SET status = $2, decision = $3, edited_digest = $4 \
+    WHERE id = $1 AND status = 'pending' AND expires > $5 RETURNING ",
+    columns!()
+);
+/// An attempt whose answer was lost takes again what it took.
+const CLAIM: &str = concat!(
+    "UPDATE haft.approvals SET status = CASE status WHEN 'approved' THEN 'running' ELSE status END, claimed_by = $2 \
+    WHERE id = $1 AND (claimed_by IS NULL AND status IN ('approved', 'denied', 'answered', 'done') \
+    OR claimed_by = $2) RETURNING ",
+    columns!()
+);
+const FINISH: &str = "UPDATE haft.approvals SET status = CASE status WHEN 'running' THEN 'done' ELSE status END, \
+    outcome = $2, delivered_by = coalesce(delivered_by, $3) WHERE id = $1";
+const DELIVER: &str = "UPDATE haft.approvals SET delivered_by = $2 \
+    WHERE id = $1 AND (delivered_by IS NULL OR delivered_by = $2)";
+const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
+const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
+const END: &str = "UPDATE haft.approvals SET status = $2 WHERE id = $1 AND status = 'pending'";
+const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
+    WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
+
+/// Why a step came to nothing.
+pub(super) enum No {
+    Inbox(InboxError),
+    Database(sqlx::Error),
+}
+
+impl From<sqlx::Error> for No {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<InboxError> for No {
+    fn from(error: InboxError) -> Self {
+        Self::Inbox(error)
+    }
+}
+
+impl No {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Database(error) if is_lost(error))
+    }
+}
+
+impl Server {
+    /// What an operation came to, in the inbox's words.
+    pub(super) fn told<T>(&self, asked: Result<T, Asked<impl Into<No>>>) -> Result<T, InboxError> {
+        asked.map_err(|error| match error {
+            Asked::Silent => unavailable(self.silent()),
+            Asked::Refused(no) => match no.into() {
+                No::Inbox(no) => no,
+                No::Database(error) => unavailable(self.reason(&error)),
+            },
+        })
+    }
+
+    async fn step<T, F>(&self, make: impl Fn(PgPool) -> F) -> Result<T, InboxError>
+    where
+        F: Future<Output = Result<T, No>>,
+    {
+        self.told(self.ask(make, No::is_lost).await)
+    }
+}
+
+/// One request, if there is one and it can be read.
+pub(super) async fn known(
+    pool: &PgPool,
+    id: &str,
+) -> Result<Option<Result<Entry, InboxError>>, sqlx::Error> {
+    let row = sqlx::query(GET).bind(id).fetch_optional(pool).await?;
+    row.as_ref().map(entry).transpose()
+}
+
+async fn must(pool: &PgPool, id: &ApprovalId) -> Result<Entry, No> {
+    match known(pool, id.as_str()).await? {
+        Some(entry) => Ok(entry?),
+        None => Err(InboxError::NotFound(id.clone()).into()),
+    }
+}
+
+/// Reads a row of [`columns`].
+fn entry(row: &PgRow) -> Result<Result<Entry, InboxError>, sqlx::Error> {
+    let outcome: Option<Vec<u8>> = row.try_get("outcome")?;
+    let kept = Kept {
+        request: row.try_get("request")?,
+        status: row.try_get("status")?,
+        decision: row.try_get("decision")?,
+        outcome: outcome.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        delivered: row.try_get("delivered")?,
+        attended: row.try_get("attended")?,
+        claimer_lives: row.try_get("claimer_lives")?,
+    };
+    Ok(kept.entry(clock::now()))
+}
+
+async fn decide(
+    pool: &PgPool,
+    id: &ApprovalId,
+    (verdict, decision): (&Verdict, &Decision),
+) -> Result<Entry, No> {
+    let decided = sqlx::query(DECIDE)
+        .bind(id.as_str())
+        .bind(verdict.status)
+        .bind(&verdict.json)
+        .bind(&verdict.edited_digest)
+        .bind(nanoseconds(clock::now()))
+        .fetch_optional(pool)
+        .await?;
+    if let Some(row) = decided {
+        return Ok(entry(&row)??);
+    }
+    let entry = must(pool, id).await?;
+    if entry.decision.as_ref() == Some(decision) {
+        // Written before the connection broke: nobody else says the same at the same nanosecond.
+        return Ok(entry);
+    }
+    if entry.status == RequestStatus::Expired {
+        end(pool, id, RequestStatus::Expired).await?;
+    }
+    Err(settled(&entry).into())
+}
+
+async fn end(pool: &PgPool, id: &ApprovalId, status: RequestStatus) -> Result<(), No> {
+    let ending = sqlx::query(END).bind(id.as_str()).bind(status.as_str());
+    if ending.execute(pool).await?.rows_affected() == 0 {
+        must(pool, id).await?;
+    }
+    Ok(())
+}
+
+async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<Entry>, No> {
+    let kept = kept_as(&filter.status);
+    let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    // What is taken out below for what it has become since makes room for others.
+    let over = matches!(
+        filter.status.as_slice(),
+        [] | [RequestStatus::Done | RequestStatus::Denied]
+    );
+    let rows = sqlx::query(LIST)
+        .bind(&filter.tenant)
+        .bind((!kept.is_empty()).then_some(&kept))
+        .bind(filter.run.as_ref().map(haft::call::RunId::as_str))
+        .bind(filter.after.as_ref().map(ApprovalId::as_str))
+        .bind(if over { limit } else { i64::MAX })
+        .fetch_all(pool)
+        .await?;
+    let (mut entries, mut stale) = (Vec::new(), false);
+    for row in &rows {
+        if entries.len() >= filter.limit {
+            break;
+        }
+        let entry = entry(row)??;
+        let pending: &str = row.try_get("status")?;
+        stale |= pending == "pending" && entry.status == RequestStatus::Expired;
+        if filter.status.is_empty() || filter.status.contains(&entry.status) {
+            entries.push(entry);
+        }
+    }
+    if stale {
+        let expire = sqlx::query(EXPIRE).bind(&filter.tenant);
+        expire.bind(nanoseconds(clock::now())).execute(pool).await?;
+    }
+    Ok(entries)
+}
+
+impl Inbox for PostgresStore {
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn file<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+        Box::pin(async move { filing::file(&self.0, Draft::of(request)?).await })
+    }
+
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+        Box::pin(async move {
+            let got = self
+                .0
+                .step(move |pool| async move { Ok(known(&pool, id.as_str()).await?) });
+            got.await?.transpose()
+        })
+    }
+
+    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+        Box::pin(
+            self.0
+                .step(move |pool| async move { list(&pool, filter).await }),
+        )
+    }
+
+    fn decide<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        decision: &'a Decision,
+    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        Box::pin(async move {
+            let verdict = &Verdict::of(decision)?;
+            let step = self
+                .0
+                .step(move |pool| async move { decide(&pool, id, (verdict, decision)).await });
+            step.await
+        })
+    }
+
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+        let attempt = self.0.beat.attempt();
+        Box::pin(self.0.step(move |pool| async move {
+            let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);
+            hold(&self.0, &pool, std::iter::once(id.to_string())).await?;
+            let claiming = sqlx::query(CLAIM).bind(id.as_str()).bind(attempt);
+            match claiming.fetch_optional(&pool).await? {
+                Some(row) => Ok(entry(&row)??),
+                None => Err(not_to_be_had(&must(&pool, id).await?).into()),
+            }
+        }))
+    }
+
+    fn finish<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        outcome: &'a str,
+        delivered: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        Box::pin(self.0.step(move |pool| async move {
+            let finishing = sqlx::query(FINISH)
+                .bind(id.as_str())
+                .bind(outcome.as_bytes())
+                .bind(delivered.then_some("finish"));
+            let rows = finishing.execute(&pool).await?.rows_affected();
+            self.0.beat.release(id.as_str());
+            if rows == 0 {
+                must(&pool, id).await?;
+            }
+            Ok(())
+        }))
+    }
+
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let attempt = self.0.beat.attempt();
+        Box::pin(self.0.step(move |pool| async move {
+            let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);
+            let delivering = sqlx::query(DELIVER).bind(id.as_str()).bind(attempt);
+            let first = delivering.execute(&pool).await?.rows_affected() == 1;
+            if !first {
+                must(&pool, id).await?;
+            }
+            Ok(first)
+        }))
+    }
+
+    fn attend<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        attended: bool,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        Box::pin(self.0.step(move |pool| async move {
+            if attended {
+                hold(&self.0, &pool, std::iter::once(id.to_string())).await?;
+            } else {
+                self.0.beat.release(id.as_str());
+            }
+            let me = self.0.beat.me(&pool).await?;
+            let sql = if attended { ATTEND } else { LEAVE };
+            let attending = sqlx::query(sql).bind(id.as_str()).bind(me);
+            if attending.execute(&pool).await?.rows_affected() == 0 {
+                must(&pool, id).await?;
+            }
+            Ok(())
+        }))
+    }
+
+    fn end<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        ending: Ending,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let status = match ending {
+            Ending::Expired => RequestStatus::Expired,
+            Ending::Withdrawn => RequestStatus::Withdrawn,
+        };
+        Box::pin(self.0.step(move |pool| async move {
+            self.0.beat.release(id.as_str());
+            end(&pool, id, status).await
+        }))
+    }
+
+    fn changes(&self) -> broadcast::Receiver<ApprovalId> {
+        let receiver = self.0.changes.subscribe();
+        listen::start(&self.0);
+        receiver
+    }
+}

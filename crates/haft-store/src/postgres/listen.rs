@@ -1,0 +1,142 @@
+//! The task that hears of changes while somebody listens: the server tells, and every few seconds it is looked again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use haft::approval::ApprovalId;
+use sqlx::postgres::PgListener;
+use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
+
+use super::Server;
+use crate::approvals::BEHIND;
+
+const CHANNEL: &str = "haft_approvals";
+
+/// How often it is looked whether something was not heard.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// How long to wait before the server is tried again.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// How far back it is looked, in microseconds: longer than a statement may take, so that none commits behind the look.
+const BACK: i64 = 10_000_000;
+
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+const SINCE: &str =
+    "SELECT changed, id FROM haft.approvals WHERE changed > $1 ORDER BY changed LIMIT $2";
+
+/// Starts the task where none runs.
+pub(super) fn start(server: &Arc<Server>) {
+    let Ok(runtime) = Handle::try_current() else {
+        return;
+    };
+    if !std::mem::replace(&mut *server.listening(), true) {
+        drop(runtime.spawn(run(Arc::downgrade(server))));
+    }
+}
+
+/// What was told lately: the newest change of each request.
+type Told = HashMap<String, i64>;
+
+async fn run(server: Weak<Server>) {
+    let mut told = Told::new();
+    // From where it is looked: set with the first connection, and kept while there is none.
+    let mut from = None;
+    while goes_on(&server) {
+        // Not held while waiting: whoever drops the store ends the task.
+        let connected = listen(&server, &mut from, &mut told).await;
+        if connected.is_err() {
+            sleep(AGAIN).await;
+        }
+    }
+}
+
+/// Whether somebody listens still.
+fn goes_on(server: &Weak<Server>) -> bool {
+    let Some(server) = server.upgrade() else {
+        return false;
+    };
+    let mut listening = server.listening();
+    let closed = server.pool.get().is_some_and(sqlx::Pool::is_closed);
+    *listening = server.changes.receiver_count() > 0 && !closed;
+    *listening
+}
+
+/// Listens until the connection breaks or nobody does.
+async fn listen(
+    server: &Weak<Server>,
+    from: &mut Option<i64>,
+    told: &mut Told,
+) -> Result<(), sqlx::Error> {
+    let mut listener = {
+        let Some(server) = server.upgrade() else {
+            return Ok(());
+        };
+        let pool = server.pool().await?;
+        let mut listener = PgListener::connect_with(pool).await?;
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        listener
+    };
+    loop {
+        look(server, from, told).await?;
+        let until = tokio::time::Instant::now() + LOOK;
+        while let Ok(heard) = tokio::time::timeout_at(until, listener.try_recv()).await {
+            // Broken: what was not heard is looked for after it is connected again.
+            let Some(heard) = heard? else { return Ok(()) };
+            let Some(server) = server.upgrade() else {
+                return Ok(());
+            };
+            if let Some((changed, id)) = heard.payload().split_once(' ') {
+                tell(&server, told, changed.parse().unwrap_or(0), id);
+            }
+        }
+        if !goes_on(server) {
+            return Ok(());
+        }
+    }
+}
+
+/// Looks for what was not heard.
+async fn look(
+    server: &Weak<Server>,
+    from: &mut Option<i64>,
+    told: &mut Told,
+) -> Result<(), sqlx::Error> {
+    let Some(server) = server.upgrade() else {
+        return Ok(());
+    };
+    let pool = server.pool().await?;
+    let looking = async {
+        let now: i64 = sqlx::query_scalar(NOW).fetch_one(pool).await?;
+        let since = from.unwrap_or(now - BACK);
+        let query = sqlx::query_as(SINCE).bind(since);
+        let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
+        let rows: Vec<(i64, String)> = query.bind(most).fetch_all(pool).await?;
+        Ok::<_, sqlx::Error>((now, rows))
+    };
+    let looked = timeout(super::WITHIN, looking).await;
+    let (now, rows) = looked.map_err(|_| sqlx::Error::PoolTimedOut)??;
+    for (changed, id) in &rows {
+        tell(&server, told, *changed, id);
+    }
+    let back = match rows.last() {
+        // There is more than a listener can be behind.
+        Some((changed, _)) if rows.len() >= BEHIND => *changed,
+        _ => now - BACK,
+    };
+    *from = Some(back);
+    told.retain(|_, changed| *changed > back);
+    Ok(())
+}
+
+fn tell(server: &Server, told: &mut Told, changed: i64, id: &str) {
+    if told.get(id).is_some_and(|known| *known >= changed) {
+        return;
+    }
+    told.insert(id.to_owned(), changed);
+    // The last listener may just have gone.
+    let _ = server.changes.send(ApprovalId::new(id));
+}
