@@ -48,6 +48,7 @@ mod parts;
 mod policy;
 mod selection;
 mod skills;
+mod stores;
 mod web;
 
 pub(crate) use policy::written;
@@ -160,8 +161,8 @@ impl House {
         let policy = Arc::new(policy::build(at, settings)?);
         let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
         let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
-        let store = parts::store(at, settings)?;
-        let memory = memory::build(at, settings, &archive, &store)?;
+        let stores = stores::stores(at, settings)?;
+        let memory = memory::build(at, settings, &archive, &stores)?;
         let skills = Arc::new(skills::set(at, settings));
         let network = network::network(at, settings)?;
         let confined = (&sandbox, &network);
@@ -175,7 +176,8 @@ impl House {
         let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
         let feed = Feed::new();
         let kept = (&artifacts, &archive, &feed);
-        let (executor, durable) = approvals::executor(at, settings, asks, (policy, kept));
+        let parts = (policy, kept, stores.inbox);
+        let (executor, durable) = approvals::executor(at, settings, asks, parts);
         Ok(Self(Arc::new(Parts {
             executor,
             tools,
@@ -189,8 +191,8 @@ impl House {
                 .to_owned(),
             archive,
             redactor: Redactor::new(&settings.secrets.values),
-            index: Arc::clone(&store) as Arc<dyn RunIndex>,
-            memory: store,
+            index: stores.index,
+            memory: stores.memory,
             artifacts,
             journal,
             skills,

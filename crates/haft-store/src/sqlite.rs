@@ -41,8 +41,13 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// The database `haft.db` in `home`; nothing is made or opened yet.
     pub fn new(home: &Path) -> Self {
+        Self::at(home.join(FILE))
+    }
+
+    /// The database in a file of any name.
+    pub fn at(path: PathBuf) -> Self {
         Self {
-            path: home.join(FILE),
+            path,
             connection: Mutex::new(None),
         }
     }

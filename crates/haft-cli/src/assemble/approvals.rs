@@ -11,7 +11,6 @@ use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::session::Patience;
 use haft::spec::Risk;
-use haft_store::sqlite::SqliteInbox;
 
 use crate::assemble::feed::Feed;
 use crate::assemble::parts;
@@ -47,7 +46,7 @@ pub(crate) fn executor(
     at: &Invocation,
     settings: &Settings,
     asks: bool,
-    (policy, (artifacts, archive, feed)): (Arc<Policy>, Kept<'_>),
+    (policy, (artifacts, archive, feed), inbox): (Arc<Policy>, Kept<'_>, Arc<dyn Inbox>),
 ) -> (Executor, bool) {
     let mut executor = Executor::new(policy)
         .with_artifacts(Arc::clone(artifacts))
@@ -60,16 +59,12 @@ pub(crate) fn executor(
     if let Some(approver) = approver(at, settings, asks) {
         executor = executor.with_approver(approver);
     }
-    match inbox(at, settings) {
-        Some(inbox) => (executor.with_inbox(inbox), true),
-        None => (executor, false),
-    }
-}
-
-/// Where requests wait: in haft's database, unless nobody is to be asked there.
-fn inbox(at: &Invocation, settings: &Settings) -> Option<Arc<dyn Inbox>> {
+    // Where nobody is to be asked, nothing is kept for them.
     let asks = settings.text("approval.mode").unwrap_or("ask") == "ask";
-    asks.then(|| Arc::new(SqliteInbox::new(at.home.path())) as Arc<dyn Inbox>)
+    if asks {
+        executor = executor.with_inbox(inbox);
+    }
+    (executor, asks)
 }
 
 /// What becomes of a call that nobody decided about in time.

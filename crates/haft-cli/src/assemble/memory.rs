@@ -11,9 +11,9 @@ use haft::error::ToolError;
 use haft::memory::run_texts::{self, RunText};
 use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
-use haft_store::sqlite::SqliteStore;
 
 use crate::assemble::parts;
+use crate::assemble::stores::Stores;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -32,7 +32,7 @@ pub(crate) fn build(
     at: &Invocation,
     settings: &Settings,
     archive: &Arc<Archive>,
-    store: &Arc<SqliteStore>,
+    stores: &Stores,
 ) -> Result<Option<Memory>, Problem> {
     match settings.text("memory.provider").unwrap_or("local") {
         "local" => {}
@@ -43,10 +43,10 @@ pub(crate) fn build(
     }
     let notes = Notes {
         archive: Arc::clone(archive),
-        index: Arc::clone(store) as Arc<dyn RunIndex>,
+        index: Arc::clone(&stores.index),
     };
     Ok(Some(Memory::new(MemoryParts {
-        store: Arc::clone(store) as Arc<dyn MemoryStore>,
+        store: Arc::clone(&stores.memory) as Arc<dyn MemoryStore>,
         runs: Arc::new(notes),
         redactor: Redactor::new(&settings.secrets.values),
         mode: mode(settings),

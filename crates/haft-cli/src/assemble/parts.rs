@@ -25,7 +25,6 @@ use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::code::CodeJail;
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
-use haft_store::sqlite::SqliteStore;
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
@@ -323,15 +322,6 @@ async fn sweep_daily(store: Arc<DirArtifacts>) {
         }
         tokio::time::sleep(DAY).await;
     }
-}
-
-/// The index of runs and the memory: a database file under home.
-pub(crate) fn store(at: &Invocation, settings: &Settings) -> Result<Arc<SqliteStore>, Problem> {
-    if settings.text("store.url").is_some() {
-        // The value may hold a password: it is not shown.
-        return Err(not_yet(settings, "store.url", "…"));
-    }
-    Ok(Arc::new(SqliteStore::new(at.home.path())))
 }
 
 /// The user of this machine who started the process.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError};
 
+use crate::assemble::stores;
 use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
 use crate::settings::{FILE_NAME, Settings, Source};
@@ -74,7 +75,8 @@ pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
     let given = [home]
         .into_iter()
         .chain(files)
-        .chain(settings.secrets.files.iter().cloned());
+        .chain(settings.secrets.files.iter().cloned())
+        .chain(stores::own_files(at, settings));
     let mut all: Vec<PathBuf> = given.collect();
     // By the name given, and by where links lead.
     all.extend(

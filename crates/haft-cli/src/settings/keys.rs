@@ -139,7 +139,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("search.embeddings.api_key", Text, "", Ignored, "its key, as `${env:NAME}` or `${file:PATH}`"),
     key("mcp.servers.*.**", Anything, "", Ignored, "an upstream MCP server (a later release)"),
     key("models.**", Anything, "", Ignored, "models and their providers (a later release)"),
-    key("store.url", Text, "", Ignored, "the database, where it is not the SQLite file under home"),
+    key("store.url", Text, "", Ignored, "the database of runs and approvals: sqlite:PATH or postgres://…; the SQLite file under home where it is not set"),
     key("artifacts.url", Text, "", Ignored, "the artifacts' store, where it is not the folder under home"),
     key("progress.enabled", Flag, "true", Ignored, "live output of running tools"),
     key("progress.flush_ms", Whole(1), "50", Ignored, "live output is sent after this many milliseconds"),

@@ -1,0 +1,84 @@
+//! `Stores`: what outlives the process, in the database that `store.url` names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::approval::inbox::Inbox;
+use haft::audit::index::RunIndex;
+use haft_store::postgres::PostgresStore;
+use haft_store::sqlite::{SqliteInbox, SqliteStore};
+
+use crate::invocation::Invocation;
+use crate::problem::Problem;
+use crate::settings::Settings;
+
+/// What `SQLite` keeps beside a database file.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+
+/// The stores, none of them opened yet.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    /// Which runs there are.
+    pub(crate) index: Arc<dyn RunIndex>,
+    /// What waits for a person.
+    pub(crate) inbox: Arc<dyn Inbox>,
+    /// What agents remember: always a file, for it is searched as it is typed.
+    pub(crate) memory: Arc<SqliteStore>,
+}
+
+/// The stores as settings want them.
+pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Problem> {
+    let home = at.home.path();
+    if let Some(url) = settings.text("store.url").filter(|url| is_postgres(url)) {
+        let told = |e: haft_store::StoreError| refused(&e.to_string());
+        let store = Arc::new(PostgresStore::new(url).map_err(told)?);
+        return Ok(Stores {
+            index: Arc::clone(&store) as Arc<dyn RunIndex>,
+            inbox: store,
+            memory: Arc::new(SqliteStore::new(home)),
+        });
+    }
+    let (store, inbox) = match (settings.text("store.url"), file(at, settings)) {
+        (Some(_), None) => return Err(refused("it names no database that is known")),
+        (_, Some(path)) => (SqliteStore::at(path.clone()), SqliteInbox::at(path)),
+        (None, None) => (SqliteStore::new(home), SqliteInbox::new(home)),
+    };
+    let store = Arc::new(store);
+    Ok(Stores {
+        index: Arc::clone(&store) as Arc<dyn RunIndex>,
+        inbox: Arc::new(inbox),
+        memory: store,
+    })
+}
+
+/// The files of a database that settings put elsewhere: haft's own, which no tool touches.
+pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
+    let Some(path) = file(at, settings) else {
+        return Vec::new();
+    };
+    let beside = BESIDE.map(|end| {
+        let mut name = path.clone().into_os_string();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    std::iter::once(path).chain(beside).collect()
+}
+
+/// The file that `store.url` names; a relative one is below haft's state folder.
+fn file(at: &Invocation, settings: &Settings) -> Option<PathBuf> {
+    let path = settings.text("store.url")?.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty()).then(|| at.home.path().join(path))
+}
+
+fn is_postgres(url: &str) -> bool {
+    ["postgres://", "postgresql://"]
+        .iter()
+        .any(|scheme| url.starts_with(scheme))
+}
+
+/// The value may hold a password: it is not shown.
+fn refused(why: &str) -> Problem {
+    Problem::settings(format!("`store.url`: {why}"))
+        .advise("write sqlite:PATH or postgres://USER@HOST/DATABASE, or take it out")
+}
