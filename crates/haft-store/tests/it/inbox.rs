@@ -1,4 +1,5 @@
 //! What every inbox keeps to, in memory, on `SQLite`, on `PostgreSQL`: one suite, run on each.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,11 @@ use crate::request::{MINUTE, all, answer, id, no, request, yes};
 pub(crate) trait Place {
     /// Another connection to it, as another process has one.
     fn inbox(&self) -> Arc<dyn Inbox>;
+
+    /// Where it is, for another process; empty where none comes to it.
+    fn address(&self) -> String {
+        String::new()
+    }
 }
 
 struct Memory(Arc<MemoryInbox>);
@@ -35,6 +41,10 @@ impl Place for Sqlite {
     fn inbox(&self) -> Arc<dyn Inbox> {
         Arc::new(SqliteInbox::new(self.0.path()))
     }
+
+    fn address(&self) -> String {
+        format!("sqlite:{}", self.0.path().display())
+    }
 }
 
 struct Postgres {
@@ -45,6 +55,10 @@ struct Postgres {
 impl Place for Postgres {
     fn inbox(&self) -> Arc<dyn Inbox> {
         Arc::new(PostgresStore::new(&self.url).unwrap())
+    }
+
+    fn address(&self) -> String {
+        self.url.clone()
     }
 }
 

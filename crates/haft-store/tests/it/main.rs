@@ -4,5 +4,7 @@ mod cluster;
 mod inbox;
 mod memory;
 mod memory_search;
+mod processes;
 mod request;
 mod runs;
+mod trouble;

@@ -1,4 +1,5 @@
 //! Requests for tests.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::Filter;
 use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision};

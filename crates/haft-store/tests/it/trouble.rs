@@ -1,0 +1,301 @@
+//! Databases in trouble: a full disk, a lock, a file that is gone, a server that crashes, a clock that jumps.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests mount small disks, and say when they cannot"
+)]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::approval::inbox::{Filed, Inbox, InboxError, RequestStatus};
+use haft::clock;
+use haft_store::postgres::PostgresStore;
+use haft_store::sqlite::SqliteInbox;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use crate::cluster::Cluster;
+use crate::inbox::Kind;
+use crate::request::{MINUTE, all, id, request, yes};
+
+fn why<T: std::fmt::Debug>(result: Result<T, InboxError>) -> String {
+    match result {
+        Err(InboxError::Unavailable(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn beside(home: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(home.join("haft.db"));
+    options.connect().await.unwrap()
+}
+
+/// A disk of four MiB, for as long as it lives.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+            .arg(dir.path())
+            .output();
+        if mounted.is_ok_and(|mounted| mounted.status.success()) {
+            return Some(Self(dir));
+        }
+        eprintln!("SKIPPED: a full disk: no tmpfs can be mounted here");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_with_room_it_goes_on() {
+    let Some(disk) = SmallDisk::mount() else {
+        return;
+    };
+    let home = disk.0.path().join("home");
+    let inbox = SqliteInbox::new(&home);
+    inbox.file(&request("first", "first")).await.unwrap();
+    let ballast = disk.0.path().join("ballast");
+    std::fs::write(&ballast, vec![0; 2 << 20]).unwrap();
+    let mut kept = 1;
+    let told = loop {
+        let name = format!("a{kept}");
+        let mut one = request(&name, &name);
+        one.arguments = "x".repeat(100_000);
+        match inbox.file(&one).await {
+            Ok(filed) => assert_eq!(filed, Filed::New),
+            refused => break why(refused),
+        }
+        kept += 1;
+        assert!(kept < 100, "the disk is not full");
+    };
+    assert!(told.contains("the disk is full; make room"), "{told}");
+    // What was answered is there; what was refused is not.
+    assert_eq!(inbox.list(&all()).await.unwrap().len(), kept);
+    std::fs::remove_file(&ballast).unwrap();
+    let filed = inbox.file(&request("after", "after")).await.unwrap();
+    assert_eq!(filed, Filed::New);
+    inbox.decide(&id("first"), &yes("bob")).await.unwrap();
+    inbox.shut().await;
+    let again = SqliteInbox::new(&home);
+    assert_eq!(again.list(&all()).await.unwrap().len(), kept + 1);
+    again.shut().await;
+}
+
+#[tokio::test]
+async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let inbox = SqliteInbox::new(home.path());
+    inbox.file(&request("a", "f")).await.unwrap();
+    let mut other = beside(home.path()).await;
+    let held = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let told = why(inbox.decide(&id("a"), &yes("bob")).await);
+    assert!(told.contains("locked by another process"), "{told}");
+    // Whoever reads is not kept from it.
+    let seen = inbox.get(&id("a")).await.unwrap().unwrap();
+    assert_eq!(seen.status, RequestStatus::Pending);
+    held.rollback().await.unwrap();
+    inbox.decide(&id("a"), &yes("bob")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_is_said_and_back_again_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, away) = (dir.path().join("home"), dir.path().join("away"));
+    let inbox = SqliteInbox::new(&home);
+    inbox.file(&request("a", "f")).await.unwrap();
+    inbox.get(&id("a")).await.unwrap();
+    std::fs::rename(&home, &away).unwrap();
+    for told in [
+        why(inbox.decide(&id("a"), &yes("bob")).await),
+        why(inbox.get(&id("a")).await),
+        why(inbox.file(&request("b", "g")).await),
+    ] {
+        assert!(told.contains("haft.db is gone; put it back"), "{told}");
+    }
+    assert!(!home.exists(), "an empty one was begun in its place");
+    std::fs::rename(&away, &home).unwrap();
+    inbox.decide(&id("a"), &yes("bob")).await.unwrap();
+    let seen = inbox.get(&id("a")).await.unwrap().unwrap();
+    assert_eq!(
+        (seen.status, seen.attended),
+        (RequestStatus::Approved, true)
+    );
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_delays_and_doubles_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let (asker, other) = (SqliteInbox::new(home.path()), SqliteInbox::new(home.path()));
+    asker.file(&request("a", "f")).await.unwrap();
+    asker.file(&request("b", "g")).await.unwrap();
+    let mut beside = beside(home.path()).await;
+    for jump in [3600, -3600] {
+        // As it looks to others after the clock was set ahead by an hour, or back.
+        let moved = "UPDATE approval_processes SET alive_until = alive_until - ? * 1000000000";
+        let moved = sqlx::query(moved).bind(jump).execute(&mut beside).await;
+        assert_eq!(moved.unwrap().rows_affected(), 1);
+        let name = if jump > 0 { "a" } else { "b" };
+        let seen = other.get(&id(name)).await.unwrap().unwrap();
+        assert!(!seen.attended);
+        // Both take it for theirs to run; one gets it.
+        other.decide(&id(name), &yes("bob")).await.unwrap();
+        let took = [
+            asker.claim(&id(name)).await.is_ok(),
+            other.claim(&id(name)).await.is_ok(),
+        ];
+        assert_eq!(took, [true, false]);
+        let began = Instant::now();
+        while !other.get(&id(name)).await.unwrap().unwrap().attended {
+            assert!(began.elapsed() < Duration::from_secs(10), "dead for good");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let days = |n: i128| clock::now() - n * 24 * 60 * MINUTE;
+    let inbox = SqliteInbox::new(home.path());
+    for (name, created) in [("old", days(31)), ("open", days(31)), ("new", days(29))] {
+        let mut one = request(name, name);
+        one.created = created;
+        inbox.file(&one).await.unwrap();
+        if name != "open" {
+            let ending = haft::approval::inbox::Ending::Withdrawn;
+            inbox.end(&id(name), ending).await.unwrap();
+        }
+    }
+    inbox.shut().await;
+    // It is looked for when the database is opened.
+    let inbox = SqliteInbox::new(home.path());
+    inbox.file(&request("last", "last")).await.unwrap();
+    let listed = inbox.list(&all()).await.unwrap();
+    let ids: Vec<_> = listed.iter().map(|e| e.request.id.as_str()).collect();
+    assert_eq!(ids, ["open", "new", "last"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ten_thousand_wait_and_no_more() {
+    for kind in [Kind::Sqlite, Kind::Postgres] {
+        let Some(place) = kind.place() else { continue };
+        let inbox = place.inbox();
+        let filing = (0..10_000).map(|n| {
+            let inbox = Arc::clone(&inbox);
+            let name = format!("a{n}");
+            tokio::spawn(async move { inbox.file(&request(&name, &name)).await })
+        });
+        for filed in filing.collect::<Vec<_>>() {
+            assert_eq!(filed.await.unwrap(), Ok(Filed::New));
+        }
+        let told = why(inbox.file(&request("more", "more")).await);
+        assert!(told.contains("10000 requests wait already"), "{told}");
+        let mut other = request("other", "other");
+        other.principal = haft::call::Principal::new("other", "ada");
+        assert_eq!(inbox.file(&other).await, Ok(Filed::New), "another tenant's");
+        inbox.decide(&id("a5000"), &yes("bob")).await.unwrap();
+        assert_eq!(inbox.file(&request("more", "more")).await, Ok(Filed::New));
+        assert_eq!(inbox.list(&all()).await.unwrap().len(), 10_001);
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_refused_with_advice() {
+    for kind in [Kind::Sqlite, Kind::Postgres] {
+        let Some(place) = kind.place() else { continue };
+        let inbox = place.inbox();
+        let mut one = request("a", "f");
+        one.arguments = "x".repeat(16 << 20);
+        let told = why(inbox.file(&one).await);
+        assert!(told.contains("pass big arguments as artifacts"), "{told}");
+        one.arguments.truncate((16 << 20) - 10_000);
+        assert_eq!(inbox.file(&one).await, Ok(Filed::New));
+        assert!(inbox.get(&id("a")).await.unwrap().unwrap().request == one);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let url = cluster.database();
+    let stores: Vec<_> = (0..4)
+        .map(|_| Arc::new(PostgresStore::new(&url).unwrap()))
+        .collect();
+    let mut heard = stores[3].changes();
+    stores[0].file(&request("a", "f")).await.unwrap();
+    stores[1].decide(&id("a"), &yes("bob")).await.unwrap();
+    stores[0].file(&request("b", "g")).await.unwrap();
+    cluster.crash();
+    // Asked while it is away, and a second later it is back.
+    let claiming: Vec<_> = (0..40)
+        .map(|n| {
+            let store = Arc::clone(&stores[n % 4]);
+            tokio::spawn(async move { store.claim(&id("a")).await })
+        })
+        .collect();
+    let store = Arc::clone(&stores[2]);
+    let filing = tokio::spawn(async move { store.file(&request("c", "h")).await });
+    let store = Arc::clone(&stores[2]);
+    let deciding = tokio::spawn(async move { store.decide(&id("b"), &yes("bob")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    cluster.run();
+    let mut took = 0;
+    for claimed in claiming {
+        match claimed.await.unwrap() {
+            Ok(entry) => {
+                took += 1;
+                assert_eq!(entry.status, RequestStatus::Running);
+            }
+            Err(error) => assert_eq!(error, InboxError::Claimed(id("a"))),
+        }
+    }
+    assert_eq!(took, 1);
+    assert_eq!(filing.await.unwrap(), Ok(Filed::New));
+    assert_eq!(
+        deciding.await.unwrap().unwrap().status,
+        RequestStatus::Approved
+    );
+    assert_eq!(stores[0].list(&all()).await.unwrap().len(), 3);
+    // Whoever listened hears of what happened meanwhile.
+    let mut missing = vec![id("a"), id("b"), id("c")];
+    while !missing.is_empty() {
+        let next = tokio::time::timeout(Duration::from_secs(20), heard.recv()).await;
+        let next = next.expect("not heard").unwrap();
+        missing.retain(|id| *id != next);
+    }
+    cluster.crash();
+    let began = Instant::now();
+    let told = why(stores[0].get(&id("a")).await);
+    assert!(told.contains("PostgreSQL at 127.0.0.1:"), "{told}");
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    cluster.run();
+    assert!(stores[0].get(&id("a")).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_without_its_password() {
+    let store = PostgresStore::new("postgres://haft:hush@127.0.0.1:1/db").unwrap();
+    let told = why(store.get(&id("a")).await);
+    assert!(told.contains("PostgreSQL at 127.0.0.1:1/db"), "{told}");
+    assert!(!told.contains("hush"), "{told}");
+    let refused = PostgresStore::new("postgres://haft:hush@[nonsense").unwrap_err();
+    assert!(!refused.to_string().contains("hush"), "{refused}");
+}
