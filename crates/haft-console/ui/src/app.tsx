@@ -39,7 +39,8 @@ function App() {
   return <main class="front"><h1>haft</h1><p>The console shows what your agents ask for, and lets you decide.</p><LoginBox /></main>;
 }
 
-if (!parts.value.length) go("/waiting", true);
+// The code is read before the address changes.
 void begin();
+if (!parts.value.length) go("/waiting", true);
 const root = document.getElementById("app");
 if (root) render(<App />, root);

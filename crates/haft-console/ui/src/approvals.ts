@@ -34,6 +34,8 @@ export async function readApprovals(): Promise<void> {
     const staying = approvals.value.filter((approval) => !ids.has(approval.id));
     for (const gone of staying.filter((approval) => approval.status === "pending")) void readDetail(gone.id, true);
     approvals.value = inOrder([...value, ...staying]);
+    const read = value.filter((approval) => details.value[approval.id]);
+    details.value = { ...details.value, ...Object.fromEntries(read.map((approval) => [approval.id, { ...details.value[approval.id]!, ...approval }])) };
     trouble.value = "";
     loaded.value = true;
   } catch (error) {

@@ -1,7 +1,7 @@
 // What haft does right now: one stream of events, opened again with back-off when it breaks, and the lists read anew after that.
 
-import { signal } from "@preact/signals";
-import { login, resume } from "./session";
+import { effect, signal } from "@preact/signals";
+import { login, resume, session } from "./session";
 import type { Approval, CallEvent, Progress } from "./shapes";
 import { tell } from "./output";
 
@@ -54,6 +54,13 @@ export function connect(): void {
   on<Progress>("progress", tell);
   source.onerror = lost;
 }
+
+// Whoever logs out hears no more.
+effect(() => {
+  if (session.value) return;
+  clearTimeout(timer);
+  source?.close();
+});
 
 /** The stream broke: what is shown stays, nothing can be decided, and it is tried again. */
 function lost(): void {

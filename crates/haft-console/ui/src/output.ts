@@ -87,13 +87,11 @@ export function linesOf(output: Output): Line[] {
   let open: Line | undefined;
   for (const { stream, text } of output.chunks) {
     const plain = text.replace(/\x1b\[[0-9;:]*m/g, "").replace(/\r+\n/g, "\n");
-    plain.split("\n").forEach((part, index) => {
+    const parts = plain.split("\n");
+    parts.forEach((part, index) => {
       if (index > 0) open = undefined;
-      if (!part && index > 0) {
-        open = { stream, text: "" };
-        lines.push(open);
-        return;
-      }
+      // Behind the last newline nothing has begun yet.
+      if (!part && index === parts.length - 1) return;
       if (!open || open.stream !== stream) {
         open = { stream, text: "" };
         lines.push(open);

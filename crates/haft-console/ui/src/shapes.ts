@@ -74,8 +74,8 @@ export interface Question {
 export interface ApprovalDetail extends Approval {
   arguments: string;
   permissions: Permission[];
-  preview: Preview[];
-  suggested: string[];
+  preview?: Preview[];
+  suggested?: string[];
   fingerprint: string;
   spec_hash: string;
   input_schema?: Schema;

@@ -4,9 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 import { post, told } from "../api";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
+import { fieldsOf } from "../schema";
 import type { Json, Outcome, Schema, Tool } from "../shapes";
 import { RiskWord, StateWord } from "../parts/badges";
-import { SchemaForm, faultsOf, fieldsOf, type Values } from "../parts/form";
+import { SchemaForm, faultsOf, type Values } from "../parts/form";
 import { Empty, wide } from "../parts/frame";
 import { OutcomeView } from "../parts/outcome";
 import { Pending, useReading } from "../parts/reading";
@@ -85,7 +86,7 @@ function Interface({ tool }: { tool: Tool }) {
 
 function typeOf(schema: Schema): string {
   const type = Array.isArray(schema.type) ? schema.type.join(" or ") : schema.type;
-  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(", ");
   if (type === "array" && schema.items && typeof schema.items === "object" && !Array.isArray(schema.items)) return `list of ${typeOf(schema.items)}`;
   return typeof type === "string" ? type : "any";
 }
@@ -99,7 +100,7 @@ function SchemaTable({ schema }: { schema: Schema }) {
         <thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">default</th><th scope="col">what</th></tr></thead>
         <tbody>{fields.map(({ name, schema: field, required }) => (
           <tr key={name}><th scope="row"><code>{name}</code></th><td class="mono">{typeOf(field)}</td>
-            <td class="mono">{required ? <strong>required</strong> : field.default !== undefined ? JSON.stringify(field.default) : ""}</td>
+            <td class="mono">{required ? <strong>required</strong> : field.default !== undefined && field.default !== null ? JSON.stringify(field.default) : ""}</td>
             <td>{typeof field.description === "string" && <Shown text={field.description} />}</td></tr>
         ))}</tbody>
       </table>

@@ -131,7 +131,7 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
 }
 
 function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
-  const [rule, setRule] = useState(detail.suggested[0] ?? detail.tool);
+  const [rule, setRule] = useState(detail.suggested?.[0] ?? detail.tool);
   const [matches, setMatches] = useState<RuleMatches>();
   const id = useId();
   useEffect(() => {
@@ -154,7 +154,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
             {matches === undefined ? "looking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule cannot be read"} /></span>
               : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : "it covers this call"}
           </div>
-          {detail.suggested.length > 1 && <div class="suggested">{detail.suggested.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
+          {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
         </div>
         {matches?.ok && <Past matches={matches} />}
         <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and keep the rule</button>}</div>

@@ -1,5 +1,6 @@
 // The deciding fact of a request, whole: the command with its parts, the change, the address, else the arguments in the schema's order.
 
+import { fieldsOf } from "../schema";
 import type { ApprovalDetail, Json, Permission, Schema } from "../shapes";
 import { spelled } from "../visible";
 import { FileChange } from "./diffview";
@@ -96,7 +97,7 @@ function Address({ url }: { url: string }) {
 
 /** What the fact does not show yet, in the schema's order. */
 function Rest({ args, but, schema, titled }: { args: Arguments; but: Set<string>; schema: Schema | undefined; titled: boolean }) {
-  const properties = schema && typeof schema.properties === "object" && schema.properties && !Array.isArray(schema.properties) ? Object.keys(schema.properties) : [];
+  const properties = fieldsOf(schema, {}).map((field) => field.name);
   const names = Object.keys(args).filter((name) => !but.has(name));
   const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };
   names.sort((a, b) => place(a) - place(b));

@@ -1,28 +1,10 @@
 // A form made from a schema: scalars as fields, everything else as JSON text that is checked; what does not fit is said beside it.
 
 import { useState } from "preact/hooks";
+import { fieldsOf, object, type Field } from "../schema";
 import type { Json, Schema } from "../shapes";
 
 export type Values = { [name: string]: Json };
-
-interface Field {
-  name: string;
-  schema: Schema;
-  required: boolean;
-}
-
-function object(value: Json | undefined): Schema | undefined {
-  return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
-}
-
-/** The fields of a schema's properties, with values that it does not know at the end. */
-export function fieldsOf(schema: Schema | undefined, values: Values): Field[] {
-  const properties = object(schema?.properties) ?? {};
-  const required = Array.isArray(schema?.required) ? schema.required : [];
-  const known = Object.entries(properties).map(([name, value]) => ({ name, schema: object(value) ?? {}, required: required.includes(name) }));
-  const others = Object.keys(values).filter((name) => !(name in properties)).map((name) => ({ name, schema: {}, required: false }));
-  return [...known, ...others];
-}
 
 /** The one type of a field: a nullable one counts as what it is otherwise. */
 function kindOf(schema: Schema, value: Json | undefined): "text" | "choice" | "number" | "yesno" | "json" {

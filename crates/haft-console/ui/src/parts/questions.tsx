@@ -26,14 +26,16 @@ export function Questions({ title, questions, send, disabled }: {
     else next[id] = value;
     setAnswers(next);
   };
-  const open = questions.filter((question) => answers[question.id] === undefined);
+  const said = (value: Json | undefined) => value !== undefined && !(Array.isArray(value) && value.length === 0);
+  const open = questions.filter((question) => !said(answers[question.id]));
+  const nothing = open.length === questions.length;
   return (
-    <form class="questions" onSubmit={(event) => { event.preventDefault(); if (!open.length && !disabled) send(answers); }}>
+    <form class="questions" onSubmit={(event) => { event.preventDefault(); if (!nothing && !disabled) send(answers); }}>
       {title && <h2><Shown text={title} /></h2>}
       {questions.map((question) => <Asked key={question.id} question={question} value={answers[question.id]} set={(value) => set(question.id, value)} />)}
       <div class="choices">
-        <button type="submit" class="primary" disabled={disabled || open.length > 0}>Answer</button>
-        {open.length > 0 && <span class="dim">{open.length === 1 ? "1 question is open" : `${open.length} questions are open`}</span>}
+        <button type="submit" class="primary" disabled={disabled || nothing}>Answer</button>
+        {open.length > 0 && <span class="dim">{open.length === 1 ? "1 question stays open" : `${open.length} questions stay open`}</span>}
       </div>
     </form>
   );

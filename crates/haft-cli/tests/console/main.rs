@@ -1,0 +1,214 @@
+//! The console as a person uses it: headless Chromium against the real `haft serve`, one scenario a test.
+//!
+//! The scenarios stand beside this file; each starts its own server in folders of its own, acts in the browser, and looks at
+//! the disk. A console error, a page error or a breach of the pages' policy fails each of them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests start real programs, say what they skip, and stop where they cannot go on"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder with the pages' sources.
+fn ui() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-console/ui")
+}
+
+/// Whether a program is to be had.
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// The folder with the browser's driver; nothing, and said so, where the browser or its driver is missing.
+fn driver() -> Option<PathBuf> {
+    let node = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join("node"));
+    let node = node.filter(|node| node.join("node_modules/playwright-core").is_dir());
+    if node.is_none() || !has("node") || !has("chromium") {
+        eprintln!(
+            "SKIPPED: node, chromium or playwright-core is missing; `make needs` installs them"
+        );
+        return None;
+    }
+    node
+}
+
+/// Whether the pages can be built; said where they cannot.
+fn builder() -> bool {
+    let built = has("node") && ui().join("node_modules/esbuild").is_dir();
+    if !built {
+        eprintln!("SKIPPED: node or esbuild is missing; `make needs` installs them");
+    }
+    built
+}
+
+/// Runs a scenario to its end.
+fn ran(node: &Path, scenario: &str, pages: Option<&Path>) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/console")
+        .join(scenario);
+    let mut command = Command::new("node");
+    command
+        .arg(script)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HAFT_BIN", env!("CARGO_BIN_EXE_haft"))
+        .env("HAFT_NODE", node);
+    if let Some(pages) = pages {
+        command.env("HAFT_TESTING_UI_DIR", pages);
+    }
+    command.output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// A scenario must end well and say that it came to its end.
+fn check(scenario: &str) {
+    let Some(node) = driver() else { return };
+    let output = ran(&node, scenario, None);
+    let told = told(&output);
+    assert!(
+        output.status.success() && told.contains("played to the end"),
+        "{scenario}:\n{told}"
+    );
+}
+
+/// Builds the pages into a folder.
+fn build(into: &Path, approve: bool) {
+    let output = Command::new("node")
+        .arg("build.mjs")
+        .arg(into)
+        .current_dir(ui())
+        .env("WITHOUT_APPROVE", if approve { "false" } else { "true" })
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+}
+
+#[test]
+fn a_login_link_works_once_and_its_session_is_held_to_this_site() {
+    check("login.mjs");
+}
+
+#[test]
+fn every_page_is_used_and_is_accessible_in_light_and_dark_wide_and_narrow() {
+    check("pages.mjs");
+}
+
+#[test]
+fn a_person_decides_and_the_disk_shows_it() {
+    check("deciding.mjs");
+}
+
+#[test]
+fn a_person_decides_with_the_keyboard_alone() {
+    check("keyboard.mjs");
+}
+
+#[test]
+fn what_could_deceive_is_shown_as_marks_and_nothing_of_it_runs() {
+    check("marks.mjs");
+}
+
+#[test]
+fn two_tabs_decide_about_the_same_and_one_wins() {
+    check("two_tabs.mjs");
+}
+
+#[test]
+fn a_server_that_was_killed_comes_back_with_what_waited() {
+    check("restart.mjs");
+}
+
+#[test]
+fn pages_without_the_approve_button_are_noticed() {
+    let Some(node) = driver() else { return };
+    if !builder() {
+        return;
+    }
+    let pages = tempfile::tempdir().unwrap();
+    build(pages.path(), false);
+    let output = ran(&node, "deciding.mjs", Some(pages.path()));
+    let told = told(&output);
+    assert!(!output.status.success(), "nobody noticed:\n{told}");
+    assert!(
+        told.contains("Approve"),
+        "it failed for another reason:\n{told}"
+    );
+}
+
+#[test]
+fn the_pages_are_what_their_sources_give() {
+    if !builder() {
+        return;
+    }
+    let fresh = tempfile::tempdir().unwrap();
+    build(fresh.path(), true);
+    let mut files = 0;
+    for entry in std::fs::read_dir(fresh.path()).unwrap() {
+        let name = entry.unwrap().file_name();
+        let (ours, theirs) = (ui().join("dist").join(&name), fresh.path().join(&name));
+        let same = std::fs::read(ours).ok() == std::fs::read(theirs).ok();
+        assert!(same, "{}: build the pages: scripts/ui", name.display());
+        files += 1;
+    }
+    assert_eq!(files, std::fs::read_dir(ui().join("dist")).unwrap().count());
+}
+
+#[test]
+fn the_parts_of_the_pages_do_what_they_say() {
+    if !builder() {
+        return;
+    }
+    let output = Command::new("node")
+        .arg("units.mjs")
+        .current_dir(ui())
+        .output()
+        .unwrap();
+    let told = told(&output);
+    assert!(
+        output.status.success() && told.contains("all hold"),
+        "{told}"
+    );
+}
+
+#[test]
+fn no_page_ever_writes_html() {
+    let mut seen = 0;
+    let mut folders = vec![ui().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for way in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "srcdoc",
+            ] {
+                assert!(!text.contains(way), "{}: {way}", path.display());
+            }
+            if path
+                .extension()
+                .is_some_and(|ext| ext == "ts" || ext == "tsx")
+            {
+                assert!(text.starts_with("// "), "{}: no caption", path.display());
+            }
+            assert!(text.lines().count() <= 400, "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen} files only");
+}

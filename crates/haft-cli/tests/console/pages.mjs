@@ -1,0 +1,124 @@
+// Every page as a person uses it, and no breach of accessibility in light or dark, wide or narrow.
+
+import { accessible, assert, fs, path, play, until, visit } from "./stage.mjs";
+
+const settings = `
+[policy]
+deny = ["Read(/secrets/**)"]
+ask = ["Read(/notes/**)"]
+`;
+
+const script = `
+for entry in tools.glob_files(pattern="*.txt")["entries"]:
+    print(tools.read_file(path=entry["path"])["path"])
+try:
+    tools.read_file(path="secrets/key.txt")
+except Exception as error:
+    print("refused", error)
+`;
+
+await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
+  fs.writeFileSync(server.file("a.txt"), "alpha\nneedle-in-a-file\n");
+  fs.mkdirSync(server.file("secrets"));
+  fs.writeFileSync(server.file("secrets/key.txt"), "key");
+  const skill = path.join(server.file(".agents/skills"), "release");
+  fs.mkdirSync(skill, { recursive: true });
+  fs.writeFileSync(path.join(skill, "SKILL.md"), "---\nname: release\ndescription: How a release is cut\n---\n# Release\n\nTag it <b>twice</b>.\n");
+  assert.equal((await server.call("read_file", { path: "a.txt" })).status, "ok");
+  assert.equal((await server.call("read_file", { path: "secrets/key.txt" })).status, "denied");
+  const chained = (await server.api("POST", "/chains", { code: script }, server.token)).value;
+  await server.call("write_memory", { content: "The tests need Python 3.12", scope: "project", tags: ["tests"] });
+  await server.call("write_memory", { content: "Drop this one", scope: "project", tags: [] });
+
+  // Waiting, with a card.
+  fs.writeFileSync(server.file("b.txt"), "one\ntwo\n");
+  const waits = server.call("write_file", { path: "b.txt", content: "one\n2\n" });
+  await page.locator(".card .diff").waitFor();
+  await accessible(page, "waiting");
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.locator(".queue-row a").first().click();
+  await page.locator(".card").getByRole("button", { name: /^Approve/ }).click();
+  assert.equal((await waits).status, "ok");
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  // Runs: the list, a run, its timeline by keys, the same as a table, the search.
+  await visit(page, server, "/runs");
+  await page.locator(".run-row a").first().waitFor();
+  await accessible(page, "runs");
+  await page.locator(".run-row a", { hasText: "http api" }).first().click();
+  await page.getByText("archive sound").waitFor();
+  const picture = page.getByRole("listbox", { name: "timeline of calls" });
+  await picture.waitFor();
+  assert.ok((await picture.getByRole("option").count()) >= 4);
+  await picture.focus();
+  await page.keyboard.press("ArrowDown");
+  await until("the address follows", () => /\/runs\/[^/]+\/[^/]+$/.test(new URL(page.url()).pathname));
+  if (chained.ok) {
+    assert.ok((await page.locator(".bar-row", { hasText: "glob_files" }).count()) > 0, "the script's calls are missing");
+    assert.ok((await page.locator(".band").count()) > 0, "they do not stand inside it");
+  }
+  await page.locator(".took.denied").first().waitFor();
+  await accessible(page, "run");
+  await page.getByRole("button", { name: "Table" }).click();
+  await page.getByRole("rowheader", { name: "write_file" }).waitFor();
+  await accessible(page, "run as a table");
+  await visit(page, server, "/runs");
+  await page.getByLabel("Search all archives").fill("secrets/key.txt");
+  await page.keyboard.press("Enter");
+  await page.locator(".matches li", { hasText: "read_file" }).first().waitFor();
+  await accessible(page, "search");
+
+  // Tools: search, a page, a real call.
+  await visit(page, server, "/tools");
+  await page.getByLabel("Search the tools").fill("read a file");
+  await until("the search answers", async () => new URL(page.url()).searchParams.get("q") === "read a file");
+  await page.locator(".side-list a", { hasText: "read_file" }).first().click();
+  await page.getByText("the policy says").waitFor();
+  await page.getByText("Try it").click();
+  await page.locator(".try").getByLabel("path").fill("a.txt");
+  await page.locator(".try").getByRole("button", { name: "Call" }).click();
+  await page.locator(".try .outcome", { hasText: "needle-in-a-file" }).waitFor();
+  await accessible(page, "tool");
+
+  // Skills.
+  await visit(page, server, "/skills/release");
+  await page.getByText("Tag it <b>twice</b>.").waitFor();
+  await accessible(page, "skill");
+
+  // Memory: one is accepted, one rejected.
+  await visit(page, server, "/memory");
+  await page.locator(".memories li", { hasText: "Python 3.12" }).waitFor();
+  await accessible(page, "memory");
+  await page.locator(".memories li", { hasText: "Python 3.12" }).getByRole("button", { name: /^Accept/ }).click();
+  await until("it is accepted", async () => (await page.locator(".memories li", { hasText: "Python 3.12" }).count()) === 0);
+  await page.locator(".memories li", { hasText: "Drop this one" }).getByRole("button", { name: /^Reject/ }).click();
+  await page.getByRole("heading", { name: "No candidates" }).waitFor();
+  await page.getByRole("link", { name: "Accepted" }).click();
+  await page.locator(".memories li", { hasText: "Python 3.12" }).waitFor();
+  const kept = (await server.api("GET", "/memory")).value;
+  assert.deepEqual(kept.map((record) => record.content), ["The tests need Python 3.12"]);
+
+  // Policy: what would happen, for each verdict.
+  await visit(page, server, "/policy");
+  await page.locator("td", { hasText: "Read(/secrets/**)" }).waitFor();
+  await page.getByLabel("Tool").selectOption("read_file");
+  for (const [file, says] of [["a.txt", "It would run."], ["notes/x", "A person would be asked."], ["secrets/key.txt", "It would be denied."]]) {
+    await page.getByLabel("Arguments").fill(JSON.stringify({ path: file }));
+    await page.getByText(says).waitFor();
+  }
+  await accessible(page, "policy");
+
+  // Health, live.
+  await visit(page, server, "/health");
+  await page.locator(".checks li", { hasText: "workspace" }).first().waitFor();
+  await accessible(page, "health");
+
+  // Colours by the switch, kept over a reload; all keys; an address of a state that is gone.
+  await page.getByRole("button", { name: "colours: auto" }).click();
+  await page.getByRole("button", { name: "colours: light" }).click();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await page.reload();
+  await page.getByRole("button", { name: "colours: dark" }).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("show all keys").waitFor();
+});

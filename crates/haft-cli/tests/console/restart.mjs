@@ -1,0 +1,32 @@
+// haft is killed while a request waits and the console is open: the page says so, keeps what it shows, lets nothing be decided;
+// haft comes back on the same port, the person logs in again, and what they approve is written once.
+
+import { assert, connected, play, until } from "./stage.mjs";
+
+const expected = [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/, /ERR_CONNECTION_RESET/, /status of 401/];
+
+await play({ expected }, async ({ server, page }) => {
+  void server.call("write_file", { path: "kept.txt", content: "kept" });
+  await page.locator(".queue-row", { hasText: "kept.txt" }).locator("a").click();
+  const approve = page.locator(".card").getByRole("button", { name: /^Approve/ });
+  await approve.waitFor();
+  const address = page.url();
+
+  await server.stop("SIGKILL");
+  await page.getByText("The connection to haft is lost").waitFor();
+  await page.locator(".card .path", { hasText: "kept.txt" }).waitFor();
+  assert.ok(await approve.isDisabled(), "a decision nobody can take");
+  await page.keyboard.press("y");
+  assert.equal(await page.getByText("Approving").count(), 0);
+
+  await server.start(server.port);
+  // Sessions live in the server that is gone: the bar asks for the new link and keeps the page.
+  await page.locator(".bar").getByLabel("Login link").fill(server.link);
+  await page.locator(".bar").getByRole("button", { name: "Log in" }).click();
+  await connected(page);
+  assert.equal(page.url(), address);
+  await page.locator(".bar").waitFor({ state: "detached" });
+  await approve.click();
+  await page.locator(".decided", { hasText: "Approved by" }).waitFor();
+  await until("the file is written", () => server.read("kept.txt") === "kept");
+});

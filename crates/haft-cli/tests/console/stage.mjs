@@ -1,0 +1,191 @@
+// What every scenario stands on: a server of its own in folders of its own, a browser that forgives no error, people who look and click.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import os from "node:os";
+import path from "node:path";
+
+const require = createRequire(path.join(process.env.HAFT_NODE, "x.js"));
+const { chromium } = require("playwright-core");
+const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export { assert, fs, path };
+
+/** How long a person looks for something before it counts as missing; generous, since nothing here is timed. */
+export const PATIENCE = 15_000;
+
+/** Folders as a fresh user has them. */
+function scene() {
+  const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "haft-console-")));
+  for (const folder of ["ws", "home", "config/haft"]) fs.mkdirSync(path.join(root, folder), { recursive: true });
+  return root;
+}
+
+/** A running `haft serve`. */
+class Server {
+  constructor(root, args) {
+    this.root = root;
+    this.args = args;
+  }
+
+  /** Starts it and waits until it says that it listens, and how to log in. */
+  async start(port = 0) {
+    const env = { PATH: process.env.PATH, HOME: this.root, HAFT_HOME: path.join(this.root, "home"), XDG_CONFIG_HOME: path.join(this.root, "config") };
+    if (process.env.HAFT_TESTING_UI_DIR) env.HAFT_TESTING_UI_DIR = process.env.HAFT_TESTING_UI_DIR;
+    const args = ["serve", "--http", `127.0.0.1:${port}`, ...this.args];
+    this.child = spawn(process.env.HAFT_BIN, args, { cwd: path.join(this.root, "ws"), env, stdio: ["ignore", "ignore", "pipe"] });
+    let said = "";
+    await new Promise((resolve, reject) => {
+      this.child.stderr.on("data", (data) => {
+        said += data;
+        if (/#login=[0-9a-f]+/.test(said) && /tokens .*\n/.test(said)) resolve();
+      });
+      this.child.on("exit", (code) => reject(new Error(`haft serve ended with ${code}:\n${said}`)));
+    });
+    this.said = said;
+    this.url = /listening on (http:\S+)/.exec(said)[1];
+    this.port = Number(new URL(this.url).port);
+    this.link = /(http:\S+#login=[0-9a-f]+)/.exec(said)[1];
+    this.operator = fs.readFileSync(path.join(this.root, "home/operator-token"), "utf8").trim();
+    this.token = fs.readFileSync(path.join(this.root, "home/token"), "utf8").trim();
+  }
+
+  /** Ends it; KILL as a machine that lost its power. */
+  async stop(signal = "SIGTERM") {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.child.on("exit", resolve));
+    this.child.kill(signal);
+    await ended;
+  }
+
+  /** A request to the API. */
+  async api(method, route, body, token = this.operator) {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", connection: "close" };
+    const answer = await fetch(`${this.url}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    return { status: answer.status, value: text ? JSON.parse(text) : undefined };
+  }
+
+  /** A call as an agent makes it: it may wait for a person. */
+  call(tool, args) {
+    const made = this.api("POST", "/calls", { tool, arguments: args }, this.token).then((answer) => answer.value);
+    // Whoever kills the server is not to be told that its calls broke.
+    made.catch(() => {});
+    return made;
+  }
+
+  /** A fresh login link. */
+  async freshLink() {
+    return (await this.api("POST", "/login-link")).value.url;
+  }
+
+  file(name) {
+    return path.join(this.root, "ws", name);
+  }
+
+  read(name) {
+    return fs.existsSync(this.file(name)) ? fs.readFileSync(this.file(name), "utf8") : undefined;
+  }
+}
+
+// A call that breaks off with the server is a failure, and must not hide the one before it.
+process.on("unhandledRejection", (error) => {
+  console.error("unhandled:", error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});
+
+/** Errors that a browser writes and that nobody let pass. */
+const faults = [];
+
+/** Lets no error of a page pass but those that the scenario expects. */
+export function watch(page, expected = []) {
+  const told = (text) => {
+    if (!expected.some((pattern) => pattern.test(text))) faults.push(text);
+  };
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") told(`console: ${message.text()} ${message.location().url}`);
+  });
+  page.on("pageerror", (error) => told(`page: ${error.stack}`));
+  page.on("dialog", (dialog) => {
+    told(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+}
+
+/** Plays a scenario; `act` gets the server, a logged-in page, and the means to open more. */
+export async function play({ args = [], settings = "", expected = [], width = 1280, height = 800, login = true }, act) {
+  const root = scene();
+  fs.writeFileSync(path.join(root, "config/haft/config.toml"), settings);
+  const server = new Server(root, args);
+  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  let failed = true;
+  try {
+    await server.start();
+    const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce" });
+    context.setDefaultTimeout(PATIENCE);
+    const page = await context.newPage();
+    watch(page, expected);
+    if (login) await enter(page, server.link);
+    await act({ server, browser, context, page, expected });
+    assert.deepEqual(faults, [], "errors in the browser");
+    failed = false;
+    console.log("played to the end");
+  } catch (error) {
+    console.error(error);
+    console.error("faults:", faults);
+    process.exitCode = 1;
+  } finally {
+    await browser.close();
+    await server.stop(failed ? "SIGKILL" : "SIGTERM");
+    fs.rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Opens a login link and waits until the console is connected. */
+export async function enter(page, link) {
+  await page.goto(link);
+  await connected(page);
+}
+
+export async function connected(page) {
+  await page.locator(".dot.on").waitFor();
+}
+
+/** Goes to a page by its address. */
+export async function visit(page, server, address) {
+  await page.goto(server.url + address);
+  await connected(page);
+}
+
+/** Waits until something holds. */
+export async function until(what, holds) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const found = await holds();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** Looks for breaches of accessibility in light and dark, wide and narrow. */
+export async function accessible(page, name) {
+  const found = [];
+  for (const scheme of ["light", "dark"]) {
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.waitForTimeout(60);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      for (const violation of violations) found.push(`${name} ${scheme} ${width}: ${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+      const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (wider > 0) found.push(`${name} ${width}: the page is ${wider} px wider than the screen`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  assert.deepEqual(found, []);
+}

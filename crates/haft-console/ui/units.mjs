@@ -1,0 +1,100 @@
+// What can be said of the pages' parts without a browser: marks, diffs, forms, output. `node units.mjs` says "all hold" or fails.
+import assert from "node:assert/strict";
+import { build } from "esbuild";
+
+/** A module of the sources, built as the pages are. */
+async function load(entry) {
+  const built = await build({
+    entryPoints: [entry], bundle: true, write: false, format: "esm", platform: "neutral", mainFields: ["module", "main"],
+    jsx: "automatic", jsxImportSource: "preact", define: { WITHOUT_APPROVE: "false" },
+  });
+  return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+}
+
+const { pieces, spelled } = await load("src/visible.ts");
+for (const [text, lines, expect] of [
+  ["plain ü 字 🙂", false, "plain ü 字 🙂"],
+  ["a\x1b[2Kb", false, "a⟨\\x1b⟩[2Kb"],
+  ["a\nb\tc\r", false, "a⟨\\n⟩b⟨\\t⟩c⟨\\r⟩"],
+  ["a\nb\tc\r", true, "a\nb\tc⟨\\r⟩"],
+  ["x\u202ey\u200b\u200bz", false, "x⟨\\u{202e}⟩y⟨\\u{200b}\\u{200b}⟩z"],
+  ["\u009b31m", false, "⟨\\x9b⟩31m"],
+  ["p\u0430ypal.com", false, "p⟨\u0430\\u{430}⟩ypal.com"],
+  ["привет world", false, "привет world"],
+  ["αβγ", false, "αβγ"],
+  ["<img src=x onerror=alert(1)>", false, "<img src=x onerror=alert(1)>"],
+  ["", false, ""],
+  ["tag\u{e0041}end", false, "tag⟨\\u{e0041}⟩end"],
+]) {
+  const shown = pieces(text, lines).map((piece) => (piece.mark ? `⟨${piece.text}⟩` : piece.text)).join("");
+  assert.equal(shown, expect, JSON.stringify(text));
+}
+assert.equal(spelled("a\u202eb"), "a\\u{202e}b");
+const long = "\u202e<b>".repeat(300_000);
+assert.ok(pieces(long).length >= 300_000, "1 MB of marks");
+
+const { diffLines, diffWords, linesOf, rowsOf } = await load("src/diff.ts");
+/** Numbers that look random and are the same every time. */
+let seed = 7;
+const random = (below) => {
+  seed = (seed * 1103515245 + 12345) % 2147483648;
+  return Math.floor((seed / 2147483648) * below);
+};
+for (let round = 0; round < 500; round += 1) {
+  const lines = (count) => Array.from({ length: count }, () => "abcd"[random(4)]);
+  const [a, b] = [lines(random(30)), lines(random(30))];
+  const hunks = diffLines(a, b);
+  assert.deepEqual(hunks.flatMap((hunk) => hunk.before), a);
+  assert.deepEqual(hunks.flatMap((hunk) => hunk.after), b);
+  for (const hunk of hunks) if (hunk.kind === "same") assert.deepEqual(hunk.before, hunk.after);
+  const [left, right] = diffWords(a.join(" "), b.join(" "));
+  assert.equal(left.map((part) => part.text).join(""), a.join(" "));
+  assert.equal(right.map((part) => part.text).join(""), b.join(" "));
+}
+const changes = (before, after) => rowsOf(before, after).filter((row) => row.kind === "change");
+assert.equal(changes("a\nb\nc\n", "a\nB\nc\n").length, 1);
+assert.equal(changes("a\n", "a").length, 1, "a newline that goes is a change");
+assert.equal(changes("same\n", "same\n").length, 0);
+assert.deepEqual(linesOf("a\nb\n"), ["a", "b"]);
+const many = Array.from({ length: 100 }, (_, index) => `line ${index}\n`);
+const edited = [...many];
+edited[50] = "line fifty\n";
+const rows = rowsOf(many.join(""), edited.join(""));
+assert.deepEqual(rows.filter((row) => row.kind === "fold").map((row) => row.folded), [47, 46]);
+assert.equal(rows.find((row) => row.kind === "change").after.stretches.filter((part) => part.changed).map((part) => part.text).join(""), "fifty");
+const far = rowsOf(Array.from({ length: 20_000 }, (_, i) => `a${i}\n`).join(""), Array.from({ length: 20_000 }, (_, i) => `b${i}\n`).join(""));
+assert.equal(far.length, 20_000, "texts with nothing in common are one change");
+
+const { fault, faultsOf } = await load("src/parts/form.tsx");
+const { fieldsOf } = await load("src/schema.ts");
+for (const [schema, value, required, expect] of [
+  [{ type: "string" }, undefined, true, /required/],
+  [{ type: "string" }, undefined, false, /^$/],
+  [{ type: "integer" }, 1.5, true, /whole/],
+  [{ type: "integer", minimum: 1 }, 0, true, /at least 1/],
+  [{ type: "number", maximum: 9 }, 10, true, /at most 9/],
+  [{ type: "string", maxLength: 2 }, "abc", true, /at most 2/],
+  [{ type: "string", enum: ["a", "b"] }, "c", true, /one of a, b/],
+  [{ type: "array" }, {}, true, /list/],
+  [{ type: "object" }, [], true, /object/],
+  [{ type: "integer", minimum: 1 }, 3, true, /^$/],
+]) assert.match(fault(schema, value, required), expect);
+const schema = { properties: { path: { type: "string" }, mode: { enum: ["x"] } }, required: ["path"] };
+assert.equal(faultsOf(schema, {}), 1);
+assert.deepEqual(fieldsOf(schema, { extra: 1 }).map((field) => field.name), ["path", "mode", "extra"]);
+const hard = { $defs: { M: { oneOf: [{ const: "a" }, { const: "b" }] } }, required: ["z"], properties: { m: { $ref: "#/$defs/M", description: "d" }, n: { anyOf: [{ type: "integer" }, { type: "null" }] }, z: { type: "string" } } };
+assert.deepEqual(fieldsOf(hard, {}).map((field) => [field.name, field.schema.enum ?? field.schema.type]), [["z", "string"], ["m", ["a", "b"]], ["n", "integer"]]);
+
+const output = await load("src/output.ts").then((module) => { globalThis.requestAnimationFrame = (run) => run(); return module; });
+const tell = (text, more = {}) => output.tell({ run: "r", tool_call_id: "c", text, stream: "stdout", closed: false, ts: "", ...more });
+tell("one\ntw", { offset: 0 });
+tell("o\n", { offset: 6 });
+tell("o\n", { offset: 6 });
+tell("\x1b[31mred\x1b[0m\n10%\r20%\r\n", { offset: 8, stream: "stdout" });
+tell("oops\n", { stream: "stderr", offset: 0, closed: true });
+const said = output.linesOf(output.outputOf("r", "c"));
+assert.deepEqual(said.map((line) => line.text), ["one", "two", "red", "20%", "oops"]);
+assert.deepEqual(said.map((line) => line.stream).slice(-2), ["stdout", "stderr"]);
+for (let i = 0; i < 40; i += 1) tell("x".repeat(65_536));
+assert.ok(output.outputOf("r", "c").size <= 2_000_000 + 65_536 && output.outputOf("r", "c").dropped > 0);
+console.log("all hold");
