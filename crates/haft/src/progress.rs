@@ -135,9 +135,13 @@ impl Progress {
         self.emit(stream, Some(offset), text.into());
     }
 
-    /// Shows words about the work.
+    /// Shows words about the work: a line.
     pub fn info(&self, text: impl Into<String>) {
-        self.send(Stream::Info, text);
+        let mut line = text.into();
+        if !line.ends_with('\n') {
+            line.push('\n');
+        }
+        self.send(Stream::Info, line);
     }
 
     /// Says that a stream has ended. What a tool does not close is closed when its call ends.

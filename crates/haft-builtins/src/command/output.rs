@@ -138,7 +138,7 @@ pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
             *from = chunk.next;
             if chunk.lost > 0 {
                 let of = stream.as_str();
-                progress.info(format!("[… {} bytes of {of} left out …]\n", chunk.lost));
+                progress.info(format!("[… {} bytes of {of} left out …]", chunk.lost));
             }
             progress.send_at(stream, chunk.offset, chunk.text);
         }

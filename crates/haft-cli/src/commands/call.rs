@@ -101,7 +101,9 @@ struct Live {
 impl ProgressSink for Live {
     fn progress(&self, event: ProgressEvent) {
         if event.stream == Stream::Info {
-            self.screen.say(&styled(DIM, &visible::line(&event.text)));
+            for line in event.text.lines() {
+                self.screen.say(&styled(DIM, &visible::line(line)));
+            }
         }
     }
 }

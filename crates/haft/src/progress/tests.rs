@@ -113,7 +113,7 @@ async fn every_stream_is_closed_once_however_the_call_ends() {
     for (stream, text) in [
         (Stream::Stdout, "out"),
         (Stream::Stderr, "err"),
-        (Stream::Info, "words"),
+        (Stream::Info, "words\n"),
     ] {
         assert_eq!(heard(&events, "c", stream), (text.to_owned(), true));
     }
@@ -187,7 +187,7 @@ fn the_end_of_a_stream_is_told_after_what_was_left_out_of_it() {
         (Stream::Stdout, 0, 99, false),
         (Stream::Info, 0, told, false),
         (Stream::Stdout, full + 5, 0, true),
-        (Stream::Info, 0, 5, true),
+        (Stream::Info, 0, 6, true),
     ];
     assert_eq!(events.iter().map(short).collect::<Vec<_>>(), expect);
 }
@@ -227,8 +227,8 @@ fn both_of_a_fan_hear_everything() {
     let fan = Arc::new(Fan(one, two)) as Arc<dyn ProgressSink>;
     let live = Live::new(RunId::new("r"), CallId::new("c"), fan);
     Progress::new(Some(live), Pace::default()).info("words");
-    assert_eq!(first.rest().unwrap().text, "words");
-    assert_eq!(second.rest().unwrap().text, "words");
+    assert_eq!(first.rest().unwrap().text, "words\n");
+    assert_eq!(second.rest().unwrap().text, "words\n");
 }
 
 #[derive(Debug, Clone)]
