@@ -19,7 +19,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::opener::Transport;
+use crate::opener::{ByOperator, Transport};
 use crate::server::{Answer, Core};
 use crate::wire::{self, Message, Refused, RpcError};
 
@@ -59,6 +59,7 @@ pub(crate) struct Door {
 struct Post {
     headers: HeaderMap,
     principal: Option<Principal>,
+    operator: bool,
     body: Bytes,
     /// Room for the body, given back when the request is done.
     room: OwnedSemaphorePermit,
@@ -171,6 +172,7 @@ impl Door {
         };
         Ok(Post {
             principal: parts.extensions.remove::<Principal>(),
+            operator: parts.extensions.get::<ByOperator>().is_some(),
             headers: parts.headers,
             body,
             room,
@@ -190,7 +192,7 @@ impl Door {
             Err(error) => {
                 let id = match message {
                     Message::Request(request) => Some(request.id),
-                    Message::Notification(_) | Message::Response => None,
+                    Message::Notification(_) | Message::Response(_) => None,
                 };
                 refuse(&Refused { id, error })
             }

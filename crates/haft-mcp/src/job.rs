@@ -1,10 +1,12 @@
 //! `Job`: what a request asks for, read and checked before anything is done.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use crate::era::{MODERN, Revision, SUPPORTED};
+use crate::elicit::Elicitation;
+use crate::era::{Era, MODERN, Revision, SUPPORTED};
 use crate::wire::RpcError;
 use crate::wire::params::{Implementation, Meta, Params, text};
 
@@ -14,8 +16,8 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// What is asked.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// The handshake.
-    Initialize(Revision, Implementation),
+    /// The handshake, with who comes and what they can ask their person.
+    Initialize(Revision, Implementation, Elicitation),
     /// The stateless era's account of the server.
     Discover,
     /// Answered with an empty result: `ping`, `logging/setLevel`.
@@ -45,15 +47,54 @@ pub(crate) struct CallJob {
     pub(crate) arguments: String,
     /// The progress token as raw JSON.
     pub(crate) token: Option<Box<str>>,
+    /// Whether it came with the operator's token.
+    pub(crate) operator: bool,
+    /// What a stateless client says with each call.
+    pub(crate) alone: Option<Alone>,
+}
+
+/// What a call of the stateless era carries itself.
+#[derive(Debug, Default)]
+pub(crate) struct Alone {
+    /// What the client can ask its person.
+    pub(crate) can: Elicitation,
+    /// The client's name, where it can show forms.
+    pub(crate) client: String,
+    /// The state it was given, if this is not the first call.
+    pub(crate) state: Option<String>,
+    /// What came of the questions it was given.
+    pub(crate) responses: HashMap<String, Box<RawValue>>,
+}
+
+impl Alone {
+    fn read(params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
+        let can = Elicitation::of(meta.client_capabilities, Era::Modern);
+        let client = can.form.then(|| meta.client_info().name);
+        Ok(Self {
+            can,
+            client: client.unwrap_or_default(),
+            state: params.request_state()?.map(Cow::into_owned),
+            responses: params.input_responses()?,
+        })
+    }
 }
 
 impl Job {
+    /// The same, with whether it came with the operator's token.
+    pub(crate) fn by(mut self, operator: bool) -> Self {
+        if let Self::Call(call) = &mut self {
+            call.operator = operator;
+        }
+        self
+    }
+
     /// Reads a request of the handshake era.
     pub(crate) fn legacy(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
         match method {
             "initialize" => {
                 let revision = Revision::negotiate(&params.protocol_version()?);
-                Ok(Self::Initialize(revision, params.client_info()))
+                let can = Elicitation::of(params.capabilities(), Era::Legacy(revision));
+                Ok(Self::Initialize(revision, params.client_info(), can))
             }
             "ping" | "logging/setLevel" => Ok(Self::Nothing),
             _ => Self::shared(method, params, params.meta()?.as_ref()),
@@ -64,7 +105,13 @@ impl Job {
         match method {
             "server/discover" => Ok(Self::Discover),
             "subscriptions/listen" => Ok(Self::Listen(params.wants_tool_changes()?)),
-            _ => Self::shared(method, params, Some(meta)),
+            _ => {
+                let mut job = Self::shared(method, params, Some(meta))?;
+                if let Self::Call(call) = &mut job {
+                    call.alone = Some(Alone::read(params, meta)?);
+                }
+                Ok(job)
+            }
         }
     }
 
@@ -80,6 +127,8 @@ impl Job {
                 name: params.name()?.into_owned(),
                 arguments: params.arguments().to_owned(),
                 token: meta.and_then(Meta::progress_token).map(Into::into),
+                operator: false,
+                alone: None,
             }),
             "resources/list" => Self::ListResources(cursor()?),
             "resources/templates/list" => Self::ListTemplates,

@@ -8,6 +8,7 @@
 //!
 //! No SDK: arguments reach the executor byte for byte, and a bad message costs one error, never the connection.
 
+pub mod elicit;
 pub mod era;
 pub mod guard;
 pub mod http;
@@ -15,14 +16,17 @@ pub mod opener;
 pub mod server;
 pub mod stdio;
 
+mod carrier;
 mod in_flight;
 mod job;
 mod listen;
 mod outcome;
 mod progress;
 mod prompt;
+mod replies;
 mod resource;
 mod run;
+mod seal;
 mod skill;
 mod tool_list;
 mod wire;

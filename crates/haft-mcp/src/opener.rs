@@ -5,10 +5,13 @@ use std::fmt;
 use haft::audit::BoxFuture;
 use haft::call::Principal;
 use haft::executor::Executor;
+use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 
+use crate::elicit::Elicitation;
 use crate::era::Era;
+use crate::wire::params::Implementation;
 
 /// Opens a run for each connection, each legacy session, and each caller of the stateless era.
 ///
@@ -20,6 +23,28 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
     /// Whether clients may be shown the progress of their calls.
     fn shows_progress(&self) -> bool {
         true
+    }
+
+    /// How their progress is gathered.
+    fn pace(&self) -> Pace {
+        Pace::default()
+    }
+
+    /// The console's address without a path, where people decide: `http://127.0.0.1:7420`. None where there is no console.
+    fn console(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether settings name a client whose forms may decide about calls. Asked about one that came with the operator's
+    /// token alone, and never about a critical call.
+    fn trusts(&self, client: &str) -> bool {
+        let _ = client;
+        false
+    }
+
+    /// The key of the states that stateless clients carry: the same after a restart, or the states end with the process.
+    fn state_key(&self) -> Option<[u8; 32]> {
+        None
     }
 
     /// The skills that clients may be shown, as resources and as prompts; none where the host has none. It may read files and block.
@@ -42,6 +67,11 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         tracing::warn!(run = %session.run(), reason, "mcp message refused");
     }
 }
+
+/// Marks an HTTP request, among its extensions, that came with the operator's token: what its client's person says may decide,
+/// where [`Opener::trusts`] names the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByOperator;
 
 /// Why no run could be opened for a client.
 #[derive(Debug, thiserror::Error)]
@@ -70,4 +100,30 @@ pub struct ClientInfo {
     pub transport: Transport,
     /// Who it is, where the transport has checked that.
     pub principal: Option<Principal>,
+    /// What it can ask its person.
+    pub elicitation: Elicitation,
+}
+
+impl ClientInfo {
+    /// Who came by a transport, with what they say of themselves at a length that can be kept and shown.
+    pub(crate) fn new(
+        said: Implementation,
+        elicitation: Elicitation,
+        era: Era,
+        (transport, principal): (Transport, Option<Principal>),
+    ) -> Self {
+        Self {
+            name: clipped(said.name),
+            version: clipped(said.version),
+            era,
+            transport,
+            principal,
+            elicitation,
+        }
+    }
+}
+
+fn clipped(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(200));
+    text
 }

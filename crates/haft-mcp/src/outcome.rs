@@ -1,14 +1,18 @@
 //! An `Outcome` as the result of `tools/call`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use haft::call::{CallId, RunId};
 use haft::result::{Artifact, Content, Outcome, Status, TracedCall};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::carrier::Asked;
 use crate::era::Era;
 use crate::resource::artifact_uri;
+use crate::run::Then;
 use crate::wire::reply;
 
 /// The result of `tools/call`.
@@ -92,25 +96,71 @@ struct Link<'a> {
 }
 
 /// Writes the result. A call that did not succeed is a result too, with `isError`, never a protocol error.
-pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome, era: Era, server: &RawValue) {
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    (outcome, then): (&Outcome, &Then),
+    era: Era,
+    server: &RawValue,
+) {
     let modern = era.is_modern();
+    let meta = CallMeta {
+        haft: Trace {
+            run: &outcome.run,
+            call: &outcome.call,
+            status: outcome.status,
+            approval: outcome.approval.as_deref(),
+            calls: &outcome.calls,
+        },
+        server: modern.then_some(server),
+    };
+    if let Then::Ask(asked, state) = then {
+        return reply::json(out, &required(asked, state, meta));
+    }
+    let mut content = blocks(outcome, era);
+    if let Then::Decide(place) = then {
+        content.push(say(format!("A person decides at {place}")));
+    }
     let result = CallResult {
-        content: blocks(outcome, era),
+        content,
         structured_content: outcome.data.as_deref(),
         is_error: !outcome.is_ok(),
         result_type: modern.then_some("complete"),
-        meta: CallMeta {
-            haft: Trace {
-                run: &outcome.run,
-                call: &outcome.call,
-                status: outcome.status,
-                approval: outcome.approval.as_deref(),
-                calls: &outcome.calls,
-            },
-            server: modern.then_some(server),
-        },
+        meta,
     };
     reply::json(out, &result);
+}
+
+/// The answer to a call whose client is to ask its person first (2026-07-28).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a> {
+    result_type: &'static str,
+    input_requests: BTreeMap<&'a str, InputRequest<'a>>,
+    request_state: &'a str,
+    #[serde(rename = "_meta")]
+    meta: CallMeta<'a>,
+}
+
+#[derive(Serialize)]
+struct InputRequest<'a> {
+    method: &'static str,
+    params: &'a Value,
+}
+
+fn required<'a>(asked: &'a [Asked], state: &'a str, meta: CallMeta<'a>) -> InputRequired<'a> {
+    let requests = asked.iter().map(|asked| {
+        let request = InputRequest {
+            method: "elicitation/create",
+            params: &asked.params,
+        };
+        (asked.id.as_str(), request)
+    });
+    InputRequired {
+        result_type: "input_required",
+        input_requests: requests.collect(),
+        request_state: state,
+        meta,
+    }
 }
 
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {

@@ -1,16 +1,21 @@
 //! A call's progress on its way to the client that asked for it: rising values, nothing after the answer.
 
-use std::sync::{Mutex, PoisonError};
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use haft::progress::{ProgressEvent, ProgressSink};
+use haft::progress::hub::Listener;
+use haft::progress::{ProgressEvent, Stream};
 use tokio::sync::mpsc;
 
 use crate::wire::reply;
 
 /// The longest message sent, in bytes; a longer text goes out in several.
 const MAX_TEXT: usize = 16 * 1024;
+/// How long an answer waits for a client that does not take the progress before it.
+const LAST: Duration = Duration::from_secs(2);
 
-/// Sends progress for one request. Never waits: what the client is too slow to take is dropped.
+/// Sends progress for one request.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
     /// The request's token, as raw JSON.
@@ -29,48 +34,80 @@ impl ProgressLine {
         }
     }
 
-    /// The call is over: nothing may follow its answer.
-    pub(crate) fn end(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Passes on what the call shows. A client that is slow is waited for here, where the tool does not notice: what comes
+    /// meanwhile is gathered.
+    pub(crate) async fn follow(&self, listener: &mut Listener) -> Infallible {
+        loop {
+            let event = listener.next().await;
+            self.show(&event).await;
+        }
     }
-}
 
-impl ProgressSink for ProgressLine {
-    fn progress(&self, event: ProgressEvent) {
-        // The lock is held while sending so that values rise in the order they arrive.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rest = event.text.as_str();
+    /// The call is over: what it showed last goes out, and nothing may follow its answer.
+    pub(crate) async fn end(&self, mut listener: Listener) {
+        let rest = async {
+            while let Some(event) = listener.rest() {
+                self.show(&event).await;
+            }
+        };
+        let _late = tokio::time::timeout(LAST, rest).await;
+        *self.last() = None;
+    }
+
+    /// Says something now, if the client takes it now.
+    pub(crate) fn say(&self, text: &str) {
+        if let Ok(room) = self.out.try_reserve() {
+            self.send(room, text);
+        }
+    }
+
+    async fn show(&self, event: &ProgressEvent) {
+        let mut rest = match event.stream {
+            // A message is shown as a line of its own.
+            Stream::Info => event.text.trim_end_matches('\n'),
+            Stream::Stdout | Stream::Stderr => event.text.as_str(),
+        };
         while !rest.is_empty() {
-            let Some(value) = last.map(|v| v + 1) else {
+            let Ok(room) = self.out.reserve().await else {
                 return;
             };
             let (text, more) = rest.split_at(rest.floor_char_boundary(MAX_TEXT));
-            if self
-                .out
-                .try_send(reply::progress(&self.token, value, text))
-                .is_ok()
-            {
-                *last = Some(value);
-            }
+            self.send(room, text);
             rest = more;
         }
+    }
+
+    fn send(&self, room: mpsc::Permit<'_, Vec<u8>>, text: &str) {
+        // The lock is held while sending so that values rise in the order they arrive.
+        let mut last = self.last();
+        if let Some(value) = last.map(|value| value + 1) {
+            room.send(reply::progress(&self.token, value, text));
+            *last = Some(value);
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<u64>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use haft::call::{CallId, RunId};
-    use haft::progress::Stream;
+    use haft::progress::hub::Hub;
+    use haft::progress::{Pace, ProgressSink};
     use serde_json::Value;
 
     use super::*;
 
-    #[test]
-    fn a_text_over_the_longest_message_goes_out_in_several() {
-        let (out, mut sent) = mpsc::channel(8);
+    #[tokio::test]
+    async fn a_text_over_the_longest_message_goes_out_in_several_to_a_client_however_slow() {
+        let (out, mut sent) = mpsc::channel(1);
         let line = ProgressLine::new("7".into(), out);
+        let hub = Hub::new(Pace::default());
+        let listener = hub.listen(None);
         let text = "é".repeat(MAX_TEXT);
-        line.progress(ProgressEvent {
+        hub.progress(ProgressEvent {
             run: RunId::generate(),
             call: CallId::new("1"),
             text: text.clone(),
@@ -79,14 +116,21 @@ mod tests {
             closed: false,
             at: 0,
         });
-        line.end();
-        let mut got = String::new();
-        while let Ok(message) = sent.try_recv() {
-            let message: Value = serde_json::from_slice(&message).unwrap();
-            let piece = message["params"]["message"].as_str().unwrap().to_owned();
-            assert!(piece.len() <= MAX_TEXT);
-            got.push_str(&piece);
-        }
-        assert_eq!(got, text);
+        let reading = tokio::spawn(async move {
+            let (mut got, mut value) = (String::new(), 0);
+            while let Some(message) = sent.recv().await {
+                let message: Value = serde_json::from_slice(&message).unwrap();
+                let piece = message["params"]["message"].as_str().unwrap().to_owned();
+                value += 1;
+                assert!(piece.len() <= MAX_TEXT);
+                assert_eq!(message["params"]["progress"], value);
+                got.push_str(&piece);
+            }
+            got
+        });
+        line.end(listener).await;
+        line.say("too late");
+        drop(line);
+        assert_eq!(reading.await.unwrap(), text);
     }
 }

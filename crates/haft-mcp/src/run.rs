@@ -1,20 +1,33 @@
 //! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use haft::approval::ApprovalId;
+use haft::approval::inbox::RequestStatus;
 use haft::call::{Origin, ToolCall};
 use haft::executor::Executor;
-use haft::result::Outcome;
+use haft::progress::hub::Hub;
+use haft::result::{Outcome, Status};
 use haft::session::Session;
 use haft::skill::Skill;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
+use crate::carrier::{Asked, Back, Carrier};
+use crate::elicit::Said;
 use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::job::CallJob;
-use crate::opener::Opener;
+use crate::opener::{ClientInfo, Opener};
 use crate::progress::ProgressLine;
+use crate::replies::Replies;
+use crate::seal::{Bound, Seal, State};
 use crate::wire::RpcError;
+
+/// How often a request is looked at though nothing was heard of it.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// One run as the transports hold it.
 #[derive(Debug)]
@@ -23,43 +36,213 @@ pub(crate) struct Run {
     pub(crate) session: Session,
     pub(crate) era: Era,
     pub(crate) in_flight: InFlight,
-    opener: Arc<dyn Opener>,
+    /// Whose answers to our requests are waited for.
+    pub(crate) replies: Arc<Replies>,
+    /// What the client said at the handshake.
+    pub(crate) client: ClientInfo,
+    /// The requests for whose decision the run is kept open.
+    kept: Mutex<HashSet<ApprovalId>>,
+    shared: Shared,
     ended: watch::Sender<bool>,
+}
+
+/// What a server's runs share.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    pub(crate) opener: Arc<dyn Opener>,
+    /// None where the system gave no random bytes: nobody is asked by states then.
+    pub(crate) seal: Option<Arc<Seal>>,
+    /// How long a call without progress waits for a person.
+    pub(crate) hold: Duration,
+}
+
+/// What the client of a call is told beside its outcome.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// Nothing.
+    Nothing,
+    /// The address at which a person decides.
+    Decide(String),
+    /// To ask its person, and to come back with this state (2026-07-28).
+    Ask(Vec<Asked>, String),
 }
 
 impl Run {
     pub(crate) fn new(
         (executor, session): (Executor, Session),
-        era: Era,
-        opener: Arc<dyn Opener>,
+        client: ClientInfo,
+        shared: Shared,
     ) -> Self {
         Self {
             executor,
             session,
-            era,
-            opener,
+            era: client.era,
+            client,
+            shared,
+            replies: Arc::default(),
+            kept: Mutex::default(),
             in_flight: InFlight::default(),
             ended: watch::Sender::new(false),
         }
     }
 
-    /// One call through the executor. Dropping the future cancels it. `notes` takes its progress, where the client asked for it.
-    pub(crate) async fn call(&self, job: CallJob, notes: Option<mpsc::Sender<Vec<u8>>>) -> Outcome {
+    /// One call through the executor. Dropping the future cancels it. `notes` takes what goes to the client before the answer.
+    pub(crate) async fn call(
+        &self,
+        mut job: CallJob,
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<(Outcome, Then), RpcError> {
+        let back = self.brought_back(&mut job)?;
+        let token = job.token.take().zip(notes.clone());
+        let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
+        let carrier = self.carrier(&job, (notes, line.clone()), back);
+        // What a state is bound to; the call itself takes the arguments along.
+        let bound = carrier
+            .as_ref()
+            .filter(|c| c.era.is_modern() && c.can.any());
+        let bound = bound.map(|_| (job.name.clone(), job.arguments.clone()));
         let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
-        let token = job.token.filter(|_| self.opener.shows_progress());
-        let (Some(token), Some(notes)) = (token, notes) else {
-            return self.executor.execute(&self.session, call).await;
+        let asking = carrier.clone().map(|carrier| self.session.asking(carrier));
+        let session = asking.as_ref().unwrap_or(&self.session);
+        let outcome = match line.filter(|_| self.shared.opener.shows_progress()) {
+            Some(line) => self.watched(session, call, &line).await,
+            None => Box::pin(self.executor.execute(session, call)).await,
         };
-        let line = Arc::new(ProgressLine::new(token, notes));
-        let watched = self.session.watched_by(Arc::clone(&line) as _);
-        let outcome = self.executor.execute(&watched, call).await;
-        line.end();
+        let Some(carrier) = carrier else {
+            return Ok((outcome, Then::Nothing));
+        };
+        if outcome.status != Status::Suspended {
+            carrier.complete().await;
+            return Ok((outcome, Then::Nothing));
+        }
+        if let (Some((tool, arguments)), Some(seal)) = (bound, &self.shared.seal) {
+            let asked = carrier.asked();
+            if !asked.is_empty() {
+                let to = Bound {
+                    principal: self.session.principal(),
+                    tool: &tool,
+                    arguments: &arguments,
+                };
+                let state = seal.close(&state_of(&asked), &to);
+                return Ok((outcome, Then::Ask(asked, state)));
+            }
+        }
+        let place = outcome.approval.as_deref();
+        let place = place.and_then(|id| carrier.address(id));
+        Ok((outcome, place.map_or(Then::Nothing, Then::Decide)))
+    }
+
+    /// A call whose progress the client is shown.
+    async fn watched(&self, session: &Session, call: ToolCall, line: &ProgressLine) -> Outcome {
+        let hub = Hub::new(self.shared.opener.pace());
+        let mut listener = hub.listen(None);
+        let watched = session.watched_by(hub);
+        let outcome = {
+            let call = Box::pin(self.executor.execute(&watched, call));
+            tokio::select! {
+                biased;
+                outcome = call => outcome,
+                never = line.follow(&mut listener) => match never {},
+            }
+        };
+        line.end(listener).await;
         outcome
+    }
+
+    /// What a stateless client brings back, once it is known to be ours.
+    fn brought_back(&self, job: &mut CallJob) -> Result<Back, RpcError> {
+        let Some(alone) = &mut job.alone else {
+            return Ok(Back::default());
+        };
+        let (Some(state), Some(seal)) = (alone.state.take(), &self.shared.seal) else {
+            return Ok(Back::default());
+        };
+        let to = Bound {
+            principal: self.session.principal(),
+            tool: &job.name,
+            arguments: &job.arguments,
+        };
+        let state = seal.open(&state, &to).map_err(|error| {
+            let message = format!("params.requestState: {error}");
+            RpcError::invalid_params(message)
+        })?;
+        let back = state.approvals.into_iter().map(|id| {
+            let said = alone.responses.remove(id.as_str());
+            (id, Said::of(said.as_deref()))
+        });
+        Ok(Back(Mutex::new(back.collect())))
+    }
+
+    /// Who takes the call's requests to a person, where there is any way to one.
+    fn carrier(
+        &self,
+        job: &CallJob,
+        (notes, line): (Option<mpsc::Sender<Vec<u8>>>, Option<Arc<ProgressLine>>),
+        back: Back,
+    ) -> Option<Arc<Carrier>> {
+        let opener = &self.shared.opener;
+        let (can, client) = match &job.alone {
+            Some(alone) => (alone.can, alone.client.as_str()),
+            None => (self.client.elicitation, self.client.name.as_str()),
+        };
+        let console = opener.console();
+        let elsewhere = console.is_some() || self.executor.inbox().is_durable();
+        let trusted = can.form && job.operator && opener.trusts(client);
+        (elsewhere || can.form).then(|| {
+            Arc::new(Carrier {
+                era: self.era,
+                can,
+                trusted,
+                console,
+                elsewhere,
+                notes,
+                line,
+                replies: Arc::clone(&self.replies),
+                back,
+                until: Instant::now() + self.shared.hold,
+                asked: Mutex::default(),
+            })
+        })
+    }
+
+    /// Waits until a request of this run is decided and acted on, or cannot be any more, or the run is over.
+    pub(crate) async fn settled(&self, id: &ApprovalId) {
+        if !self.lock_kept().insert(id.clone()) {
+            // Somebody waits for it already.
+            return;
+        }
+        let inbox = self.executor.inbox();
+        let mut changes = inbox.changes();
+        let watching = async {
+            while let Ok(Some(entry)) = inbox.get(id).await
+                && matches!(
+                    entry.status,
+                    RequestStatus::Approved | RequestStatus::Running | RequestStatus::Pending
+                )
+                && (entry.is_open() || entry.status != RequestStatus::Pending)
+            {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    heard = async {
+                        while changes.recv().await.is_ok_and(|changed| changed != *id) {}
+                    } => heard,
+                }
+            }
+        };
+        tokio::select! {
+            () = watching => {}
+            () = self.over() => {}
+        }
+        self.lock_kept().remove(id);
+    }
+
+    fn lock_kept(&self) -> MutexGuard<'_, HashSet<ApprovalId>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The skills that this run may be shown.
     pub(crate) async fn skills(&self) -> Result<Vec<Skill>, RpcError> {
-        let opener = Arc::clone(&self.opener);
+        let opener = Arc::clone(&self.shared.opener);
         let found = tokio::task::spawn_blocking(move || opener.skills()).await;
         let mut skills = found.map_err(|error| {
             tracing::error!(%error, "look for skills");
@@ -71,7 +254,7 @@ impl Run {
 
     /// Tells the host of a message that never became a call.
     pub(crate) fn refused(&self, reason: &str) {
-        self.opener.refused(&self.session, reason);
+        self.shared.opener.refused(&self.session, reason);
     }
 
     /// Waits until the run is over.
@@ -93,7 +276,16 @@ impl Run {
             if let Err(error) = self.executor.close(&self.session) {
                 tracing::error!(run = %self.session.run(), %error, "close a run");
             }
-            self.opener.closed(&self.session);
+            self.shared.opener.closed(&self.session);
         }
+    }
+}
+
+/// What a state says of what was asked.
+fn state_of(asked: &[Asked]) -> State {
+    let last = asked.iter().map(|asked| asked.expires).max();
+    State {
+        approvals: asked.iter().map(|asked| asked.id.clone()).collect(),
+        expires: i64::try_from(last.unwrap_or(0) / 1_000_000).unwrap_or(i64::MAX),
     }
 }

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::call::Principal;
+use haft::approval::ApprovalId;
+use haft::result::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -16,11 +17,11 @@ use crate::opener::{ClientInfo, OpenError, Opener, Transport};
 use crate::outcome;
 use crate::prompt;
 use crate::resource;
-use crate::run::Run;
+use crate::run::{Run, Shared};
+use crate::seal::Seal;
 use crate::skill;
 use crate::stdio;
 use crate::tool_list;
-use crate::wire::params::Implementation;
 use crate::wire::reply;
 use crate::wire::{Id, RpcError};
 
@@ -62,6 +63,8 @@ pub struct Limits {
     pub keep_alive: Duration,
     /// How long requests under way may still take after the client closed standard input.
     pub grace: Duration,
+    /// How long a call waits for a person whose client shows no progress: clients give up after a minute.
+    pub hold: Duration,
     /// The longest artifact that `resources/read` gives whole, in bytes.
     pub resource_bytes: u64,
 }
@@ -77,6 +80,7 @@ impl Default for Limits {
             idle: Duration::from_mins(30),
             keep_alive: Duration::from_secs(15),
             grace: Duration::from_secs(1),
+            hold: Duration::from_secs(50),
             resource_bytes: 4 * 1024 * 1024,
         }
     }
@@ -92,7 +96,7 @@ pub(crate) struct Core {
     info: Box<RawValue>,
     instructions: Option<String>,
     pub(crate) limits: Limits,
-    opener: Arc<dyn Opener>,
+    shared: Shared,
 }
 
 /// An answer as it goes out, and its error code where it is an error.
@@ -100,6 +104,8 @@ pub(crate) struct Core {
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) error: Option<i32>,
+    /// The request to a person that the call still waits for.
+    pub(crate) waits: Option<ApprovalId>,
 }
 
 impl Answer {
@@ -107,6 +113,7 @@ impl Answer {
         Self {
             bytes: reply::error(id, error),
             error: Some(error.code),
+            waits: None,
         }
     }
 }
@@ -114,12 +121,14 @@ impl Answer {
 impl McpServer {
     /// A server that opens its runs with this opener.
     pub fn new(info: &ServerInfo, limits: Limits, opener: Arc<dyn Opener>) -> Self {
+        let seal = Seal::new(opener.state_key()).map(Arc::new);
+        let hold = limits.hold;
         Self(Arc::new(Core {
             // A struct of strings is always JSON.
             info: serde_json::value::to_raw_value(info).unwrap_or_default(),
             instructions: info.instructions.clone(),
             limits,
-            opener,
+            shared: Shared { opener, seal, hold },
         }))
     }
 
@@ -141,30 +150,16 @@ impl McpServer {
 impl Core {
     /// Tells the host of a message that belongs to no run.
     pub(crate) fn stray(&self, transport: Transport, reason: &str) {
-        self.opener.stray(transport, reason);
+        self.shared.opener.stray(transport, reason);
     }
 
     /// Opens a run for a client.
-    pub(crate) async fn open(
-        &self,
-        client: Implementation,
-        era: Era,
-        transport: Transport,
-        principal: Option<Principal>,
-    ) -> Result<Arc<Run>, OpenError> {
-        let client = ClientInfo {
-            name: clipped(client.name),
-            version: clipped(client.version),
-            era,
-            transport,
-            principal,
-        };
-        let (executor, session) = self.opener.open(client).await?;
+    pub(crate) async fn open(&self, client: ClientInfo) -> Result<Arc<Run>, OpenError> {
+        let opened = self.shared.opener.open(client.clone()).await?;
         // A run that cannot be recorded is not begun.
-        let recorded = executor.open(&session);
+        let recorded = opened.0.open(&opened.1);
         recorded.map_err(|error| OpenError(error.to_string()))?;
-        let opener = Arc::clone(&self.opener);
-        Ok(Arc::new(Run::new((executor, session), era, opener)))
+        Ok(Arc::new(Run::new(opened, client, self.shared.clone())))
     }
 
     /// The server's account of itself, as raw JSON.
@@ -182,11 +177,12 @@ impl Core {
     ) -> Answer {
         let mut out = reply::begin(id, 512);
         match self.perform(&mut out, run, job, notes).await {
-            Ok(()) => {
+            Ok(waits) => {
                 reply::end(&mut out);
                 Answer {
                     bytes: out,
                     error: None,
+                    waits,
                 }
             }
             Err(error) => Answer::error(Some(id), &error),
@@ -199,15 +195,19 @@ impl Core {
         run: &Run,
         job: Job,
         notes: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Option<ApprovalId>, RpcError> {
         let page = self.limits.page;
         match job {
             Job::Call(call) => {
-                let outcome = run.call(call, notes).await;
-                outcome::write(out, &outcome, run.era, &self.info);
+                let (outcome, then) = run.call(call, notes).await?;
+                outcome::write(out, (&outcome, &then), run.era, &self.info);
+                let waits = outcome
+                    .approval
+                    .filter(|_| outcome.status == Status::Suspended);
+                return Ok(waits.map(ApprovalId::new));
             }
             Job::Nothing => out.extend_from_slice(b"{}"),
-            Job::Initialize(revision, _) => self.write_handshake(out, run, revision).await,
+            Job::Initialize(revision, ..) => self.write_handshake(out, run, revision).await,
             Job::Discover => self.write_discovery(out, run).await,
             Job::ListTools(cursor) => {
                 out.push(b'{');
@@ -245,7 +245,7 @@ impl Core {
                 return Err(RpcError::new(RpcError::INTERNAL, message));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn write_handshake(&self, out: &mut Vec<u8>, run: &Run, revision: Revision) {
@@ -299,10 +299,4 @@ impl Core {
 pub(crate) fn write_tail(out: &mut Vec<u8>, info: &RawValue) {
     out.extend_from_slice(b"\"io.modelcontextprotocol/serverInfo\":");
     out.extend_from_slice(info.get().as_bytes());
-}
-
-/// What a client says of itself, at a length that can be kept and shown.
-fn clipped(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(200));
-    text
 }

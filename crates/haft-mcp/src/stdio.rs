@@ -6,14 +6,16 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
-use crate::opener::Transport;
+use crate::opener::{ClientInfo, Transport};
+use crate::replies::Reply;
 use crate::run::Run;
 use crate::server::{Answer, Core};
 use crate::wire::params::{Implementation, Meta, Params};
-use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError};
+use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError};
 
 mod line;
 
@@ -129,7 +131,7 @@ impl Connection {
         match wire::parse(bytes) {
             Ok(Message::Request(request)) => self.request(&request).await,
             Ok(Message::Notification(notification)) => self.notified(&notification),
-            Ok(Message::Response) => {}
+            Ok(Message::Response(response)) => self.answered(&response),
             Err(refused) => self.refuse(&refused).await,
         }
     }
@@ -181,16 +183,17 @@ impl Connection {
             },
             (State::Fresh, Some(_), Some(meta)) if method != "initialize" => {
                 let client = meta.client_info();
+                let can = Elicitation::of(meta.client_capabilities, Era::Modern);
                 let job = modern_job(method, &params, Some(meta))?;
-                let run = self.open(client, Era::Modern).await?;
+                let run = self.open(client, can, Era::Modern).await?;
                 Ok((run, job))
             }
             (State::Fresh, _, _) => match Job::legacy(method, &params)? {
-                Job::Initialize(revision, client) => {
+                Job::Initialize(revision, client, can) => {
                     let era = Era::Legacy(revision);
-                    let run = self.open(client.clone(), era).await?;
+                    let run = self.open(client.clone(), can, era).await?;
                     self.announce_changes(&run);
-                    Ok((run, Job::Initialize(revision, client)))
+                    Ok((run, Job::Initialize(revision, client, can)))
                 }
                 _ => Err(RpcError::invalid_request(
                     "the connection is not initialized: send initialize, or name the protocol version in _meta",
@@ -199,8 +202,14 @@ impl Connection {
         }
     }
 
-    async fn open(&mut self, client: Implementation, era: Era) -> Result<Arc<Run>, RpcError> {
-        let opened = self.core.open(client, era, Transport::Stdio, None).await;
+    async fn open(
+        &mut self,
+        client: Implementation,
+        can: Elicitation,
+        era: Era,
+    ) -> Result<Arc<Run>, RpcError> {
+        let client = ClientInfo::new(client, can, era, (Transport::Stdio, None));
+        let opened = self.core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
         self.state = State::Open(Arc::clone(&run));
         Ok(run)
@@ -235,11 +244,22 @@ impl Connection {
                 }
             };
             // A cancelled request gets no answer: the client has stopped waiting.
-            if let Some(bytes) = ticket.run(work).await {
+            if let Some(bytes) = ticket.run(Box::pin(work)).await {
                 let _gone = out.send(bytes).await;
             }
             drop(permit);
         });
+    }
+
+    fn answered(&self, response: &Response<'_>) {
+        if let (State::Open(run), Some(id)) = (&self.state, &response.id) {
+            let reply = Reply {
+                result: response.result.map(ToOwned::to_owned),
+                // Standard input has no token.
+                operator: false,
+            };
+            run.replies.take(id, reply);
+        }
     }
 
     fn notified(&self, notification: &Notification<'_>) {

@@ -90,8 +90,17 @@ pub(crate) enum Message<'a> {
     Request(Request<'a>),
     /// Asks for none.
     Notification(Notification<'a>),
-    /// Answers a request; this server sends none, so there is nothing to match it with.
-    Response,
+    /// Answers a request of ours.
+    Response(Response<'a>),
+}
+
+/// An answer to a request of ours.
+#[derive(Debug)]
+pub(crate) struct Response<'a> {
+    /// Which; an error about something that could not be read names none.
+    pub(crate) id: Option<Id>,
+    /// The result; none where the answer is an error.
+    pub(crate) result: Option<&'a RawValue>,
 }
 
 /// A request.
@@ -199,7 +208,8 @@ fn classify<'a>(
     }
     let Some(method) = envelope.method else {
         if envelope.result.is_some() || envelope.error.is_some() {
-            return Ok(Message::Response);
+            let result = envelope.result.filter(|_| envelope.error.is_none());
+            return Ok(Message::Response(Response { id, result }));
         }
         return Err((
             id,

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{McpBody, respond};
 use crate::server::Answer;
 
-/// Frames that wait for a client; progress beyond is dropped.
+/// Frames that wait for a client.
 const FRAMES: usize = 64;
 
 /// A request under way.
@@ -48,25 +48,33 @@ impl Exchange {
         events(body)
     }
 
-    /// Sends what is said, then the answer. A client that goes away ends it.
+    /// Sends what is said, then the answer. A client that goes away ends it. What a slow one has not taken waits with
+    /// whoever says it; the work goes on all the same.
     async fn stream(mut self, opening: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
-        let mut frame = opening;
+        let _first = frames.try_send(opening);
         loop {
-            // Never waits for the client here: the work must go on to its deadline though nobody reads.
-            let _dropped = frames.try_send(frame);
-            frame = tokio::select! {
+            let said = async {
+                // A client that is gone is noticed below.
+                let room = frames.reserve().await.ok()?;
+                let note = next(&mut self.notes).await?;
+                room.send(event(&note));
+                Some(())
+            };
+            tokio::select! {
                 biased;
                 () = frames.closed() => return,
-                Some(note) = next(&mut self.notes) => event(&note),
+                Some(()) = said => {}
                 answer = &mut self.answer => {
                     while let Some(Ok(note)) = self.notes.as_mut().map(mpsc::Receiver::try_recv) {
-                        let _dropped = frames.try_send(event(&note));
+                        let _gone = frames.send(event(&note)).await;
                     }
                     let _gone = frames.send(event(&answer.bytes)).await;
                     return;
                 }
-                () = tokio::time::sleep(self.keep_alive) => ping(),
-            };
+                () = tokio::time::sleep(self.keep_alive) => {
+                    let _full = frames.try_send(ping());
+                }
+            }
         }
     }
 }

@@ -14,10 +14,11 @@ use super::{
 use crate::era::{Era, Revision};
 use crate::job::Job;
 use crate::listen::{self, Change, Watch};
-use crate::opener::Transport;
+use crate::opener::{ClientInfo, Transport};
+use crate::replies::Reply;
 use crate::server::Answer;
-use crate::wire::params::{Implementation, Params};
-use crate::wire::{Id, Message, Refused, RpcError};
+use crate::wire::params::Params;
+use crate::wire::{self, Id, Message, Refused, RpcError};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The code under which SDKs expect an unknown session, beside the status 404.
@@ -40,13 +41,11 @@ pub(crate) async fn serve(door: &Arc<Door>, post: Post, message: Message<'_>) ->
             }
             return accepted_empty();
         }
-        Message::Response => return accepted_empty(),
+        Message::Response(response) => return answered(door, &post, response),
     };
     let job = Params::parse(request.params).and_then(|p| Job::legacy(&request.method, &p));
     match job {
-        Ok(Job::Initialize(revision, client)) => {
-            return open(door, post, request.id, (revision, client)).await;
-        }
+        Ok(job @ Job::Initialize(..)) => return open(door, post, request.id, job).await,
         Err(error) if request.method == "initialize" => {
             return respond(Answer::error(Some(&request.id), &error), false);
         }
@@ -57,7 +56,10 @@ pub(crate) async fn serve(door: &Arc<Door>, post: Post, message: Message<'_>) ->
         Err(why) => return why.respond(Some(request.id)),
     };
     match job {
-        Ok(job) => perform(door, post, lease, (request.id, job)).await,
+        Ok(job) => {
+            let job = job.by(post.operator);
+            perform(door, post, lease, (request.id, job)).await
+        }
         Err(error) => {
             lease.run().refused(&error.message);
             respond(Answer::error(Some(&request.id), &error), false)
@@ -65,13 +67,24 @@ pub(crate) async fn serve(door: &Arc<Door>, post: Post, message: Message<'_>) ->
     }
 }
 
+/// Takes the client's answer to a request of ours; one that nobody waits for is as good.
+fn answered(door: &Arc<Door>, post: &Post, response: wire::Response<'_>) -> Response<McpBody> {
+    let lease = match session(door, &post.headers, post.principal.as_ref()) {
+        Ok(lease) => lease,
+        Err(why) => return why.respond(None),
+    };
+    if let Some(id) = response.id {
+        let reply = Reply {
+            result: response.result.map(ToOwned::to_owned),
+            operator: post.operator,
+        };
+        lease.run().replies.take(&id, reply);
+    }
+    accepted_empty()
+}
+
 /// Opens a session.
-async fn open(
-    door: &Arc<Door>,
-    post: Post,
-    id: Id,
-    (revision, client): (Revision, Implementation),
-) -> Response<McpBody> {
+async fn open(door: &Arc<Door>, post: Post, id: Id, job: Job) -> Response<McpBody> {
     let refused = |error| {
         let id = Some(id.clone());
         refuse(&Refused { id, error })
@@ -83,11 +96,12 @@ async fn open(
         ));
     }
     let principal = post.principal;
-    let era = Era::Legacy(revision);
-    let opened = door
-        .core
-        .open(client.clone(), era, Transport::Http, principal.clone())
-        .await;
+    let Job::Initialize(revision, said, can) = &job else {
+        return refused(RpcError::invalid_request("the session is not initialized"));
+    };
+    let from = (Transport::Http, principal.clone());
+    let client = ClientInfo::new(said.clone(), *can, Era::Legacy(*revision), from);
+    let opened = door.core.open(client).await;
     let run = match opened {
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
@@ -96,7 +110,6 @@ async fn open(
         run.end();
         return refused(RpcError::new(RpcError::BUSY, "no session could be named"));
     };
-    let job = Job::Initialize(revision, client);
     let answer = door.core.answer(&run, &id, job, None).await;
     let mut response = respond(answer, false);
     response.headers_mut().insert(SESSION, name);
@@ -117,13 +130,18 @@ async fn perform(
             error,
         });
     };
-    let progress = matches!(&job, Job::Call(call) if call.token.is_some()) && post.accepts_events;
-    let (said, notes) = progress.then(exchange::channel).unzip();
+    let asks = lease.run().client.elicitation.any();
+    let talks = matches!(&job, Job::Call(call) if call.token.is_some() || asks);
+    let (said, notes) = (talks && post.accepts_events)
+        .then(exchange::channel)
+        .unzip();
     let (core, room) = (Arc::clone(&door.core), post.room);
     let on_failure = id.clone();
     let work = tokio::spawn(async move {
-        let done = ticket.run(core.answer(lease.run(), &id, job, said)).await;
-        drop((room, lease));
+        let work = Box::pin(core.answer(lease.run(), &id, job, said));
+        let done = ticket.run(work).await;
+        drop(room);
+        lease.keep_for(done.as_ref());
         done.unwrap_or_else(|| {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
             Answer::error(Some(&id), &error)

@@ -8,9 +8,11 @@ use tokio::sync::mpsc;
 use super::exchange::{self, Exchange};
 use super::session::Lease;
 use super::{Door, McpBody, Post, accepted_empty, refuse, route};
-use crate::era::MODERN;
+use crate::elicit::Elicitation;
+use crate::era::{Era, MODERN};
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
+use crate::opener::{ClientInfo, Transport};
 use crate::wire::params::Params;
 use crate::wire::{Id, Message, Refused, Request, RpcError};
 
@@ -29,7 +31,7 @@ pub(crate) async fn serve(
             let error = unsupported_version(&version);
             return refuse(&Refused { id: None, error });
         }
-        Message::Response => {
+        Message::Response(_) => {
             let error = RpcError::invalid_request("no answer was asked for");
             return refuse(&Refused { id: None, error });
         }
@@ -55,11 +57,15 @@ async fn prepare(
     route::check(&post.headers, &envelope.version, &request.method, named)?;
     let envelope = envelope.served()?;
     let job = envelope.job(&request.method, &params)?;
-    let client = envelope.meta.client_info();
-    let callers = &door.callers;
-    let lease = callers
-        .lease(&door.core, post.principal.clone(), client)
-        .await?;
+    let job = job.by(post.operator);
+    let (client, can) = (
+        envelope.meta.client_info(),
+        envelope.meta.client_capabilities,
+    );
+    let can = Elicitation::of(can, Era::Modern);
+    let from = (Transport::Http, post.principal.clone());
+    let client = ClientInfo::new(client, can, Era::Modern, from);
+    let lease = door.callers.lease(&door.core, client).await?;
     Ok((lease, job))
 }
 
@@ -77,7 +83,8 @@ async fn perform(
     let (core, room) = (Arc::clone(&door.core), post.room);
     let answer = async move {
         let answer = core.answer(lease.run(), &id, job, said).await;
-        drop((room, lease));
+        drop(room);
+        lease.keep_for(Some(&answer));
         answer
     };
     Exchange {

@@ -12,12 +12,10 @@ use haft::call::Principal;
 use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::era::Era;
-use crate::opener::Transport;
+use crate::opener::ClientInfo;
 use crate::run::Run;
-use crate::server::{Core, Limits};
+use crate::server::{Answer, Core, Limits};
 use crate::wire::RpcError;
-use crate::wire::params::Implementation;
 
 /// When something was last used, and how often it is in use now.
 #[derive(Debug)]
@@ -70,6 +68,13 @@ impl Lease {
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.0.run
+    }
+
+    /// Given back; where the call still waits for a person, when they have decided: its run must be there then.
+    pub(crate) fn keep_for(self, answer: Option<&Answer>) {
+        if let Some(id) = answer.and_then(|answer| answer.waits.clone()) {
+            tokio::spawn(async move { self.run().settled(&id).await });
+        }
     }
 }
 
@@ -220,9 +225,9 @@ impl Callers {
     pub(crate) async fn lease(
         self: &Arc<Self>,
         core: &Core,
-        principal: Option<Principal>,
-        client: Implementation,
+        client: ClientInfo,
     ) -> Result<Lease, RpcError> {
+        let principal = client.principal.clone();
         if let Some(lease) = self.find(principal.as_ref()) {
             return Ok(lease);
         }
@@ -238,9 +243,7 @@ impl Callers {
             let message = "too many callers have a run open: try again later";
             return Err(RpcError::new(RpcError::BUSY, message));
         }
-        let opened = core
-            .open(client, Era::Modern, Transport::Http, principal.clone())
-            .await;
+        let opened = core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
         let session = Arc::new(Session {
             name: Box::default(),

@@ -1,6 +1,7 @@
 //! A request's `params`, read once, each member as raw JSON.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,12 @@ pub(crate) struct Params<'a> {
     request_id: Option<&'a RawValue>,
     #[serde(borrow)]
     notifications: Option<&'a RawValue>,
+    #[serde(borrow)]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "requestState")]
+    request_state: Option<&'a RawValue>,
+    #[serde(borrow, rename = "inputResponses")]
+    input_responses: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
 }
@@ -107,6 +114,27 @@ impl<'a> Params<'a> {
 
     pub(crate) fn client_info(&self) -> Implementation {
         lenient(self.client_info)
+    }
+
+    /// What a client of the handshake era can do, as raw JSON.
+    pub(crate) fn capabilities(&self) -> Option<&'a RawValue> {
+        self.capabilities
+    }
+
+    /// The state that a stateless client brings back.
+    pub(crate) fn request_state(&self) -> Result<Option<Cow<'a, str>>, RpcError> {
+        self.request_state
+            .map(|raw| required(Some(raw), "requestState"))
+            .transpose()
+    }
+
+    /// What it was told by whom it asked, by the names of the questions.
+    pub(crate) fn input_responses(&self) -> Result<HashMap<String, Box<RawValue>>, RpcError> {
+        let Some(raw) = self.input_responses else {
+            return Ok(HashMap::new());
+        };
+        serde_json::from_str(raw.get())
+            .map_err(|e| RpcError::invalid_params(format!("params.inputResponses: {e}")))
     }
 
     pub(crate) fn request_id(&self) -> Option<&'a str> {

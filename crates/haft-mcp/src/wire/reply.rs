@@ -1,6 +1,7 @@
 //! What goes out: responses, errors and notifications, written straight into bytes.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Id, RpcError};
 
@@ -44,6 +45,19 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
         out.extend_from_slice(b",\"params\":");
         out.extend_from_slice(params.as_bytes());
     }
+    out.push(b'}');
+    out
+}
+
+/// A request of ours to the client.
+pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_str().as_bytes());
+    out.extend_from_slice(b",\"method\":");
+    json(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    json(&mut out, params);
     out.push(b'}');
     out
 }

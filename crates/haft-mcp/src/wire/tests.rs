@@ -12,7 +12,7 @@ fn read(bytes: &[u8]) -> String {
             format!("request {} {} {}", r.id.as_str(), r.method, raw(r.params))
         }
         Ok(Message::Notification(n)) => format!("notification {} {}", n.method, raw(n.params)),
-        Ok(Message::Response) => "response".into(),
+        Ok(Message::Response(_)) => "response".into(),
         Err(refused) => {
             let id = refused.id.as_ref().map_or("-", Id::as_str);
             format!("{} {id}", refused.error.code)

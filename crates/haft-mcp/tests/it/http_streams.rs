@@ -37,12 +37,17 @@ async fn progress_makes_the_answer_a_stream_in_both_eras() {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
         let mut stream = response.into_body();
-        for step in 1..=4 {
+        let mut steps = Vec::new();
+        let answer = loop {
             let note = event(&mut stream).await.unwrap();
-            assert_eq!(note["params"]["progress"], json!(step), "{note}");
+            if note.get("id").is_some() {
+                break note;
+            }
+            assert_eq!(note["params"]["progress"], json!(steps.len() + 1), "{note}");
             assert_eq!(note["params"]["progressToken"], json!(7));
-        }
-        let answer = event(&mut stream).await.unwrap();
+            steps.push(note["params"]["message"].as_str().unwrap().to_owned());
+        };
+        assert_eq!(steps.join("\n"), "step 1\nstep 2\nstep 3\nstep 4");
         assert_eq!(answer["result"]["content"][0]["text"], json!("done"));
         assert_eq!(event(&mut stream).await, None);
         // A client that takes no streams gets the answer alone.

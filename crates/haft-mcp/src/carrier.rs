@@ -1,0 +1,260 @@
+//! `Carrier`: takes a request to the person behind one MCP call, by the ways that its client has and may use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
+use haft::audit::BoxFuture;
+use haft::spec::Risk;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::elicit::{self, Elicitation, Said, Way};
+use crate::era::Era;
+use crate::progress::ProgressLine;
+use crate::replies::{Expected, Replies, Reply};
+use crate::seal::MOST_REQUESTS;
+use crate::wire::reply;
+
+/// How often a call that waits says so.
+const REMIND: Duration = Duration::from_secs(10);
+
+/// What a call's client can be told, and by which ways.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    pub(crate) era: Era,
+    pub(crate) can: Elicitation,
+    /// Its forms may decide: settings name it, and it came with the operator's token.
+    pub(crate) trusted: bool,
+    /// The console's address, where there is one.
+    pub(crate) console: Option<String>,
+    /// Whether somebody could decide elsewhere: in the console, or in a durable inbox.
+    pub(crate) elsewhere: bool,
+    /// What goes to the client before the answer.
+    pub(crate) notes: Option<mpsc::Sender<Vec<u8>>>,
+    /// The call's progress, where the client asked for it.
+    pub(crate) line: Option<Arc<ProgressLine>>,
+    pub(crate) replies: Arc<Replies>,
+    /// What a stateless client brought back.
+    pub(crate) back: Back,
+    /// When a call without progress stops waiting: before its client gives up.
+    pub(crate) until: Instant,
+    pub(crate) asked: Mutex<Vec<Asked>>,
+}
+
+/// What a stateless client brought back: the requests that its state names, with what its person did.
+#[derive(Debug, Default)]
+pub(crate) struct Back(pub(crate) Mutex<Vec<(ApprovalId, Said)>>);
+
+/// What the client is given to ask.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: ApprovalId,
+    /// The params of its `elicitation/create`.
+    pub(crate) params: Value,
+    /// Until when it can be decided, in nanoseconds since 1970.
+    pub(crate) expires: i128,
+    way: Way,
+}
+
+impl Back {
+    /// What was brought back for this request, once.
+    fn take(&self, id: &ApprovalId) -> Option<Said> {
+        let mut back = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let nth = back.iter().position(|(known, _)| known == id)?;
+        Some(back.swap_remove(nth).1)
+    }
+}
+
+impl Approver for Carrier {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let question = self.question(request);
+            if self.era.is_modern() {
+                self.ask_back(request, question).await
+            } else {
+                self.ask_now(request, question).await
+            }
+        })
+    }
+}
+
+impl Carrier {
+    /// What the client is given to ask, where it can and may ask anything.
+    fn question(&self, request: &ApprovalRequest) -> Option<Asked> {
+        let may = request.is_question() || (self.trusted && request.risk < Risk::Critical);
+        let form = || elicit::by_form(request, self.era).filter(|_| self.can.form && may);
+        let url = || {
+            let address = self.address(request.id.as_str()).filter(|_| self.can.url)?;
+            Some(elicit::by_url(request, &address, self.era))
+        };
+        let (way, params) = match form() {
+            Some(params) => (Way::Form, params),
+            None => (Way::Url, url()?),
+        };
+        Some(Asked {
+            id: request.id.clone(),
+            params,
+            expires: request.expires,
+            way,
+        })
+    }
+
+    /// Where the request stands in the console.
+    pub(crate) fn address(&self, id: &str) -> Option<String> {
+        let console = self.console.as_deref()?.trim_end_matches('/');
+        Some(format!("{console}/waiting/{id}"))
+    }
+
+    /// Asks on the call's own stream, and waits.
+    async fn ask_now(&self, request: &ApprovalRequest, question: Option<Asked>) -> Answer {
+        let (Some(question), Some(notes)) = (question, &self.notes) else {
+            return self.wait(request, false).await;
+        };
+        let way = question.way;
+        let elicited = self.elicit(notes, question);
+        let reply = tokio::select! {
+            biased;
+            reply = elicited => reply,
+            () = self.remind(request) => None,
+        };
+        let Some(reply) = reply else {
+            return self.wait(request, false).await;
+        };
+        let said = Said::of(reply.result.as_deref());
+        // Whoever said yes to an address is there now: the decision comes from the console.
+        let there = way == Way::Url && matches!(said, Said::Accept(_));
+        match self.decided(request, (way, said), reply.operator) {
+            Some(decision) => decision.into(),
+            None => self.wait(request, there).await,
+        }
+    }
+
+    /// Leaves it to the call's answer to ask; a call that comes back with what was said waits.
+    async fn ask_back(&self, request: &ApprovalRequest, question: Option<Asked>) -> Answer {
+        let Some(question) = question else {
+            return self.wait(request, false).await;
+        };
+        let Some(said) = self.back.take(&request.id) else {
+            self.leave(question);
+            return Answer::Later;
+        };
+        let goes_on = matches!(said, Said::Accept(_)) && question.way == Way::Url;
+        // Whether the caller is the operator was looked at when the client was found trusted.
+        if let Some(decision) = self.decided(request, (question.way, said), true) {
+            return decision.into();
+        }
+        let answer = self.wait(request, false).await;
+        if answer == Answer::Later && goes_on {
+            self.leave(question);
+        }
+        answer
+    }
+
+    fn leave(&self, question: Asked) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.len() < MOST_REQUESTS {
+            asked.push(question);
+        }
+    }
+
+    /// What a form decided: a question's by any client, a call's by one that is trusted.
+    fn decided(
+        &self,
+        request: &ApprovalRequest,
+        (way, said): (Way, Said),
+        operator: bool,
+    ) -> Option<Decision> {
+        let may = request.is_question() || (self.trusted && operator);
+        let decision = said.decision(request).filter(|_| way == Way::Form && may);
+        if way == Way::Form && decision.is_none() {
+            tracing::debug!(id = %request.id, "a form decided nothing");
+        }
+        decision
+    }
+
+    /// Sends the question and waits for the client's answer; none where it cannot be sent.
+    async fn elicit(&self, notes: &mpsc::Sender<Vec<u8>>, question: Asked) -> Option<Reply> {
+        let mut open = Elicited {
+            expected: self.replies.expect()?,
+            notes,
+            answered: false,
+        };
+        let message = reply::request(&open.expected.id, "elicitation/create", &question.params);
+        notes.send(message).await.ok()?;
+        if question.way == Way::Url {
+            self.leave(question);
+        }
+        let answer = tokio::select! {
+            answer = open.expected.answer() => answer,
+            () = notes.closed() => None,
+        };
+        open.answered = answer.is_some();
+        answer
+    }
+
+    /// Waits for a decision made elsewhere. `there`: the person is there, and the client knows that it takes its time.
+    async fn wait(&self, request: &ApprovalRequest, there: bool) -> Answer {
+        if !self.elsewhere {
+            return Answer::Nobody;
+        }
+        if there || self.line.is_some() {
+            self.remind(request).await;
+        }
+        tokio::time::sleep_until(self.until).await;
+        Answer::Later
+    }
+
+    /// Says now and then that the call waits, to a client that asked for progress. Never ends.
+    async fn remind(&self, request: &ApprovalRequest) {
+        let Some(line) = &self.line else {
+            return std::future::pending().await;
+        };
+        let what = match self.address(request.id.as_str()) {
+            Some(address) => format!("{}, {address}", request.id),
+            None => request.id.to_string(),
+        };
+        loop {
+            line.say(&format!("waits for a person: approval {what}"));
+            tokio::time::sleep(REMIND).await;
+        }
+    }
+
+    /// What the client is to ask with the call's answer (2026-07-28).
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *asked)
+    }
+
+    /// Tells the client that what it sent its person to is done (2025-11-25).
+    pub(crate) async fn complete(&self) {
+        let Some(notes) = self.notes.as_ref().filter(|_| !self.era.is_modern()) else {
+            return;
+        };
+        for Asked { id, .. } in self.asked() {
+            let params = json!({"elicitationId": id}).to_string();
+            let done = reply::notification("notifications/elicitation/complete", Some(&params));
+            let _gone = notes.send(done).await;
+        }
+    }
+}
+
+/// A question that the client has. When nobody waits for its answer any more, the client is told.
+struct Elicited<'a> {
+    expected: Expected,
+    notes: &'a mpsc::Sender<Vec<u8>>,
+    answered: bool,
+}
+
+impl Drop for Elicited<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            let id = self.expected.id.as_str();
+            let params = format!("{{\"requestId\":{id},\"reason\":\"it was decided elsewhere\"}}");
+            let told = reply::notification("notifications/cancelled", Some(&params));
+            // A client that reads nothing needs not know.
+            let _full = self.notes.try_send(told);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Elicitation: what a client can ask its person, what it is given to ask, and what its answer says.
+
+use haft::approval::form::{Form, Kind, Question};
+use haft::approval::{ApprovalRequest, Choice, Decision};
+use haft::spec::Risk;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::era::{Era, Revision};
+
+/// The longest line that says what is asked, in bytes.
+const LINE: usize = 300;
+/// The longest word a person may send along with a decision, in bytes.
+const WORD: usize = 4096;
+
+/// What a client said it can ask its person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Elicitation {
+    /// A few fields, filled in where the client runs: since 2025-06-18.
+    pub form: bool,
+    /// To open an address: since 2025-11-25.
+    pub url: bool,
+}
+
+impl Elicitation {
+    /// Reads a client's capabilities, as far as its protocol has them; what cannot be read is not there.
+    pub(crate) fn of(capabilities: Option<&RawValue>, era: Era) -> Self {
+        #[derive(Deserialize)]
+        struct Capabilities {
+            elicitation: Option<Modes>,
+        }
+        #[derive(Deserialize)]
+        struct Modes {
+            form: Option<IgnoredAny>,
+            url: Option<IgnoredAny>,
+        }
+        let modes = || {
+            let raw = capabilities.filter(|raw| raw.get().len() > 2)?.get();
+            let read = serde_json::from_str::<Capabilities>(raw).ok()?;
+            read.elicitation.filter(|_| era >= Revision::V2025_06_18)
+        };
+        let Some(modes) = modes() else {
+            return Self::default();
+        };
+        let url = modes.url.is_some() && era >= Revision::V2025_11_25;
+        Self {
+            form: modes.form.is_some() || !url,
+            url,
+        }
+    }
+
+    /// Whether it can ask at all.
+    pub(crate) fn any(self) -> bool {
+        self.form || self.url
+    }
+}
+
+/// How a client is made to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The person opens the console.
+    Url,
+    /// The client shows a form.
+    Form,
+}
+
+/// The params of an `elicitation/create` that sends the person to this address.
+pub(crate) fn by_url(request: &ApprovalRequest, address: &str, era: Era) -> Value {
+    let mut params = json!({"mode": "url", "message": line(request), "url": address});
+    if !era.is_modern() {
+        params["elicitationId"] = request.id.as_str().into();
+    }
+    params
+}
+
+/// The params of an `elicitation/create` that asks here; none where the protocol has no form for it.
+pub(crate) fn by_form(request: &ApprovalRequest, era: Era) -> Option<Value> {
+    let schema = match &request.form {
+        Some(form) => fields(form, era)?,
+        None => json!({
+            "type": "object",
+            "properties": {
+                "decision": {"type": "string", "title": "Decision", "enum": ["deny", "approve"]},
+                "message": {"type": "string", "title": "A word for the caller", "maxLength": WORD}
+            },
+            "required": ["decision"]
+        }),
+    };
+    let mut params = json!({"message": line(request), "requestedSchema": schema});
+    if era >= Revision::V2025_11_25 {
+        params["mode"] = "form".into();
+    }
+    Some(params)
+}
+
+fn fields(form: &Form, era: Era) -> Option<Value> {
+    let mut properties = Map::new();
+    for question in &form.questions {
+        properties.insert(question.id.clone(), field(question, era)?);
+    }
+    Some(json!({"type": "object", "properties": properties}))
+}
+
+fn field(question: &Question, era: Era) -> Option<Value> {
+    let newer = era >= Revision::V2025_11_25;
+    let mut field = match question.kind {
+        Kind::Single if question.allow_other => {
+            let options = format!("One of: {}; or other words", question.options.join(", "));
+            json!({"type": "string", "description": options})
+        }
+        Kind::Single => json!({"type": "string", "enum": question.options}),
+        Kind::Multiple if newer && !question.options.is_empty() => {
+            let items = json!({"type": "string", "enum": question.options});
+            json!({"type": "array", "items": items})
+        }
+        // No way to choose several before 2025-11-25.
+        Kind::Multiple => return None,
+        Kind::Text => json!({"type": "string"}),
+        Kind::Number => json!({"type": "number"}),
+        Kind::Confirm => json!({"type": "boolean"}),
+    };
+    field["title"] = one_line(&question.text).into();
+    if let Some(default) = question.default.as_ref().filter(|_| newer) {
+        field["default"] = default.clone();
+    }
+    Some(field)
+}
+
+/// What is asked, in one line: the tool, how harmful, and what decides.
+pub(crate) fn line(request: &ApprovalRequest) -> String {
+    if let Some(form) = &request.form {
+        return one_line(&form.title);
+    }
+    let told = request.permissions.iter();
+    let told = told.filter(|permission| !permission.effect.value().is_empty());
+    let fact = told.max_by_key(|permission| permission.risk);
+    let fact = fact.map_or(request.arguments.as_str(), |permission| {
+        permission.effect.value()
+    });
+    one_line(&format!("{} ({}): {fact}", request.tool, request.risk))
+}
+
+/// A text that stays one line wherever it is shown: no control characters, nothing that turns the direction of text.
+fn one_line(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    let shown = text.chars().map(|c| if hidden(c) { ' ' } else { c });
+    let mut line = String::with_capacity(text.len().min(LINE) + 4);
+    for c in shown {
+        if line.len() + c.len_utf8() > LINE {
+            line.push('…');
+            break;
+        }
+        line.push(c);
+    }
+    line
+}
+
+/// What the client's person did.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Said {
+    /// They went there, or filled the form in.
+    Accept(Map<String, Value>),
+    /// They said no to the form or the address.
+    Decline,
+    /// They closed it, or the client could not ask.
+    Nothing,
+}
+
+impl Said {
+    /// Reads the result of an `elicitation/create`.
+    pub(crate) fn of(result: Option<&RawValue>) -> Self {
+        #[derive(Deserialize)]
+        struct Result {
+            action: String,
+            #[serde(default)]
+            content: Option<Map<String, Value>>,
+        }
+        let read = result.and_then(|raw| serde_json::from_str::<Result>(raw.get()).ok());
+        match read {
+            Some(read) if read.action == "accept" => Self::Accept(read.content.unwrap_or_default()),
+            Some(read) if read.action == "decline" => Self::Decline,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// The decision that a filled form is. Whoever closes a form has decided nothing; so has one whose answers do not fit.
+    pub(crate) fn decision(self, request: &ApprovalRequest) -> Option<Decision> {
+        let by = &*request.principal.subject;
+        let from = "mcp form";
+        match (self, &request.form) {
+            (Self::Accept(mut content), Some(form)) => {
+                content.retain(|_, value| !value.is_null());
+                if !form.refusals(&content).is_empty() {
+                    return None;
+                }
+                let answers = Value::Object(content).to_string();
+                Some(Decision::new(Choice::Answer { answers }, by, from))
+            }
+            (Self::Decline, Some(_)) => {
+                Some(Decision::deny(by, from).saying("the question was declined"))
+            }
+            (Self::Accept(content), None) if request.risk < Risk::Critical => {
+                let text = |key| content.get(key).and_then(Value::as_str);
+                match text("decision") {
+                    Some("approve") => Some(Decision::approve(by, from)),
+                    Some("deny") => {
+                        let deny = Decision::deny(by, from);
+                        let word = text("message").filter(|word| !word.is_empty());
+                        Some(match word {
+                            Some(word) => deny.saying(&word[..word.floor_char_boundary(WORD)]),
+                            None => deny,
+                        })
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! What clients are given to ask, and what their answers say.

@@ -1,0 +1,97 @@
+//! What this server asks its client, and the answers: each request's id once, each answered at most once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::wire::Id;
+
+/// An answer of the client.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// The result as it came; `None` where the client answered with an error.
+    pub(crate) result: Option<Box<RawValue>>,
+    /// Whether it came with the operator's token.
+    pub(crate) operator: bool,
+}
+
+/// The requests whose answer has not come.
+#[derive(Debug, Default)]
+pub(crate) struct Replies {
+    last: AtomicU64,
+    open: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+}
+
+/// A request whose answer is waited for; dropping it is not waiting any more.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    replies: Arc<Replies>,
+    /// The request's id.
+    pub(crate) id: Id,
+    answer: oneshot::Receiver<Reply>,
+}
+
+impl Replies {
+    /// A fresh id, and the place where its answer will come.
+    pub(crate) fn expect(self: &Arc<Self>) -> Option<Expected> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = Id::parse(&format!("\"haft-{number}\""))?;
+        let (sender, answer) = oneshot::channel();
+        self.lock().insert(id.clone(), sender);
+        Some(Expected {
+            replies: Arc::clone(self),
+            id,
+            answer,
+        })
+    }
+
+    /// Hands an answer to whoever waits for it; nobody waits for a second one.
+    pub(crate) fn take(&self, id: &Id, reply: Reply) {
+        if let Some(waiting) = self.lock().remove(id) {
+            let _gone = waiting.send(reply);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<Reply>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Expected {
+    /// The answer. Dropping the future loses nothing.
+    pub(crate) async fn answer(&mut self) -> Option<Reply> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.replies.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_reaches_its_request_once_and_a_strange_one_nobody() {
+        let replies = Arc::new(Replies::default());
+        let mut one = replies.expect().unwrap();
+        let two = replies.expect().unwrap();
+        assert_ne!(one.id, two.id);
+        let reply = |operator| Reply {
+            result: None,
+            operator,
+        };
+        replies.take(&Id::parse("\"haft-9\"").unwrap(), reply(false));
+        replies.take(&one.id, reply(true));
+        replies.take(&one.id, reply(false));
+        assert!(one.answer().await.unwrap().operator);
+        drop(two);
+        assert!(replies.lock().is_empty());
+    }
+}
