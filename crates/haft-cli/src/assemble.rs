@@ -270,6 +270,11 @@ impl House {
         self.0.progress.then_some(hub as _)
     }
 
+    /// How live output is gathered.
+    pub(crate) fn pace(&self) -> progress::Pace {
+        self.0.pace
+    }
+
     /// How memory is kept, in words.
     pub(crate) fn memory_told(&self) -> &str {
         &self.0.memory_told

@@ -53,7 +53,7 @@ pub(crate) async fn run(
 ) -> Done {
     // Heard from here on: a signal that comes right after the ready line must not find nobody listening.
     let signals = Signals::heard()?;
-    let doors = Doors::new(house.clone());
+    let doors = Doors::new(house.clone(), settings);
     let watching = tokio::spawn(watch_skills(house.clone()));
     let following = tokio::spawn(follower::follow(house.clone()));
     if house.tools().snapshot().entry(TOOL_CHAIN).is_some() {
@@ -119,6 +119,8 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
         operator: TokenFile::operator(&at.home)?,
     };
     let bound = listener.address;
+    let (url, operator) = (format!("http://{bound}"), tokens.operator.secret());
+    open.doors.listens(url, operator);
     let console = console(at, &house, bound);
     let gate = Gate {
         console: Arc::clone(&console),

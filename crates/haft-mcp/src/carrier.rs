@@ -59,6 +59,12 @@ pub(crate) struct Asked {
 }
 
 impl Back {
+    /// The first of the requests.
+    pub(crate) fn first(&self) -> Option<ApprovalId> {
+        let back = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        back.first().map(|(id, _)| id.clone())
+    }
+
     /// What was brought back for this request, once.
     fn take(&self, id: &ApprovalId) -> Option<Said> {
         let mut back = self.0.lock().unwrap_or_else(PoisonError::into_inner);

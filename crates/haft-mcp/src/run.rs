@@ -1,12 +1,12 @@
 //! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::RequestStatus;
-use haft::call::{Origin, ToolCall};
+use haft::call::{Origin, RunId, ToolCall};
 use haft::executor::Executor;
 use haft::progress::hub::Hub;
 use haft::result::{Outcome, Status};
@@ -50,8 +50,8 @@ pub(crate) struct Run {
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) opener: Arc<dyn Opener>,
-    /// None where the system gave no random bytes: nobody is asked by states then.
-    pub(crate) seal: Option<Arc<Seal>>,
+    /// Made at first use.
+    pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for a person.
     pub(crate) hold: Duration,
 }
@@ -65,6 +65,14 @@ pub(crate) enum Then {
     Decide(String),
     /// To ask its person, and to come back with this state (2026-07-28).
     Ask(Vec<Asked>, String),
+}
+
+impl Shared {
+    /// What closes states; none where the system gives no random bytes: nobody is asked by states then.
+    fn seal(&self) -> Option<&Seal> {
+        let make = || Seal::new(self.opener.state_key());
+        self.seal.get_or_init(make).as_ref()
+    }
 }
 
 impl Run {
@@ -93,6 +101,7 @@ impl Run {
         notes: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<(Outcome, Then), RpcError> {
         let back = self.brought_back(&mut job)?;
+        let earlier = self.earlier(&back).await;
         let token = job.token.take().zip(notes.clone());
         let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
         let carrier = self.carrier(&job, (notes, line.clone()), back);
@@ -104,6 +113,8 @@ impl Run {
         let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
         let asking = carrier.clone().map(|carrier| self.session.asking(carrier));
         let session = asking.as_ref().unwrap_or(&self.session);
+        let again = earlier.map(|run| session.asking_in(run));
+        let session = again.as_ref().unwrap_or(session);
         let outcome = match line.filter(|_| self.shared.opener.shows_progress()) {
             Some(line) => self.watched(session, call, &line).await,
             None => Box::pin(self.executor.execute(session, call)).await,
@@ -115,7 +126,7 @@ impl Run {
             carrier.complete().await;
             return Ok((outcome, Then::Nothing));
         }
-        if let (Some((tool, arguments)), Some(seal)) = (bound, &self.shared.seal) {
+        if let (Some((tool, arguments)), Some(seal)) = (bound, self.shared.seal()) {
             let asked = carrier.asked();
             if !asked.is_empty() {
                 let to = Bound {
@@ -154,7 +165,7 @@ impl Run {
         let Some(alone) = &mut job.alone else {
             return Ok(Back::default());
         };
-        let (Some(state), Some(seal)) = (alone.state.take(), &self.shared.seal) else {
+        let (Some(state), Some(seal)) = (alone.state.take(), self.shared.seal()) else {
             return Ok(Back::default());
         };
         let to = Bound {
@@ -171,6 +182,16 @@ impl Run {
             (id, Said::of(said.as_deref()))
         });
         Ok(Back(Mutex::new(back.collect())))
+    }
+
+    /// The run in which a call that comes back was asked about, where that was another of this caller: before a restart, or
+    /// before it lay idle too long.
+    async fn earlier(&self, back: &Back) -> Option<RunId> {
+        let id = back.first()?;
+        let entry = self.executor.inbox().get(&id).await.ok()??;
+        let theirs = entry.request.principal == *self.session.principal();
+        let other = entry.request.run != *self.session.run();
+        (theirs && other && entry.answers_again()).then_some(entry.request.run)
     }
 
     /// Who takes the call's requests to a person, where there is any way to one.

@@ -18,7 +18,6 @@ use crate::outcome;
 use crate::prompt;
 use crate::resource;
 use crate::run::{Run, Shared};
-use crate::seal::Seal;
 use crate::skill;
 use crate::stdio;
 use crate::tool_list;
@@ -121,14 +120,17 @@ impl Answer {
 impl McpServer {
     /// A server that opens its runs with this opener.
     pub fn new(info: &ServerInfo, limits: Limits, opener: Arc<dyn Opener>) -> Self {
-        let seal = Seal::new(opener.state_key()).map(Arc::new);
-        let hold = limits.hold;
+        let shared = Shared {
+            opener,
+            seal: Arc::default(),
+            hold: limits.hold,
+        };
         Self(Arc::new(Core {
             // A struct of strings is always JSON.
             info: serde_json::value::to_raw_value(info).unwrap_or_default(),
             instructions: info.instructions.clone(),
             limits,
-            shared: Shared { opener, seal, hold },
+            shared,
         }))
     }
 

@@ -59,6 +59,8 @@ struct Inner {
     asked: Arc<AtomicBool>,
     /// Who is asked about the calls made through it, besides the executor's own approver.
     approver: Option<Arc<dyn Approver>>,
+    /// The run in whose name people are asked, where it is another.
+    asks_in: Option<RunId>,
     grants: Arc<Mutex<Vec<Grant>>>,
     expanded: Arc<Expanded>,
     /// Calls that are safe beside others share it, all others hold it alone.
@@ -116,6 +118,7 @@ impl Session {
                 patience: Patience::default(),
                 asked: Arc::default(),
                 approver: None,
+                asks_in: None,
                 grants: Arc::default(),
                 expanded: Arc::default(),
                 lane: Arc::default(),
@@ -280,6 +283,21 @@ impl Session {
             ..self.0.share()
         }
         .into()
+    }
+
+    /// The same session, for a call that is made again: what an earlier run of the same principal asked a person for it is
+    /// what is asked now, and how that ended is how this one does.
+    pub fn asking_in(&self, run: RunId) -> Self {
+        Inner {
+            asks_in: Some(run),
+            ..self.0.share()
+        }
+        .into()
+    }
+
+    /// The run in whose name it asks people.
+    pub(crate) fn asks_in(&self) -> &RunId {
+        self.0.asks_in.as_ref().unwrap_or(self.run())
     }
 
     /// The same session, for a call that was suspended and is gone on with.
@@ -457,6 +475,7 @@ impl Inner {
             patience: self.patience,
             asked: Arc::clone(&self.asked),
             approver: self.approver.clone(),
+            asks_in: self.asks_in.clone(),
             grants: Arc::clone(&self.grants),
             expanded: Arc::clone(&self.expanded),
             lane: Arc::clone(&self.lane),

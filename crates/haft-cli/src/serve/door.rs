@@ -1,23 +1,37 @@
 //! The MCP door: one governed run for each connection, every call through the executor.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft::audit::BoxFuture;
 use haft::executor::Executor;
+use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::assemble::{Door, House, Waits};
+use crate::settings::Settings;
+
+/// What clients are told once haft listens.
+#[derive(Debug)]
+struct Web {
+    console: String,
+    key: [u8; 32],
+}
 
 /// Opens runs for MCP clients, and seals them when they have ended.
 #[derive(Debug)]
 pub(crate) struct Doors {
     house: House,
+    /// The clients whose forms may decide.
+    trusted: Vec<String>,
+    /// Where people decide, once that is known.
+    web: OnceLock<Web>,
     refusals: AtomicU64,
     /// Runs whose record is being sealed.
     sealing: Mutex<JoinSet<()>>,
@@ -27,13 +41,32 @@ pub(crate) struct Doors {
 
 impl Doors {
     /// Doors into this house.
-    pub(crate) fn new(house: House) -> Arc<Self> {
+    pub(crate) fn new(house: House, settings: &Settings) -> Arc<Self> {
+        let trusted = settings.items("mcp.trusted_clients").into_iter();
+        let trusted = trusted.filter_map(|(item, _)| item.as_str());
         Arc::new(Self {
             house,
+            trusted: trusted.map(str::to_owned).collect(),
+            web: OnceLock::new(),
             refusals: AtomicU64::new(0),
             sealing: Mutex::default(),
             strays: Arc::default(),
         })
+    }
+
+    /// People decide in the console at this address. What stateless clients carry is closed with a key made of the
+    /// operator's token, which is the same after a restart.
+    pub(crate) fn listens(&self, console: String, operator: &str) {
+        let key = Sha256::new()
+            .chain_update(b"haft requestState key 1\n")
+            .chain_update(operator)
+            .finalize();
+        let web = Web {
+            console,
+            key: key.into(),
+        };
+        // Said once: a listener is bound once.
+        let _ = self.web.set(web);
     }
 
     /// Ends all waits for people: what they asked goes on waiting, and is there when haft serves again.
@@ -73,6 +106,22 @@ impl Opener for Doors {
 
     fn shows_progress(&self) -> bool {
         self.house.shows_progress()
+    }
+
+    fn pace(&self) -> Pace {
+        self.house.pace()
+    }
+
+    fn console(&self) -> Option<String> {
+        self.web.get().map(|web| web.console.clone())
+    }
+
+    fn trusts(&self, client: &str) -> bool {
+        self.trusted.iter().any(|name| name == client)
+    }
+
+    fn state_key(&self) -> Option<[u8; 32]> {
+        self.web.get().map(|web| web.key)
     }
 
     fn skills(&self) -> Vec<Skill> {

@@ -10,6 +10,7 @@ use axum::response::Response;
 use haft::call::Principal;
 use haft_console::Console;
 use haft_mcp::guard::{HostGuard, bearer, same_token};
+use haft_mcp::opener::ByOperator;
 use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
@@ -88,6 +89,9 @@ async fn check(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
                 request.extensions_mut().insert(caller);
                 request.extensions_mut().insert(way);
                 request.extensions_mut().insert(gate.principal.clone());
+                if caller == Caller::Operator {
+                    request.extensions_mut().insert(ByOperator);
+                }
             }
             next.run(request).await
         }

@@ -40,7 +40,7 @@ impl Draft<'_> {
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
         Ok(ApprovalRequest {
             id,
-            run: session.run().clone(),
+            run: session.asks_in().clone(),
             call: self.call.clone(),
             parent: session.nest().map(|nest| nest.call().clone()),
             tool: spec.name.clone(),
