@@ -185,19 +185,16 @@ impl Carrier {
         let mut open = Elicited {
             expected: self.replies.expect()?,
             notes,
-            answered: false,
         };
         let message = reply::request(&open.expected.id, "elicitation/create", &question.params);
         notes.send(message).await.ok()?;
         if question.way == Way::Url {
             self.leave(question);
         }
-        let answer = tokio::select! {
+        tokio::select! {
             answer = open.expected.answer() => answer,
             () = notes.closed() => None,
-        };
-        open.answered = answer.is_some();
-        answer
+        }
     }
 
     /// Waits for a decision made elsewhere. `there`: the person is there, and the client knows that it takes its time.
@@ -250,12 +247,11 @@ impl Carrier {
 struct Elicited<'a> {
     expected: Expected,
     notes: &'a mpsc::Sender<Vec<u8>>,
-    answered: bool,
 }
 
 impl Drop for Elicited<'_> {
     fn drop(&mut self) {
-        if !self.answered {
+        if !self.expected.has_come() {
             let id = self.expected.id.as_str();
             let params = format!("{{\"requestId\":{id},\"reason\":\"it was decided elsewhere\"}}");
             let told = reply::notification("notifications/cancelled", Some(&params));

@@ -67,6 +67,13 @@ impl Expected {
     }
 }
 
+impl Expected {
+    /// Whether the answer has come, taken or not.
+    pub(crate) fn has_come(&self) -> bool {
+        !self.replies.lock().contains_key(&self.id)
+    }
+}
+
 impl Drop for Expected {
     fn drop(&mut self) {
         self.replies.lock().remove(&self.id);

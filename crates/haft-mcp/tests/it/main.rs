@@ -7,6 +7,8 @@
 
 mod support;
 
+mod approvals;
+mod approvals_alone;
 mod http_legacy;
 mod http_modern;
 mod http_streams;

@@ -34,15 +34,19 @@ pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
 
 /// A server over small tools, all of which may run.
 pub(crate) fn server(limits: Limits) -> (McpServer, Arc<SmallOpener>) {
+    let opener = Arc::new(SmallOpener::new(haft::Policy::trusted(), true));
+    (serving(limits, &opener), opener)
+}
+
+/// A server with this opener.
+pub(crate) fn serving(limits: Limits, opener: &Arc<SmallOpener>) -> McpServer {
     let info = ServerInfo {
         name: "haft".into(),
         title: "haft".into(),
         version: "0.0.0".into(),
         instructions: Some("Use the tools.".into()),
     };
-    let opener = Arc::new(SmallOpener::new(haft::Policy::trusted(), true));
-    let server = McpServer::new(&info, limits, Arc::clone(&opener) as _);
-    (server, opener)
+    McpServer::new(&info, limits, Arc::clone(opener) as _)
 }
 
 /// Waits until something is so; a test that waits in vain is stopped by its runner.

@@ -21,7 +21,14 @@ pub(crate) struct LineClient {
 
 impl LineClient {
     pub(crate) fn start(limits: Limits) -> Self {
-        let (server, opener) = super::server(limits);
+        let opener = SmallOpener::new(haft::Policy::trusted(), true);
+        Self::over(limits, opener)
+    }
+
+    /// To a server with this opener.
+    pub(crate) fn over(limits: Limits, opener: SmallOpener) -> Self {
+        let opener = Arc::new(opener);
+        let server = super::serving(limits, &opener);
         let (from_client, input) = std::io::pipe().unwrap();
         let (output, to_client) = std::io::pipe().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -71,6 +78,11 @@ impl LineClient {
     pub(crate) fn ask(&mut self, line: &str) -> Value {
         self.send(line);
         self.receive()
+    }
+
+    /// Something of the server's, done on its runtime.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
     }
 
     /// Waits for the server's end.

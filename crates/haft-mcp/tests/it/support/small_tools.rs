@@ -5,18 +5,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use haft::approval::inbox::{Entry, Filter};
 use haft::arguments::Arguments;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::audit::{BoxFuture, Event, What};
 use haft::context::CallContext;
 use haft::permission::{PathClaim, Permission};
 use haft::skill::Skill;
-use haft::skill::set::{Filter, Root, SkillSet};
+use haft::skill::set::{self, Root, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    Content, Executor, Limits, Policy, RunId, Session, Tool, ToolError, ToolName, ToolResult,
+    Content, Executor, Limits, Policy, Risk, RunId, Session, Tool, ToolError, ToolName, ToolResult,
     ToolSpec,
 };
 use haft_mcp::opener::{ClientInfo, OpenError, Opener};
@@ -29,7 +30,7 @@ pub(crate) const BIG: &str = "a large result\n";
 /// Opens runs `run-0`, `run-1`, … that share one set of tools and files.
 #[derive(Debug)]
 pub(crate) struct SmallOpener {
-    executor: Executor,
+    pub(crate) executor: Executor,
     registry: Arc<ToolRegistry>,
     opened: Mutex<usize>,
     /// What was recorded, where it is.
@@ -39,6 +40,10 @@ pub(crate) struct SmallOpener {
     pub(crate) refusals: Mutex<Vec<String>>,
     /// The budget of the runs opened from now on.
     pub(crate) max_calls: Mutex<u64>,
+    /// The console's address, where a test has one.
+    pub(crate) console: Option<String>,
+    /// The client whose forms may decide.
+    pub(crate) trusted: Option<String>,
     /// The skills there are, where a test has some.
     pub(crate) skills: Mutex<Option<Arc<SkillSet>>>,
 }
@@ -64,7 +69,48 @@ impl SmallOpener {
             refusals: Mutex::default(),
             max_calls: Mutex::new(u64::MAX),
             skills: Mutex::default(),
+            console: None,
+            trusted: None,
         }
+    }
+
+    /// One in whose console people decide, and which trusts the forms of a client named `trusty`.
+    pub(crate) fn asking() -> Self {
+        let opener = Self {
+            console: Some("http://127.0.0.1:7420".into()),
+            trusted: Some("trusty".into()),
+            ..Self::new(Policy::workspace(), true)
+        };
+        opener.registry.add_all([destroy(), question()]).unwrap();
+        opener
+    }
+
+    /// The same tools and inbox behind a server that began anew: its runs are others.
+    pub(crate) fn restarted(&self) -> Self {
+        Self {
+            executor: self.executor.clone(),
+            registry: Arc::clone(&self.registry),
+            opened: Mutex::new(100),
+            audit: Arc::clone(&self.audit),
+            ..Self::asking()
+        }
+    }
+
+    /// The only request of the inbox, with its status.
+    pub(crate) async fn request(&self) -> Entry {
+        let mut all = self.requests().await;
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    /// All requests of the inbox.
+    pub(crate) async fn requests(&self) -> Vec<Entry> {
+        let filter = Filter {
+            tenant: "local".into(),
+            limit: 100,
+            ..Filter::default()
+        };
+        self.executor.inbox().list(&filter).await.unwrap()
     }
 
     /// Lists one tool more.
@@ -75,7 +121,7 @@ impl SmallOpener {
 
     /// Offers the skills below this folder, and a tool that loads them as the standard one does.
     pub(crate) fn offer_skills(&self, folder: &Path) {
-        let set = SkillSet::new(vec![Root::user(folder)], Filter::default());
+        let set = SkillSet::new(vec![Root::user(folder)], set::Filter::default());
         *self.skills.lock().unwrap() = Some(Arc::new(set));
         let invoke = TestTool::with_body(TestTool::echo("invoke_skill"), |value, _| {
             Box::pin(async move {
@@ -129,6 +175,18 @@ impl Opener for SmallOpener {
             let session = session.build().map_err(|e| OpenError(e.to_string()))?;
             Ok((self.executor.clone(), session))
         })
+    }
+
+    fn console(&self) -> Option<String> {
+        self.console.clone()
+    }
+
+    fn trusts(&self, client: &str) -> bool {
+        self.trusted.as_deref() == Some(client)
+    }
+
+    fn state_key(&self) -> Option<[u8; 32]> {
+        Some([7; 32])
     }
 
     fn skills(&self) -> Vec<Skill> {
@@ -261,6 +319,42 @@ fn slow() -> Arc<dyn Tool> {
         })
     })
     .arc()
+}
+
+fn destroy() -> Arc<dyn Tool> {
+    let spec = spec("destroy", "Is critical", json!({}));
+    let everything = Permission::write(PathClaim::plain("everything")).at(Risk::Critical);
+    TestTool::of(spec).wanting(vec![everything]).arc()
+}
+
+fn question() -> Arc<dyn Tool> {
+    let spec = spec("question", "Asks the person", json!({}));
+    Arc::new(Question(Arc::new(spec)))
+}
+
+/// Asks for a colour and a number.
+struct Question(Arc<ToolSpec>);
+
+impl Tool for Question {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        let form = json!({"title": "About the paint", "questions": [
+            {"id": "colour", "type": "single", "text": "Which?", "options": ["red", "blue"]},
+            {"id": "coats", "type": "number", "text": "How many?"}
+        ]});
+        Box::pin(async move {
+            let form = serde_json::from_value(form).unwrap();
+            let answers = context.ask(arguments, form, Duration::from_mins(5)).await?;
+            ToolResult::data(&answers)
+        })
+    }
 }
 
 fn big() -> Arc<dyn Tool> {
