@@ -30,6 +30,11 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         Pace::default()
     }
 
+    /// Whether people may be asked at all: nobody is by way of clients where settings say so.
+    fn asks(&self) -> bool {
+        true
+    }
+
     /// The console's address without a path, where people decide: `http://127.0.0.1:7420`. None where there is no console.
     fn console(&self) -> Option<String> {
         None

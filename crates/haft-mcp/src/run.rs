@@ -202,6 +202,9 @@ impl Run {
         back: Back,
     ) -> Option<Arc<Carrier>> {
         let opener = &self.shared.opener;
+        if !opener.asks() {
+            return None;
+        }
         let (can, client) = match &job.alone {
             Some(alone) => (alone.can, alone.client.as_str()),
             None => (self.client.elicitation, self.client.name.as_str()),

@@ -112,6 +112,11 @@ impl Opener for Doors {
         self.house.pace()
     }
 
+    fn asks(&self) -> bool {
+        // Where nobody is asked there is no inbox that outlives a request.
+        self.house.executor().inbox().is_durable()
+    }
+
     fn console(&self) -> Option<String> {
         self.web.get().map(|web| web.console.clone())
     }

@@ -225,6 +225,20 @@ impl Session {
     }
 }
 
+#[test]
+fn nobody_is_asked_where_settings_say_so() {
+    let mut opener = SmallOpener::asking();
+    opener.console = None;
+    let mut client = LineClient::over(Limits::default(), opener);
+    client.send(&handshake("c", "2025-11-25", r#"{"form":{},"url":{}}"#));
+    client.receive();
+    for (id, tool, arguments) in [("1", "write_file", WRITE), ("2", "question", "{}")] {
+        let refused = client.ask(&call(id, tool, arguments));
+        assert_eq!(refused["result"]["isError"], json!(true), "{refused}");
+    }
+    assert!(client.wait(client.opener.requests()).is_empty());
+}
+
 /// client, tool, token of the call, of the answer → whether it is asked by a form, and whether that decides
 #[tokio::test]
 async fn forms_decide_for_trusted_clients_with_the_operators_token_alone() {

@@ -177,6 +177,10 @@ impl Opener for SmallOpener {
         })
     }
 
+    fn asks(&self) -> bool {
+        self.console.is_some()
+    }
+
     fn console(&self) -> Option<String> {
         self.console.clone()
     }
