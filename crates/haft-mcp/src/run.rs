@@ -296,8 +296,12 @@ impl Run {
             first
         });
         if first {
+            // What waits for a person goes on waiting without the client.
+            self.session.leave();
             self.in_flight.cancel_all();
-            if let Err(error) = self.executor.close(&self.session) {
+            let waits = self.session.has_asked() && self.executor.inbox().is_durable();
+            // Whether a run that asked has an end, its host knows.
+            if !waits && let Err(error) = self.executor.close(&self.session) {
                 tracing::error!(run = %self.session.run(), %error, "close a run");
             }
             self.shared.opener.closed(&self.session);

@@ -9,8 +9,18 @@ use serde_json::{Value, json};
 
 use crate::table::{Got, Row, lines};
 
+pub(crate) fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
+    let mut command = asking(scene, row, broken);
+    let mode = row
+        .auto
+        .map_or("deny".to_owned(), |risk| format!("auto:{risk}"));
+    command.args(["-c", &format!("approval.mode=\"{mode}\"")]);
+    command
+}
+
+/// The same where a person is asked who is not there.
 #[expect(clippy::disallowed_methods, reason = "the real binary is run")]
-fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
+pub(crate) fn asking(scene: &Path, row: &Row, broken: bool) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command
         .env_clear()
@@ -34,9 +44,6 @@ fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
         format!("limits.call_timeout_s={}", row.call_timeout_s),
     ];
     command.args(settings.iter().flat_map(|setting| ["-c", setting]));
-    if let Some(risk) = row.auto {
-        command.args(["-c", &format!("approval.mode=\"auto:{risk}\"")]);
-    }
     command.args(["--profile", row.profile]);
     command
 }

@@ -1,11 +1,12 @@
 //! One table of standard calls, run through every door: `execute`, a nested call, MCP over stdio and HTTP,
-//! `haft call`, a script of `haft chain`.
+//! `haft call`, a script of `haft chain`, and a call that was suspended and is resumed by another process.
 //!
 //! An executor that skips clear (feature `testing`) must fail every door's run.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod binary;
 mod inside;
+mod resume;
 mod table;
 
 use table::{Got, Row, rows};
@@ -19,15 +20,17 @@ enum Door {
     McpHttp,
     Call,
     Chain,
+    Resume,
 }
 
-const DOORS: [Door; 6] = [
+const DOORS: [Door; 7] = [
     Door::Execute,
     Door::Nested,
     Door::McpStdio,
     Door::McpHttp,
     Door::Call,
     Door::Chain,
+    Door::Resume,
 ];
 
 fn run(door: Door, row: &Row, broken: bool) -> Got {
@@ -39,6 +42,7 @@ fn run(door: Door, row: &Row, broken: bool) -> Got {
         Door::McpHttp => binary::http(&scene, row, broken),
         Door::Call => binary::call(&scene, row, broken),
         Door::Chain => binary::chain(&scene, row, broken),
+        Door::Resume => resume::resume(&scene, row, broken),
     }
 }
 

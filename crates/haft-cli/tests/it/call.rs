@@ -31,7 +31,7 @@ fn exit_codes_say_how_a_call_ended() {
         read("../a.txt"),
         read("/etc/passwd"),
     );
-    let rows: [(&[&str], i32, &str); 17] = [
+    let rows: [(&[&str], i32, &str); 18] = [
         (&["read_file", "--args", &a], 0, "ok"),
         (&["read_file", "--args", &gone], 1, "not_found"),
         (&["read_file", "--args", &folder], 1, ""),
@@ -52,7 +52,12 @@ fn exit_codes_say_how_a_call_ended() {
             2,
             "invalid_arguments",
         ),
-        (&["write_file", "--args", &write], 3, "denied"),
+        (&["write_file", "--args", &write], 4, "suspended"),
+        (
+            &["write_file", "--args", &write, "-c", "approval.mode=deny"],
+            3,
+            "denied",
+        ),
         (
             &["write_file", "--args", &write, "--profile", "read-only"],
             3,
@@ -102,11 +107,12 @@ fn exit_codes_say_how_a_call_ended() {
     }
     let runs = lab.run(&["runs", "list", "--json"]).json();
     assert_eq!(runs.as_array().unwrap().len(), rows.len());
-    assert!(
-        runs.as_array()
-            .unwrap()
-            .iter()
-            .all(|run| run["state"] == "closed" && run["calls"] == 1)
+    assert!(runs.as_array().unwrap().iter().all(|run| run["calls"] == 1));
+    let closed = |run: &&serde_json::Value| run["state"] == "closed";
+    // The one that waits for a person.
+    assert_eq!(
+        runs.as_array().unwrap().iter().filter(closed).count(),
+        rows.len() - 1
     );
 }
 
@@ -132,6 +138,8 @@ fn an_outcome_has_the_shape_of_the_contract() {
         "--args",
         r#"{"path":"b","content":""}"#,
         "--json",
+        "-c",
+        "approval.mode=deny",
     ]);
     insta::assert_json_snapshot!("outcome-denied", steady(ran.json()));
 }
@@ -148,6 +156,8 @@ fn people_read_the_text_on_stdout_and_the_why_on_stderr() {
         "write_file",
         "--args",
         r#"{"path":"b","content":""}"#,
+        "-c",
+        "approval.mode=deny",
     ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
     insta::assert_snapshot!("call-denied", ran.stderr);
@@ -286,7 +296,7 @@ fn an_untrusted_folder_cannot_allow() {
         r#"{"path":"b","content":""}"#,
     ];
     let ran = lab.run(&write);
-    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("warning").count(), 1, "{}", ran.stderr);
     let read = ["call", "read_file", "--args", r#"{"path":"secret.txt"}"#];
     assert_eq!(lab.run(&read).code, 3);

@@ -64,10 +64,11 @@ fn how_a_script_ends_is_how_the_command_ends() {
 fn a_write_in_a_script_is_judged_as_a_direct_one() {
     let lab = Lab::new();
     let write = "tools.write_file(path='out.txt', content='x')";
-    let denied = chain(&lab, write, &["--json"]).json();
+    let nobody = ["-c", "approval.mode=deny"];
+    let denied = chain(&lab, write, &["--json", nobody[0], nobody[1]]).json();
     assert_eq!(denied["calls"][0]["status"], "denied", "{denied}");
     let caught = format!("try:\n  {write}\nexcept PermissionError as e:\n  print('no:', e)");
-    let ran = chain(&lab, &caught, &[]);
+    let ran = chain(&lab, &caught, &nobody);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("no:") && !lab.work().join("out.txt").exists());
     let ran = chain(&lab, write, &["--profile", "trusted"]);
@@ -83,7 +84,6 @@ fn what_is_no_script_is_refused_before_anything_runs() {
         (&["chain", "latin.py"][..], "not UTF-8"),
         (&["chain", "nothing.py"], "nothing.py"),
         (&["chain", "."], "not a regular file"),
-        (&["chain", "-", "--wait"], "0.4"),
     ] {
         let ran = lab.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
@@ -148,7 +148,8 @@ except PermissionError as refused:
 fn an_mcp_client_gets_data_text_and_trace() {
     let lab = Lab::new();
     lab.file("a.txt", "hello\n");
-    let mut child = lab.command(&["serve", "--stdio"]).spawn().unwrap();
+    let args = ["serve", "--stdio", "-c", "approval.mode=deny"];
+    let mut child = lab.command(&args).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     exchange(&mut child, &mut stdout, &hello());
     let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
@@ -189,7 +190,7 @@ fn an_mcp_client_gets_data_text_and_trace() {
 fn the_http_api_runs_scripts() {
     let lab = Lab::new();
     lab.file("a.txt", "hello\n");
-    let server = Server::start(&lab, &[]);
+    let server = Server::start(&lab, &["-c", "approval.mode=deny"]);
     let body = json!({"code": TEN}).to_string();
     let reply = server.ask(&post("/api/v1/chains", &server.call, &body));
     let outcome = reply.json();

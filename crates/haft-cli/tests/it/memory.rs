@@ -100,8 +100,8 @@ fn settings_say_whether_and_how_memory_is_written() {
         }
         lab.run(&args)
     };
-    // At once is risk high: asked about, and nobody is there to ask.
-    assert_eq!(run(&["memory.write_mode=external"]).code, 3);
+    // At once is risk high: asked about.
+    assert_eq!(run(&["memory.write_mode=external"]).code, 4);
     let allowed = ["memory.write_mode=external", "policy.allow=write_memory"];
     assert_eq!(run(&allowed).code, 0);
     assert_eq!(recalled(&lab, "x"), 1);

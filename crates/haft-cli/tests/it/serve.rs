@@ -180,7 +180,15 @@ fn every_route_asks_every_caller_for_a_token() {
         ("GET", "/api/v1/policy", [401, 401, 200, 200]),
         ("GET", "/nope", [401, 401, 404, 404]),
         ("POST", "/nope", [401, 401, 403, 404]),
-        ("PATCH", "/api/v1/approvals/x/approve", [401, 401, 403, 404]),
+        ("GET", "/api/v1/approvals", [401, 401, 200, 200]),
+        ("GET", "/api/v1/approvals/x", [401, 401, 404, 404]),
+        ("GET", "/api/v1/audit", [401, 401, 403, 200]),
+        ("POST", "/api/v1/approvals/batch", [401, 401, 403, 400]),
+        ("POST", "/api/v1/approvals/x/approve", [401, 401, 403, 404]),
+        ("POST", "/api/v1/approvals/x/deny", [401, 401, 403, 404]),
+        ("POST", "/api/v1/approvals/x/answer", [401, 401, 403, 404]),
+        ("POST", "/api/v1/policy/explain", [401, 401, 403, 400]),
+        ("PATCH", "/api/v1/approvals/x/approve", [401, 401, 403, 405]),
     ];
     for (method, path, expect) in rows {
         let wrong = "0".repeat(64);
@@ -371,7 +379,8 @@ pub(crate) fn tool_call(id: u32, tool: &str, arguments: &Value) -> Value {
 fn stdio_speaks_mcp_and_opens_no_port() {
     let lab = Lab::new();
     lab.file("a.txt", "hello\n");
-    let mut child = lab.command(&["serve", "--stdio"]).spawn().unwrap();
+    let args = ["serve", "--stdio", "-c", "approval.mode=deny"];
+    let mut child = lab.command(&args).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let answer = exchange(&mut child, &mut stdout, &hello());
     assert_eq!(answer.pointer("/result/serverInfo/name").unwrap(), "haft");

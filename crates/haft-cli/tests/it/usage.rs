@@ -5,10 +5,12 @@ use crate::harness::Lab;
 #[test]
 fn wrong_usage_ends_with_two_and_says_what_to_do() {
     let lab = Lab::new();
-    let rows: [(&[&str], &str); 13] = [
+    let rows: [(&[&str], &str); 15] = [
         (&["chain", "x.py"], "haft chain"),
         (&["run", "hello", "--model", "x:y"], "release 0.5"),
-        (&["approvals", "list", "--json"], "release 0.4"),
+        (&["approvals", "show", "ap-none"], "haft approvals list"),
+        (&["approvals", "approve", "ap-none"], "haft approvals list"),
+        (&["approvals", "deny", "ap-"], "haft approvals list"),
         (&["skills", "show", "x"], "haft skills list"),
         (&["mcp", "list"], "release 0.6"),
         (&["mcp", "add", "x"], "release 0.6"),

@@ -111,7 +111,7 @@ pub(super) async fn ask(
     asked.run(parts).await
 }
 
-/// A request that this call waits for. Dropping it while it waits withdraws the request.
+/// A request that this call waits for. Dropping it while it waits withdraws the request, unless the session leaves.
 struct Asked<'a> {
     inbox: &'a Arc<dyn Inbox>,
     session: &'a Session,
@@ -296,9 +296,16 @@ impl Drop for Asked<'_> {
             return;
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
+        let left = self.session.leaving().is_cancelled() && inbox.is_durable();
         // Where no runtime is left the process ends: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { inbox.end(&id, Ending::Withdrawn).await });
+            runtime.spawn(async move {
+                if left {
+                    inbox.attend(&id, false).await
+                } else {
+                    inbox.end(&id, Ending::Withdrawn).await
+                }
+            });
         }
     }
 }

@@ -112,7 +112,15 @@ pub(super) async fn verify(
 }
 
 /// Calls of all runs that hold some words, the newest runs first.
-pub(super) async fn audit(State(api): Shared, uri: Uri) -> Response {
+pub(super) async fn audit(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Response {
+    if caller != Caller::Operator {
+        let why = "the records of all runs are the operator's";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
+    }
     let words = query::text(&uri, "q").unwrap_or_default().to_lowercase();
     let words: Vec<&str> = words.split_whitespace().collect();
     let (status, tool) = (query::text(&uri, "status"), query::text(&uri, "tool"));

@@ -1,0 +1,63 @@
+//! The door of a call that nobody waits for any more: one process asks, a person decides, another process runs it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::binary::asking;
+use crate::table::{Got, Row, lines};
+
+/// `haft call`, which is suspended where somebody must be asked; then the person of the row decides.
+pub(crate) fn resume(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+    let home = scene.path().join("home");
+    // Whoever asks is sound: it is the resuming that the row is about.
+    let asked = run(
+        scene.path(),
+        row,
+        false,
+        &["call", row.tool, "--args", row.arguments],
+    );
+    let Some(id) = asked["approval"].as_str() else {
+        // Nobody is asked: the call goes as by every other door.
+        if !broken {
+            return got(&asked, &home);
+        }
+        let again = run(
+            scene.path(),
+            row,
+            true,
+            &["call", row.tool, "--args", row.arguments],
+        );
+        return got(&again, &home);
+    };
+    assert_eq!(asked["status"], "suspended");
+    let request = run(scene.path(), row, false, &["approvals", "show", id]);
+    let risks = ["safe", "high", "critical"];
+    let risk = |word: &str| risks.iter().position(|known| *known == word).unwrap();
+    let yes = row
+        .auto
+        .is_some_and(|most| risk(request["risk"].as_str().unwrap()) <= risk(most));
+    let word = if yes { "approve" } else { "deny" };
+    let outcome = run(scene.path(), row, broken, &["approvals", word, id]);
+    got(&outcome, &home)
+}
+
+fn run(scene: &Path, row: &Row, broken: bool, args: &[&str]) -> Value {
+    let output = asking(scene, row, broken)
+        .args(args)
+        .arg("--json")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {said}"))
+}
+
+/// The outcome and the lines, without the one that says that the call waits.
+fn got(outcome: &Value, home: &Path) -> Got {
+    let mut lines = lines(home);
+    lines.retain(|line| line != "ended:suspended");
+    Got {
+        status: outcome["status"].as_str().unwrap().to_owned(),
+        lines,
+    }
+}
