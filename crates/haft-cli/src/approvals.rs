@@ -3,6 +3,7 @@
 use haft::approval::inbox::{Entry, InboxError};
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
 use haft::clock;
+use haft::error::ErrorKind;
 use haft::result::Outcome;
 use haft::toolset::Toolset;
 use serde::Serialize;
@@ -173,7 +174,10 @@ impl House {
                 let tool = tools.entry(name);
                 let tool = tool.ok_or_else(|| unfit(format!("there is no tool {name} now")))?;
                 let judged = self.executor().explain(tool, edited);
-                let judged = judged.map_err(|failure| unfit(failure.message))?;
+                let judged = judged.map_err(|failure| Refused::Unfit {
+                    denied: failure.kind == ErrorKind::Denied,
+                    what: failure.message,
+                })?;
                 if judged.verdict == haft::Verdict::Deny {
                     let what = "the policy denies the call with these arguments".to_owned();
                     return Err(Refused::Unfit { denied: true, what });
@@ -228,7 +232,7 @@ impl House {
             return Ok(decision);
         }
         *rule = Some(text.clone());
-        rule::keep(self, entry, &text, &decision.by).map_err(unfit)?;
+        rule::keep(self.home(), &entry.request, &text, &decision.by).map_err(unfit)?;
         Ok(decision)
     }
 }

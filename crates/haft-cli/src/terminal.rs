@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision, Scope};
+use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision, Scope};
 use haft::audit::BoxFuture;
 use haft::spec::Risk;
 use tokio::sync::{Mutex, mpsc};
 
+use crate::approvals::rule;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
 
 pub(crate) mod fact;
+mod questions;
+
+use questions::Answered;
 
 /// From where its decisions come.
 const FROM: &str = "terminal";
@@ -25,6 +29,8 @@ const TYPED_AHEAD: usize = 64;
 pub(crate) struct Terminal {
     screen: Screen,
     workspace: PathBuf,
+    /// haft's state folder, where rules are kept.
+    home: PathBuf,
     /// Who sits there, for the record.
     by: Arc<str>,
     /// One question at a time; lines come from a thread that starts with the first.
@@ -36,6 +42,7 @@ pub(crate) struct Terminal {
 enum Choice {
     Once,
     Session,
+    Always,
     Edit,
     No,
     Stop,
@@ -45,10 +52,16 @@ enum Choice {
 
 impl Terminal {
     /// A prompt on stdin and stderr, which must be terminals.
-    pub(crate) fn new(screen: Screen, workspace: PathBuf, by: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(
+        screen: Screen,
+        workspace: PathBuf,
+        home: PathBuf,
+        by: impl Into<Arc<str>>,
+    ) -> Self {
         Self {
             screen,
             workspace,
+            home,
             by: by.into(),
             lines: Mutex::new(None),
         }
@@ -59,6 +72,11 @@ impl Terminal {
         let lines = lines.get_or_insert_with(read_lines);
         // What was typed before the question was seen is no answer to it.
         while lines.try_recv().is_ok() {}
+        // The prompt goes when somebody else decides.
+        let _gone = Gone(self.screen, &request.id);
+        if let Some(form) = &request.form {
+            return self.answered(questions::put(self.screen, form, lines).await);
+        }
         self.show(request);
         loop {
             self.screen.err(&choices(request));
@@ -72,6 +90,11 @@ impl Terminal {
                 Choice::Stop => return self.denied(true),
                 Choice::Why => self.explain(request),
                 Choice::Unclear => {}
+                Choice::Always => {
+                    if let Some(answer) = self.always(request, lines).await {
+                        return answer;
+                    }
+                }
                 Choice::Edit => {
                     self.screen
                         .err("the arguments as JSON on one line; Enter alone leaves them:");
@@ -81,6 +104,54 @@ impl Terminal {
                         Some(line) => return self.approved(Scope::Once, Some(line)),
                     }
                 }
+            }
+        }
+    }
+
+    /// Shows the rule that would be kept; it can be changed, and taken back.
+    async fn always(
+        &self,
+        request: &ApprovalRequest,
+        lines: &mut mpsc::Receiver<String>,
+    ) -> Option<Answer> {
+        let Some(suggested) = request.suggested.first() else {
+            self.screen
+                .err("no rule would allow just this call: choose once or session");
+            return None;
+        };
+        loop {
+            self.screen.err(&format!(
+                "keeps for this workspace: {}",
+                styled(BOLD, &visible::line(suggested))
+            ));
+            self.screen
+                .err("Enter alone keeps it; or type another rule; n takes it back:");
+            let Some(line) = lines.recv().await else {
+                return Some(Answer::Nobody);
+            };
+            let rule = match line.trim() {
+                "n" => return None,
+                "" => suggested.as_str(),
+                typed => typed,
+            };
+            match rule::keep(&self.home, request, rule, &self.by) {
+                Ok(()) => {
+                    let decision = Decision::approve(self.by.as_ref(), FROM);
+                    return Some(decision.holding(Scope::Always).keeping(rule).into());
+                }
+                Err(why) => self.screen.err(&visible::line(&why)),
+            }
+        }
+    }
+
+    fn answered(&self, answered: Answered) -> Answer {
+        match answered {
+            Answered::Gone => Answer::Nobody,
+            Answered::Refused => Decision::deny(self.by.as_ref(), FROM).into(),
+            Answered::Answers(answers) => {
+                let answers = serde_json::Value::Object(answers).to_string();
+                let choice = haft::approval::Choice::Answer { answers };
+                Decision::new(choice, self.by.as_ref(), FROM).into()
             }
         }
     }
@@ -157,7 +228,7 @@ fn choices(request: &ApprovalRequest) -> String {
     let yes = if request.risk == Risk::Critical {
         format!("type {} to run it", styled(BOLD, request.tool.as_str()))
     } else {
-        "y once  s session".to_owned()
+        "y once  s session  a always (shows the rule)".to_owned()
     };
     format!(
         "{}  {yes}  e edit  n no  q no and stop  ? why",
@@ -176,8 +247,18 @@ fn choice(line: &str, request: &ApprovalRequest) -> Choice {
         "e" | "edit" if !critical => Choice::Edit,
         "y" | "yes" if !critical => Choice::Once,
         "s" | "session" if !critical => Choice::Session,
+        "a" | "always" if !critical => Choice::Always,
         _ if critical && word == request.tool.as_str() => Choice::Once,
         _ => Choice::Unclear,
+    }
+}
+
+/// Says, when the prompt is taken away before it was answered, that nobody waits for its answer.
+struct Gone<'a>(Screen, &'a ApprovalId);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.detail(&format!("approval {} is settled", self.1));
     }
 }
 

@@ -133,11 +133,22 @@ impl Executor {
     /// decision answers what the policy asks. Claimed before anything runs, so that of many only one runs it; the others
     /// hear why not. A guard's or rule's deny stands; a tool that changed since is a conflict.
     pub async fn resume(&self, session: &Session, id: &ApprovalId) -> Result<Outcome, InboxError> {
-        let entry = self.parts.inbox.claim(id).await?;
+        let inbox = &self.parts.inbox;
+        let entry = inbox.get(id).await?;
+        let entry = entry.ok_or_else(|| InboxError::NotFound(id.clone()))?;
         let request = &entry.request;
         let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
             .from_origin(request.origin)
             .with_id(request.call.as_str());
+        if request.is_question() && entry.decision.is_some() {
+            // The call finds the answer where it asked.
+            let outcome = execute(&self.parts, session, call, None).await;
+            if let Ok(text) = serde_json::to_string(&outcome) {
+                inbox.finish(id, &text, true).await?;
+            }
+            return Ok(outcome);
+        }
+        let entry = inbox.claim(id).await?;
         let taken = ask::Taken::of(&self.parts.inbox, entry)?;
         Ok(execute(&self.parts, session, call, Some(taken)).await)
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use haft::approval::ApprovalRequest;
 use haft::approval::inbox::Entry;
 use haft::clock;
 use haft::policy::{Policy, RuleSet, RuleText};
@@ -50,12 +51,16 @@ pub(crate) fn problem(rule: &str) -> Option<String> {
 }
 
 /// Keeps a rule for the request's workspace.
-pub(crate) fn keep(house: &House, entry: &Entry, rule: &str, by: &str) -> Result<(), String> {
+pub(crate) fn keep(
+    home: &Path,
+    request: &ApprovalRequest,
+    rule: &str,
+    by: &str,
+) -> Result<(), String> {
     if let Some(problem) = problem(rule) {
         return Err(problem);
     }
-    let request = &entry.request;
-    let path = file(house.home(), &request.workspace);
+    let path = file(home, &request.workspace);
     let told = |e: std::io::Error| format!("keep the rule in {}: {e}", path.display());
     if let Some(folder) = path.parent() {
         plain_file::private_folder(folder).map_err(told)?;

@@ -89,6 +89,7 @@ fn approver(at: &Invocation, settings: &Settings, asks: bool) -> Option<impl App
         Terminal::new(
             at.screen,
             at.workspace.clone(),
+            at.home.path().to_owned(),
             format!("{}@terminal", by.subject),
         )
     });

@@ -78,11 +78,12 @@ impl Doors {
 
     /// Ends the runs that no hang-up ended (a signal did), and waits until every run is sealed.
     pub(crate) async fn sealed(&self) {
+        let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
+        // What was refused is recorded before the run that it belongs to is sealed.
+        all.join_all().await;
         for session in self.house.all_live() {
             self.house.close(&session).await;
         }
-        let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
-        all.join_all().await;
     }
 }
 

@@ -36,6 +36,7 @@ fn enter_is_no_and_critical_needs_the_word() {
         (" Y ", Choice::Once, Choice::Unclear),
         ("yes", Choice::Once, Choice::Unclear),
         ("s", Choice::Session, Choice::Unclear),
+        ("a", Choice::Always, Choice::Unclear),
         ("e", Choice::Edit, Choice::Unclear),
         ("q", Choice::Stop, Choice::Stop),
         ("?", Choice::Why, Choice::Why),

@@ -127,6 +127,14 @@ impl Decision {
         self
     }
 
+    /// An approval for good, by this rule.
+    pub fn keeping(mut self, text: impl Into<String>) -> Self {
+        if let Choice::Approve { rule, .. } = &mut self.choice {
+            *rule = Some(text.into());
+        }
+        self
+    }
+
     /// An approval of these arguments instead.
     pub fn editing(mut self, arguments: impl Into<String>) -> Self {
         if let Choice::Approve { edited, .. } = &mut self.choice {

@@ -199,6 +199,10 @@ impl Asked<'_> {
             _ if entry.outcome.is_some() => Err(self.told(&entry).await),
             _ => match self.inbox.claim(&self.request.id).await {
                 Ok(entry) => self.taken(entry).map(Some),
+                // An answer to a question is for everybody who asks it.
+                Err(InboxError::Claimed(_)) if self.request.is_question() => {
+                    self.taken(entry).map(Some)
+                }
                 // Somebody else runs it: the answer is theirs.
                 Err(InboxError::Claimed(_)) => Ok(None),
                 Err(error) => Err(self.over(unwritten(&error))),

@@ -6,10 +6,11 @@ use crate::approval::{ApprovalRequest, Choice};
 use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
-use crate::executor::ask::{self, Wait};
+use crate::executor::ask::{self, Taken, Wait};
 use crate::executor::draft::Draft;
 use crate::executor::stop::Stop;
 use crate::result::Status;
+use crate::session::{Patience, Session};
 
 /// Puts the question and waits; what was answered, as far as it was.
 pub(super) async fn ask(
@@ -47,7 +48,11 @@ pub(super) async fn ask(
     };
     let limits = Wait {
         limit: wait,
-        patience: session.patience(),
+        // Nobody answered in time: that is an answer, too.
+        patience: match session.patience() {
+            Patience::SuspendAtOnce => Patience::SuspendAtOnce,
+            Patience::WaitThenDeny | Patience::WaitThenSuspend => Patience::WaitThenDeny,
+        },
     };
     let asked = {
         let _waiting = context.nest.waiting();
@@ -55,10 +60,14 @@ pub(super) async fn ask(
     };
     let taken = match asked {
         Ok(taken) => taken,
-        // Nobody answered in time: that is an answer, too.
         Err(stop) if stop.status == Status::Denied => return Ok(Map::new()),
         Err(stop) => return Err(told(stop)),
     };
+    answered(session, taken).await
+}
+
+/// What a person said to a question.
+async fn answered(session: &Session, taken: Taken) -> Result<Map<String, Value>, ToolError> {
     let by = taken.decision.by.clone();
     let answer = taken.decision.choice;
     taken.claimed.answered().await;

@@ -1,0 +1,461 @@
+//! Approvals: calls that wait for a person, decided from anywhere, once, also when whoever asked was killed.
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::Lab;
+use crate::serve::{Reply, Server, get, post};
+
+/// Longer than anything here takes; the tests go on as soon as they can.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tries until there is something.
+fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Calls a tool of a server on a thread of its own; the answer comes when the call ends.
+fn asked(server: &Server, tool: &str, arguments: &Value) -> JoinHandle<Option<Reply>> {
+    let body = json!({"tool": tool, "arguments": arguments}).to_string();
+    let caller = server.caller();
+    std::thread::spawn(move || caller.try_ask(&post("/api/v1/calls", &caller.call, &body)))
+}
+
+/// What waits, by the operator's eyes.
+fn waiting(server: &Server) -> Vec<Value> {
+    let reply = server.ask(&get("/api/v1/approvals", Some(&server.operator)));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.json().as_array().unwrap().clone()
+}
+
+fn only_one(server: &Server) -> Value {
+    let found = wait("a request", || waiting(server).into_iter().next());
+    assert_eq!(waiting(server).len(), 1);
+    found
+}
+
+fn show(server: &Server, id: &str) -> Value {
+    let path = format!("/api/v1/approvals/{id}");
+    server.ask(&get(&path, Some(&server.operator))).json()
+}
+
+fn decide(server: &Server, id: &str, word: &str, body: &Value) -> Reply {
+    let path = format!("/api/v1/approvals/{id}/{word}");
+    server.ask(&post(&path, &server.operator, &body.to_string()))
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// Lines of a file that appending calls made.
+fn lines(file: &PathBuf) -> usize {
+    std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}
+
+fn append() -> Value {
+    json!({"path": "log.txt", "content": "line\n", "mode": "append"})
+}
+
+/// What a person does about a request whose asker was killed, and what comes of it.
+struct Row {
+    name: &'static str,
+    settings: &'static [&'static str],
+    /// Done to the workspace between the question and the decision.
+    meanwhile: fn(&Lab),
+    decision: (&'static str, &'static str),
+    status: u16,
+    /// How the request ends.
+    ends: &'static str,
+    /// How its outcome does.
+    outcome: &'static str,
+    log: &'static str,
+}
+
+const NOTHING: fn(&Lab) = |_| {};
+
+#[rustfmt::skip]
+const AFTER_A_KILL: [Row; 6] = [
+    Row { name: "approved", settings: &[], meanwhile: NOTHING, decision: ("approve", "{}"), status: 200, ends: "done", outcome: "ok", log: "old\nline\n" },
+    Row { name: "denied", settings: &[], meanwhile: NOTHING, decision: ("deny", r#"{"message":"not now"}"#), status: 200, ends: "denied", outcome: "denied", log: "old\n" },
+    Row { name: "edited", settings: &[], meanwhile: NOTHING, decision: ("approve", r#"{"edit":{"path":"log.txt","content":"other\n","mode":"append"}}"#), status: 200, ends: "done", outcome: "ok", log: "old\nother\n" },
+    Row { name: "changed file", settings: &[], meanwhile: |lab| { lab.file("log.txt", "new\n"); }, decision: ("approve", "{}"), status: 200, ends: "done", outcome: "error", log: "new\n" },
+    Row { name: "answered in its place", settings: &[], meanwhile: NOTHING, decision: ("answer", r#"{"text":"take it as written"}"#), status: 200, ends: "answered", outcome: "ok", log: "old\n" },
+    Row {
+        name: "expired", settings: &["-c", "limits.approval_timeout_s=1", "-c", "policy.on_approval_timeout=deny"],
+        meanwhile: |_| std::thread::sleep(Duration::from_millis(1200)),
+        decision: ("approve", "{}"), status: 410, ends: "expired", outcome: "", log: "old\n",
+    },
+];
+
+#[test]
+fn a_call_whose_asker_was_killed_comes_to_what_was_decided_once() {
+    for row in AFTER_A_KILL {
+        let lab = Lab::new();
+        let log = lab.file("log.txt", "old\n");
+        let first = Server::start(&lab, row.settings);
+        let asker = asked(&first, "write_file", &append());
+        let id = text(&only_one(&first), "id");
+        drop(first);
+        assert!(asker.join().unwrap().is_none(), "{}", row.name);
+        (row.meanwhile)(&lab);
+        let server = Server::start(&lab, row.settings);
+        let (word, body) = row.decision;
+        let body: Value = serde_json::from_str(body).unwrap();
+        let reply = decide(&server, &id, word, &body);
+        assert_eq!(reply.status, row.status, "{}: {}", row.name, reply.body);
+        let entry = wait(row.name, || {
+            let entry = show(&server, &id);
+            let over = entry["status"] == row.ends;
+            (over && (row.outcome.is_empty() || entry["outcome"].is_object())).then_some(entry)
+        });
+        if !row.outcome.is_empty() {
+            assert_eq!(
+                entry["outcome"]["status"], row.outcome,
+                "{}: {entry}",
+                row.name
+            );
+        }
+        // Whoever decides again comes too late, and nothing runs twice.
+        let again = decide(&server, &id, "approve", &json!({}));
+        assert!([409, 410].contains(&again.status), "{}", row.name);
+        assert_eq!(
+            std::fs::read_to_string(&log).unwrap(),
+            row.log,
+            "{}",
+            row.name
+        );
+        drop(server);
+        let runs = lab.run(&["runs", "list", "--json"]).json();
+        for run in runs.as_array().unwrap() {
+            let run = run["run"].as_str().unwrap();
+            let verified = lab.run(&["runs", "verify", run]);
+            assert_eq!(verified.code, 0, "{}: {}", row.name, verified.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_second_terminal_decides_for_a_server_that_waits() {
+    for (word, status, count) in [("approve", "ok", 1), ("deny", "denied", 0)] {
+        let lab = Lab::new();
+        let server = Server::start(&lab, &[]);
+        let asker = asked(&server, "write_file", &append());
+        let id = text(&only_one(&server), "id");
+        let listed = lab.run(&["approvals", "list", "--json"]).json();
+        assert_eq!(listed[0]["id"], json!(id));
+        let ran = lab.run(&["approvals", word, &id]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let outcome = asker.join().unwrap().unwrap().json();
+        assert_eq!(outcome["status"], status, "{outcome}");
+        assert_eq!(lines(&lab.work().join("log.txt")), count);
+        assert_eq!(lab.run(&["approvals", "approve", &id]).code, 2);
+    }
+}
+
+#[test]
+fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
+    let lab = Lab::new();
+    let arguments = append().to_string();
+    let call = ["call", "write_file", "--args", &arguments, "--json"];
+    let log = lab.work().join("log.txt");
+    let asked = lab.run(&call);
+    assert_eq!(asked.code, 4, "{}", asked.stderr);
+    let (id, run) = (text(&asked.json(), "approval"), text(&asked.json(), "run"));
+    let listed = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(listed[0]["state"], "suspended");
+    // Undecided there is nothing to go on with.
+    assert_eq!(lab.run(&["runs", "resume", &run]).code, 4);
+    let shown = lab.run(&["approvals", "show", &id]);
+    assert!(shown.stdout.contains("+line"), "{}", shown.stdout);
+    for (edit, code, says) in [
+        (r#"{"path":"log.txt"}"#, 2, "content"),
+        (r#"{"path":"../x","content":""}"#, 3, "leaves"),
+        (r#"{"path":".git/config","content":""}"#, 3, "denies"),
+    ] {
+        let ran = lab.run(&["approvals", "approve", &id, "--edit", edit]);
+        assert_eq!(ran.code, code, "{edit}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{edit}: {}", ran.stderr);
+    }
+    let approved = lab.run(&["approvals", "approve", &id[..12], "--json"]);
+    assert_eq!(approved.code, 0, "{}", approved.stderr);
+    assert_eq!(approved.json()["call"], "call-1");
+    assert_eq!(lines(&log), 1);
+    assert_eq!(lab.run(&["approvals", "deny", &id]).code, 2);
+    assert_eq!(lab.run(&["runs", "resume", &run]).code, 2);
+    let denied = text(&lab.run(&call).json(), "approval");
+    let ran = lab.run(&["approvals", "deny", &denied, "--message", "no"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(lines(&log), 1);
+    for run in lab
+        .run(&["runs", "list", "--json"])
+        .json()
+        .as_array()
+        .unwrap()
+    {
+        assert_eq!(run["state"], "closed", "{run}");
+    }
+}
+
+#[test]
+fn waiting_is_bounded_and_its_end_is_what_settings_say() {
+    let arguments = append().to_string();
+    let call = ["call", "write_file", "--args", &arguments, "--wait=1"];
+    let deny = ["-c", "policy.on_approval_timeout=deny"];
+    for (more, code) in [(&[][..], 4), (&deny, 3)] {
+        let lab = Lab::new();
+        let ran = lab.run(&[&call, more].concat());
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(!lab.work().join("log.txt").exists());
+    }
+}
+
+#[test]
+fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let askers = [(); 3].map(|()| asked(&server, "write_file", &append()));
+    let id = text(&only_one(&server), "id");
+    // The calls are in, not just the first.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(waiting(&server).len(), 1);
+    assert_eq!(decide(&server, &id, "approve", &json!({})).status, 200);
+    for asker in askers {
+        let outcome = asker.join().unwrap().unwrap().json();
+        assert_eq!(outcome["status"], "ok", "{outcome}");
+    }
+    assert_eq!(lines(&lab.work().join("log.txt")), 1);
+    // Once it has run, the same words ask anew; after a no they do not.
+    let asker = asked(&server, "write_file", &append());
+    let second = text(&only_one(&server), "id");
+    assert_ne!(second, id);
+    decide(&server, &second, "deny", &json!({"message": "enough"}));
+    assert_eq!(asker.join().unwrap().unwrap().json()["status"], "denied");
+    let asker = asked(&server, "write_file", &append());
+    let outcome = asker.join().unwrap().unwrap().json();
+    assert_eq!(outcome["status"], "denied", "{outcome}");
+    assert_eq!(waiting(&server).len(), 0);
+}
+
+#[test]
+fn a_session_and_always_hold_for_what_was_seen_and_no_wider() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let asker = asked(&server, "write_file", &append());
+    let id = text(&only_one(&server), "id");
+    let scope = json!({"scope": "session"});
+    assert_eq!(decide(&server, &id, "approve", &scope).status, 200);
+    asker.join().unwrap().unwrap();
+    let outcome = asked(&server, "write_file", &append()).join().unwrap();
+    assert_eq!(outcome.unwrap().json()["status"], "ok");
+    let other = json!({"path": "other.txt", "content": "x"});
+    let asker = asked(&server, "write_file", &other);
+    let id = text(&only_one(&server), "id");
+    let rule = format!("/api/v1/approvals/{id}/rule?rule=Edit(%2F**)");
+    let tried = server.ask(&get(&rule, Some(&server.operator))).json();
+    assert_eq!(
+        (&tried["ok"], &tried["covers"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(tried["matched"].as_array().unwrap().len(), 2, "{tried}");
+    for (rule, status) in [("Edit(", 422), ("a\nb", 422)] {
+        let body = json!({"scope": "always", "rule": rule});
+        assert_eq!(
+            decide(&server, &id, "approve", &body).status,
+            status,
+            "{rule}"
+        );
+    }
+    let always = json!({"scope": "always"});
+    let reply = decide(&server, &id, "approve", &always);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(reply.json()["decision"]["rule"], "Edit(/other.txt)");
+    asker.join().unwrap().unwrap();
+    drop(server);
+    // It holds for good, for this file in this folder alone.
+    let other = other.to_string();
+    let call = |arguments: &str| lab.run(&["call", "write_file", "--args", arguments]).code;
+    assert_eq!(call(&other), 0);
+    assert_eq!(call(r#"{"path":"third.txt","content":""}"#), 4);
+    let shown = lab.run(&["policy", "show"]).stdout;
+    assert!(
+        shown.contains("Edit(/other.txt)") && shown.contains("always"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn several_are_decided_at_once_each_by_its_own_choice() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let askers: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .map(|name| {
+            asked(
+                &server,
+                "write_file",
+                &json!({"path": name, "content": "x"}),
+            )
+        })
+        .collect();
+    let all = wait("three requests", || {
+        Some(waiting(&server)).filter(|all| all.len() == 3)
+    });
+    let decisions: Vec<Value> = all
+        .iter()
+        .map(|item| {
+            let keep = item["fact"]["text"] != "b";
+            json!({"id": item["id"], "decision": if keep { "approve" } else { "deny" }})
+        })
+        .chain([json!({"id": "ap-none", "decision": "approve"})])
+        .collect();
+    let body = json!({ "decisions": decisions }).to_string();
+    let reply = server.ask(&post("/api/v1/approvals/batch", &server.operator, &body));
+    let results = reply.json()["results"].as_array().unwrap().clone();
+    let ok: Vec<_> = results.iter().map(|result| result["ok"] == true).collect();
+    assert_eq!(ok, [true, true, true, false], "{}", reply.body);
+    for asker in askers {
+        asker.join().unwrap().unwrap();
+    }
+    let made = ["a", "b", "c"].map(|name| lab.work().join(name).exists());
+    assert_eq!(made, [true, false, true]);
+}
+
+#[test]
+fn a_chain_waits_with_its_call_and_goes_on_by_its_journal() {
+    let script = "n = len(tools.list_files().data['entries'])\n\
+         tools.write_file(path='log.txt', content='one\\n', mode='append')\n\
+         tools.write_file(path='log.txt', content='two\\n', mode='append')\n\
+         print('done', n)\n";
+    let lab = Lab::new();
+    lab.file("script.py", script);
+    let suspended = lab.run(&["chain", "script.py", "--json"]);
+    assert_eq!(
+        suspended.code, 4,
+        "{}{}",
+        suspended.stdout, suspended.stderr
+    );
+    let run = text(&suspended.json(), "run");
+    let first = text(&suspended.json(), "approval");
+    let ran = lab.run(&["approvals", "approve", &first, "--json"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    let log = lab.work().join("log.txt");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\n");
+    let second = text(&ran.json(), "approval");
+    assert_ne!(first, second);
+    // The file is as the first half of the script left it.
+    let ran = lab.run(&["approvals", "approve", &second, "--json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let outcome = ran.json();
+    assert_eq!(outcome["content"][0]["text"], "done 1\n", "{outcome}");
+    assert_eq!(outcome["run"], json!(run));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\ntwo\n");
+    assert_eq!(lab.run(&["runs", "resume", &run]).code, 2);
+    assert_eq!(lab.run(&["runs", "verify", &run]).code, 0);
+}
+
+#[test]
+fn a_served_chain_that_was_killed_while_it_waited_goes_on_after_the_decision() {
+    let lab = Lab::new();
+    let first = Server::start(&lab, &[]);
+    let code = "tools.write_file(path='log.txt', content='one\\n', mode='append')\nprint('done')";
+    let asker = asked(&first, "tool_chain", &json!({ "code": code }));
+    let item = only_one(&first);
+    assert_eq!(item["parent"], "call-1", "{item}");
+    drop(first);
+    assert!(asker.join().unwrap().is_none());
+    let server = Server::start(&lab, &[]);
+    let id = text(&item, "id");
+    assert_eq!(decide(&server, &id, "approve", &json!({})).status, 200);
+    let entry = wait("the chain's end", || {
+        let entry = show(&server, &id);
+        (entry["outcome"]["tool"] == "tool_chain").then_some(entry)
+    });
+    assert_eq!(entry["outcome"]["content"][0]["text"], "done\n", "{entry}");
+    assert_eq!(lines(&lab.work().join("log.txt")), 1);
+}
+
+#[test]
+fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
+    let arguments = json!({
+        "title": "Which way?",
+        "questions": [
+            {"id": "way", "type": "single", "text": "left or right", "options": ["left", "right"]},
+            {"id": "sure", "type": "confirm", "text": "sure?", "default": true},
+            {"id": "why", "type": "text", "text": "why?"},
+        ],
+    });
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let asker = asked(&server, "ask_user", &arguments);
+    let item = only_one(&server);
+    assert_eq!(
+        (&item["kind"], &item["fact"]["text"]),
+        (&json!("question"), &json!("Which way?"))
+    );
+    let id = text(&item, "id");
+    for (word, body, status) in [
+        ("approve", json!({}), 422),
+        ("answer", json!({"answers": {"way": "up"}}), 422),
+        ("answer", json!({"answers": {"nope": 1}}), 422),
+        ("answer", json!({"answers": {"way": "left"}}), 200),
+        ("answer", json!({"answers": {"way": "right"}}), 409),
+    ] {
+        assert_eq!(
+            decide(&server, &id, word, &body).status,
+            status,
+            "{word} {body}"
+        );
+    }
+    let outcome = asker.join().unwrap().unwrap().json();
+    let data = json!({"answers": {"sure": true, "way": "left"}, "unanswered": ["why"]});
+    assert_eq!(outcome["data"], data, "{outcome}");
+    // Without a terminal the question is written and the command ends.
+    let text_arguments = arguments.to_string();
+    let ran = lab.run(&["call", "ask_user", "--args", &text_arguments, "--json"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let id = text(&ran.json(), "approval");
+    let answers = r#"{"way":"right","why":"it is shorter"}"#;
+    let ran = lab.run(&["approvals", "answer", &id, "--answers", answers, "--json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let data = json!({"answers": {"sure": true, "way": "right", "why": "it is shorter"}});
+    assert_eq!(ran.json()["data"], data);
+    // Nobody answers in time: what was answered, which is nothing but what goes without saying.
+    let mut short = arguments;
+    short["wait_s"] = json!(1);
+    let outcome = asked(&server, "ask_user", &short)
+        .join()
+        .unwrap()
+        .unwrap()
+        .json();
+    assert_eq!(
+        outcome["data"],
+        json!({"answers": {"sure": true}, "unanswered": ["way", "why"]}),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_leaves_what_waits() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let asker = asked(&server, "write_file", &append());
+    let id = text(&only_one(&server), "id");
+    let ran = server.end(rustix::process::Signal::TERM);
+    assert_eq!((ran.code, ran.stderr.contains("panicked")), (0, false));
+    drop(asker);
+    let listed = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(listed[0]["state"], "suspended", "{listed}");
+    assert_eq!(lab.run(&["approvals", "approve", &id]).code, 0);
+    assert_eq!(lines(&lab.work().join("log.txt")), 1);
+}
