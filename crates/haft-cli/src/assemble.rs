@@ -16,7 +16,6 @@ use haft::clock;
 use haft::error::ErrorKind;
 use haft::executor::Executor;
 use haft::journal::Journal;
-use haft::journal::dir::DirJournal;
 use haft::memory::MemoryStore;
 use haft::progress;
 use haft::progress::hub::Hub;
@@ -170,7 +169,7 @@ impl House {
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let artifacts = parts::artifacts(at, settings)?;
-        let journal: Arc<dyn Journal> = Arc::new(DirJournal::new(at.home.path()));
+        let journal = stores.journal;
         let code = chain::jail(settings, &sandbox)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;

@@ -1,6 +1,7 @@
 //! haft's durable store: which runs there are, what agents remember, and what waits for a person.
 
 mod approvals;
+pub mod journal;
 mod lane;
 pub mod postgres;
 pub mod sqlite;

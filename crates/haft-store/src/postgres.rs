@@ -41,14 +41,17 @@ const OLDEST: i32 = 150_000;
 const LOCK: i64 = 0x6861_6674;
 
 /// What brings the schema from each version to the next.
-const MIGRATIONS: &[&str] = &[include_str!("postgres/migrations/0001_store.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("postgres/migrations/0001_store.sql"),
+    include_str!("postgres/migrations/0002_journal.sql"),
+];
 
 /// Haft's tables in a `PostgreSQL` database, connected at first use.
 #[derive(Debug)]
-pub struct PostgresStore(Arc<Server>);
+pub struct PostgresStore(pub(crate) Arc<Server>);
 
 #[derive(Debug)]
-struct Server {
+pub(crate) struct Server {
     options: PgConnectOptions,
     /// Where it is, without what is secret.
     place: String,
@@ -122,7 +125,7 @@ impl Server {
     }
 
     /// Makes an operation, and again while the server cannot be reached, until its time is over.
-    async fn ask<T, E, F>(
+    pub(crate) async fn ask<T, E, F>(
         &self,
         make: impl Fn(PgPool) -> F,
         lost: fn(&E) -> bool,
@@ -149,7 +152,7 @@ impl Server {
     }
 
     /// What went wrong, in words that name the server.
-    fn reason(&self, error: &sqlx::Error) -> String {
+    pub(crate) fn reason(&self, error: &sqlx::Error) -> String {
         let place = &self.place;
         match error {
             sqlx::Error::PoolTimedOut => self.silent(),
@@ -159,12 +162,22 @@ impl Server {
         }
     }
 
-    fn silent(&self) -> String {
+    pub(crate) fn silent(&self) -> String {
         format!(
             "{} did not answer within {} s",
             self.place,
             WITHIN.as_secs()
         )
+    }
+
+    /// The name of this process.
+    pub(crate) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
+        self.beat.me(pool).await
+    }
+
+    /// A number for an attempt of this process, which no other has.
+    pub(crate) fn attempt(&self) -> u64 {
+        self.beat.attempt()
     }
 
     fn listening(&self) -> std::sync::MutexGuard<'_, bool> {
@@ -175,7 +188,7 @@ impl Server {
 }
 
 /// Why an operation came to nothing.
-enum Asked<E> {
+pub(crate) enum Asked<E> {
     /// It was refused, or the server was still away at the end of its time.
     Refused(E),
     /// No answer came.
@@ -183,7 +196,7 @@ enum Asked<E> {
 }
 
 /// Whether the server, or the way to it, went away: what was asked may be asked again.
-fn is_lost(error: &sqlx::Error) -> bool {
+pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)

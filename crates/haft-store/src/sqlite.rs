@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-mod file;
+pub(crate) mod file;
 mod inbox;
 mod memory;
 mod runs;
@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_runs.sql"),
     include_str!("migrations/0002_memory.sql"),
     include_str!("migrations/0003_approvals.sql"),
+    include_str!("migrations/0004_journal.sql"),
 ];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.

@@ -12,6 +12,7 @@ use crate::call::{CallId, RunId};
 use crate::result::Status;
 
 pub mod dir;
+pub mod line;
 
 /// Keeps chains. Every call returns when the entry survives this process: it is written, not necessarily on the disk
 /// (before an effect of risk high or more the run's record is, and a chain that is gone on with is held against it).

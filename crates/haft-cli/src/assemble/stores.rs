@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use haft::approval::inbox::Inbox;
 use haft::audit::index::RunIndex;
+use haft::journal::Journal;
+use haft::journal::dir::DirJournal;
+use haft_store::journal::DbJournal;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
 
@@ -22,6 +25,8 @@ pub(crate) struct Stores {
     pub(crate) index: Arc<dyn RunIndex>,
     /// What waits for a person.
     pub(crate) inbox: Arc<dyn Inbox>,
+    /// What chains did: beside the runs' records, which is the quickest, unless a database is named.
+    pub(crate) journal: Arc<dyn Journal>,
     /// What agents remember: always a file, for it is searched as it is typed.
     pub(crate) memory: Arc<SqliteStore>,
 }
@@ -32,21 +37,36 @@ pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Pro
     if let Some(url) = settings.text("store.url").filter(|url| is_postgres(url)) {
         let told = |e: haft_store::StoreError| refused(&e.to_string());
         let store = Arc::new(PostgresStore::new(url).map_err(told)?);
+        let journal = DbJournal::postgres(url, home).map_err(told)?;
         return Ok(Stores {
+            journal: Arc::new(journal),
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
             inbox: store,
             memory: Arc::new(SqliteStore::new(home)),
         });
     }
-    let (store, inbox) = match (settings.text("store.url"), file(at, settings)) {
-        (Some(_), None) => return Err(refused("it names no database that is known")),
-        (_, Some(path)) => (SqliteStore::at(path.clone()), SqliteInbox::at(path)),
-        (None, None) => (SqliteStore::new(home), SqliteInbox::new(home)),
-    };
+    let (store, inbox, journal): (_, _, Arc<dyn Journal>) =
+        match (settings.text("store.url"), file(at, settings)) {
+            (Some(_), None) => return Err(refused("it names no database that is known")),
+            (_, Some(path)) => {
+                let journal = DbJournal::sqlite(path.clone(), home);
+                let inbox = SqliteInbox::at(path.clone());
+                (SqliteStore::at(path), inbox, Arc::new(journal))
+            }
+            (None, None) => {
+                let journal = DirJournal::new(home);
+                (
+                    SqliteStore::new(home),
+                    SqliteInbox::new(home),
+                    Arc::new(journal),
+                )
+            }
+        };
     let store = Arc::new(store);
     Ok(Stores {
         index: Arc::clone(&store) as Arc<dyn RunIndex>,
         inbox: Arc::new(inbox),
+        journal,
         memory: store,
     })
 }

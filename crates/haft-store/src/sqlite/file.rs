@@ -13,7 +13,7 @@ const STATEMENTS: usize = 64;
 
 /// Where the database is, and a connection while there is one.
 #[derive(Debug)]
-pub(super) struct DbFile {
+pub(crate) struct DbFile {
     path: PathBuf,
     open: Option<Open>,
     /// It was there once: from then on its absence is an error, never an empty database.
@@ -29,7 +29,7 @@ struct Open {
 
 impl DbFile {
     /// The file at this path; nothing is made or opened yet.
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             open: None,
@@ -38,7 +38,7 @@ impl DbFile {
     }
 
     /// The connection to the file that is there now, and whether it is a new one.
-    pub(super) fn connection(&mut self) -> Result<(&mut Connection, bool), String> {
+    pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), String> {
         let identity = self.identity();
         // `SQLite` would go on writing to a file that was deleted or replaced, and all of it would be lost.
         if self
@@ -66,17 +66,17 @@ impl DbFile {
     }
 
     /// Gives up the connection: what comes next begins with a fresh one.
-    pub(super) fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         self.open = None;
     }
 
     /// Whether there is a connection.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// What went wrong, in words that say what to do.
-    pub(super) fn reason(&self, error: &rusqlite::Error) -> String {
+    pub(crate) fn reason(&self, error: &rusqlite::Error) -> String {
         let path = self.path.display();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => format!("{path}: the disk is full; make room"),

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -42,6 +43,8 @@ struct Shared {
     changes: broadcast::Sender<ApprovalId>,
     /// Numbers of this inbox's own transactions that were told already, kept while somebody listens.
     told: Mutex<BTreeSet<i64>>,
+    /// How many requests this process attends or runs: while it is any, others' decisions are looked for more often.
+    held: AtomicUsize,
 }
 
 impl SqliteInbox {
@@ -57,6 +60,7 @@ impl SqliteInbox {
                 path,
                 changes: broadcast::channel(BEHIND).0,
                 told: Mutex::default(),
+                held: AtomicUsize::new(0),
             }),
             writes: Lane::new(),
             reads: Lane::new(),

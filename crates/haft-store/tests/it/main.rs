@@ -2,6 +2,7 @@
 
 mod cluster;
 mod inbox;
+mod journal;
 mod memory;
 mod memory_search;
 mod processes;

@@ -1,4 +1,5 @@
-//! `DirJournal`: journals beside the runs' records, a line an entry: `runs/<run-id>/journal.jsonl`.
+//! `DirJournal`: journals beside the runs' records, a line an entry: `runs/<run-id>/journal.jsonl`. An entry costs one
+//! write, so this is what is used unless runs are kept in a database that other machines share.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -8,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
-use serde::{Deserialize, Serialize};
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
-use crate::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall};
+use crate::journal::line::{Line, Reader};
+use crate::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use crate::result::Status;
 
 #[cfg(test)]
@@ -39,35 +40,6 @@ struct Open {
     line: Vec<u8>,
 }
 
-/// An entry as it is written.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
-    Begin {
-        chain: String,
-        code: String,
-        arguments: String,
-        seed: u64,
-        started_ns: i64,
-    },
-    Call {
-        chain: String,
-        seq: u64,
-        tool: String,
-        args_digest: String,
-        noise: String,
-    },
-    End {
-        chain: String,
-        seq: u64,
-        reply: String,
-    },
-    Close {
-        chain: String,
-        status: String,
-    },
-}
-
 impl DirJournal {
     /// Journals below `home`, haft's state folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
@@ -80,17 +52,6 @@ impl DirJournal {
     fn path(&self, run: &RunId) -> io::Result<PathBuf> {
         let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
         Ok(dir.join(FILE))
-    }
-
-    /// Notes which calls without an end the run's record does not know to have started.
-    fn look_up_started(&self, run: &RunId, last: &mut Recorded) {
-        // A record that cannot be read leaves every one in doubt.
-        if let Ok(started) = runs::started(&self.home, run.as_str()) {
-            for entry in &mut last.calls {
-                let id = last.chain.nth_within(entry.call.seq);
-                entry.started = started.contains(id.as_str());
-            }
-        }
     }
 
     /// Adds a line; `chains` is what it does to the number of chains at work.
@@ -184,41 +145,22 @@ fn end_line(file: &File) -> io::Result<bool> {
 
 impl Journal for DirJournal {
     fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
-        let line = Line::Begin {
-            chain: chain.to_string(),
-            code: start.code.clone(),
-            arguments: start.arguments.clone(),
-            seed: start.seed,
-            started_ns: i64::try_from(start.started_ns).unwrap_or(i64::MAX),
-        };
+        let line = Line::begin(chain, start);
         self.add(run, &line, 1)
     }
 
     fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
-        let line = Line::Call {
-            chain: chain.to_string(),
-            seq: call.seq,
-            tool: call.tool.clone(),
-            args_digest: call.args_digest.clone(),
-            noise: call.noise.clone(),
-        };
+        let line = Line::call(chain, call);
         self.add(run, &line, 0)
     }
 
     fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
-        let line = Line::End {
-            chain: chain.to_string(),
-            seq,
-            reply: reply.to_owned(),
-        };
+        let line = Line::end(chain, seq, reply);
         self.add(run, &line, 0)
     }
 
     fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
-        let line = Line::Close {
-            chain: chain.to_string(),
-            status: status.as_str().to_owned(),
-        };
+        let line = Line::close(chain, status);
         self.add(run, &line, -1)
     }
 
@@ -235,10 +177,7 @@ impl Journal for DirJournal {
         if flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
             return Err(JournalError::Busy(run.clone()));
         }
-        let mut reader = Reader {
-            run,
-            open: Vec::new(),
-        };
+        let mut reader = Reader::new(run);
         let mut lines = BufReader::new(file);
         for number in 1.. {
             let mut line = Vec::new();
@@ -248,119 +187,6 @@ impl Journal for DirJournal {
             }
             reader.line(number, &line)?;
         }
-        let Some(mut last) = reader.open.pop() else {
-            return Ok(None);
-        };
-        if last.calls.iter().any(|call| call.reply.is_none()) {
-            self.look_up_started(run, &mut last);
-        }
-        Ok(Some(last))
-    }
-}
-
-/// Follows the chains of a run: those that began and were not closed.
-struct Reader<'a> {
-    run: &'a RunId,
-    open: Vec<Recorded>,
-}
-
-impl Reader<'_> {
-    fn line(&mut self, number: usize, line: &[u8]) -> Result<(), JournalError> {
-        let read = match serde_json::from_slice(line) {
-            Ok(read) => read,
-            // A line that a killed process did not finish: what it was about to say was not said.
-            Err(_) if !line.ends_with(b"\n") => return Ok(()),
-            Err(error) => return Err(self.damaged(number, error.to_string())),
-        };
-        match read {
-            Line::Begin {
-                chain,
-                code,
-                arguments,
-                seed,
-                started_ns,
-            } => {
-                let start = ChainStart {
-                    code,
-                    arguments,
-                    seed,
-                    started_ns: started_ns.into(),
-                };
-                self.begin(&chain, start);
-            }
-            Line::Call {
-                chain,
-                seq,
-                tool,
-                args_digest,
-                noise,
-            } => {
-                let call = JournalCall {
-                    seq,
-                    tool,
-                    args_digest,
-                    noise,
-                };
-                let at = self.chain(number, &chain)?;
-                match at.calls.iter_mut().find(|known| known.call.seq == seq) {
-                    // Answered from the record, or run again after it had been in doubt.
-                    Some(known) if known.reply.is_none() => known.call = call,
-                    Some(_) => {}
-                    None => at.calls.push(RecordedCall {
-                        call,
-                        reply: None,
-                        started: true,
-                    }),
-                }
-            }
-            Line::End { chain, seq, reply } => {
-                let at = self.chain(number, &chain)?;
-                let call = at.calls.iter_mut().find(|known| known.call.seq == seq);
-                let Some(call) = call else {
-                    return Err(self.damaged(number, format!("call {seq} ended and never began")));
-                };
-                if call.reply.is_none() {
-                    call.reply = Some(reply);
-                    at.ends.push(seq);
-                }
-            }
-            Line::Close { chain, .. } => self.open.retain(|open| open.chain.as_str() != chain),
-        }
-        Ok(())
-    }
-
-    /// A chain that is gone on with begins again; what it did before is still so.
-    fn begin(&mut self, chain: &str, start: ChainStart) {
-        let known = |open: &Recorded| open.chain.as_str() == chain;
-        if !self
-            .open
-            .iter()
-            .any(|open| known(open) && open.start == start)
-        {
-            self.open.retain(|open| !known(open));
-            self.open.push(Recorded {
-                chain: CallId::new(chain),
-                start,
-                calls: Vec::new(),
-                ends: Vec::new(),
-            });
-        }
-    }
-
-    fn chain(&mut self, number: usize, chain: &str) -> Result<&mut Recorded, JournalError> {
-        let damaged = self.damaged(number, format!("chain {chain} never began"));
-        let found = self
-            .open
-            .iter_mut()
-            .find(|open| open.chain.as_str() == chain);
-        found.ok_or(damaged)
-    }
-
-    fn damaged(&self, line: usize, problem: String) -> JournalError {
-        JournalError::Damaged {
-            run: self.run.clone(),
-            line,
-            problem,
-        }
+        Ok(reader.last(&self.home))
     }
 }

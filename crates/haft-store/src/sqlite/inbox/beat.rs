@@ -50,6 +50,11 @@ impl Beat {
         self.held.remove(id);
     }
 
+    /// How many requests it attends or runs.
+    pub(super) fn holds(&self) -> usize {
+        self.held.len()
+    }
+
     /// How long until it has to be said again; for ever while nothing is held.
     pub(super) fn due(&self) -> Option<Duration> {
         if self.held.is_empty() {

@@ -1,6 +1,7 @@
 //! The thread that reads, and while somebody listens looks for what other processes changed.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
@@ -19,6 +20,9 @@ use crate::sqlite::file::DbFile;
 /// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
 /// stands.
 const LOOK: Duration = Duration::from_millis(25);
+
+/// How often while something of this process waits: a decision elsewhere is carried out within five milliseconds.
+const LOOK_SOON: Duration = Duration::from_millis(5);
 
 /// How often it is tried where the database cannot be used.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -81,7 +85,11 @@ impl Reader<'_> {
         if self.shared.changes.receiver_count() == 0 {
             return None;
         }
-        let every = if self.failing { AGAIN } else { LOOK };
+        let every = match self.shared.held.load(Ordering::Relaxed) {
+            _ if self.failing => AGAIN,
+            0 => LOOK,
+            _ => LOOK_SOON,
+        };
         Some(every.saturating_sub(self.looked.elapsed()))
     }
 

@@ -1,6 +1,7 @@
 //! The thread that writes: what waits goes into one transaction, and is answered when that is on the disk.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -156,6 +157,8 @@ impl Writer<'_> {
         if sweep {
             self.swept = Some(Instant::now());
         }
+        let holds = self.beat.holds();
+        self.shared.held.store(holds, Ordering::Relaxed);
         for id in made.changed {
             // The last listener may just have gone.
             let _ = self.shared.changes.send(id);

@@ -1,0 +1,259 @@
+//! `DbJournal`: journals of chains in a database, so that a chain goes on in another process, or on another machine.
+//!
+//! A thread of its own writes, one entry after the other; whoever adds one waits for it, as they would for a file. While
+//! chains of a run are at work their process holds it by a lease, which is looked at with every entry: a process that
+//! lost it writes nothing any more, and what cannot be written is not run.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use haft::call::{CallId, RunId};
+use haft::journal::line::{Line, Reader};
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::result::Status;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::StoreError;
+use crate::approvals::BEAT;
+use crate::lane::{Jobs, Lane, Next};
+
+mod postgres;
+mod sqlite;
+
+/// Journals in a database.
+#[derive(Debug)]
+pub struct DbJournal {
+    home: PathBuf,
+    place: Place,
+    lane: Lane<Job>,
+    /// How often chains of a run began here and did not close.
+    chains: Mutex<HashMap<RunId, usize>>,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl DbJournal {
+    /// Journals in a `SQLite` file. `home` is haft's state folder, whose records say which calls had started.
+    pub fn sqlite(path: PathBuf, home: impl Into<PathBuf>) -> Self {
+        Self::new(Place::Sqlite(path), home.into())
+    }
+
+    /// Journals in a `PostgreSQL` database; `home` as above.
+    pub fn postgres(url: &str, home: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        crate::postgres::PostgresStore::new(url)?;
+        Ok(Self::new(Place::Postgres(url.to_owned()), home.into()))
+    }
+
+    fn new(place: Place, home: PathBuf) -> Self {
+        Self {
+            home,
+            place,
+            lane: Lane::new(),
+            chains: Mutex::default(),
+        }
+    }
+
+    /// Gives a job and waits for its answer.
+    fn ask<T>(&self, job: impl FnOnce(mpsc::SyncSender<Answer<T>>) -> Job) -> Answer<T> {
+        let (answer, heard) = mpsc::sync_channel(1);
+        let place = self.place.clone();
+        let start = |jobs| {
+            let thread = thread::Builder::new().name("haft-journal".to_owned());
+            thread.spawn(move || work(place, &jobs)).map(drop)
+        };
+        self.lane
+            .send_at_once(job(answer), start)
+            .map_err(Fault::Failed)?;
+        let wait = || {
+            heard
+                .recv()
+                .map_err(|_| Fault::Failed("its thread ended".to_owned()))
+        };
+        let spare = Handle::try_current()
+            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if spare {
+            // Others of this runtime's tasks go on elsewhere meanwhile.
+            tokio::task::block_in_place(wait)?
+        } else {
+            wait()?
+        }
+    }
+
+    fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
+        let json = serde_json::to_string(line).map_err(|e| failed(run, &e.to_string()))?;
+        let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let chains = left.entry(run.clone()).or_default();
+        match line {
+            Line::Begin { .. } => *chains += 1,
+            Line::Close { .. } => *chains = chains.saturating_sub(1),
+            Line::Call { .. } | Line::End { .. } => {}
+        }
+        let last = *chains == 0;
+        if last {
+            left.remove(run);
+        }
+        drop(left);
+        let run_of = run.to_string();
+        let added = self.ask(|answer| Job::Add {
+            run: run_of,
+            line: json,
+            last,
+            answer,
+        });
+        if added.is_err() && matches!(line, Line::Begin { .. }) {
+            // It did not begin.
+            let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(chains) = left.get_mut(run) {
+                *chains = chains.saturating_sub(1);
+            }
+            left.retain(|_, chains| *chains > 0);
+        }
+        added.map_err(|fault| told(run, fault))
+    }
+}
+
+impl Journal for DbJournal {
+    fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
+        self.add(run, &Line::begin(chain, start))
+    }
+
+    fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
+        self.add(run, &Line::call(chain, call))
+    }
+
+    fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
+        self.add(run, &Line::end(chain, seq, reply))
+    }
+
+    fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
+        self.add(run, &Line::close(chain, status))
+    }
+
+    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+        let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
+        let lines = lines.map_err(|fault| told(run, fault))?;
+        let mut reader = Reader::new(run);
+        for (number, line) in (1..).zip(&lines) {
+            // A line is there whole or not at all.
+            reader.line(number, &[line.as_slice(), b"\n"].concat())?;
+        }
+        Ok(reader.last(&self.home))
+    }
+}
+
+/// Why a journal said no.
+#[derive(Debug)]
+enum Fault {
+    /// Another process is at the run.
+    Busy,
+    /// The database failed.
+    Failed(String),
+}
+
+type Answer<T> = Result<T, Fault>;
+
+fn told(run: &RunId, fault: Fault) -> JournalError {
+    match fault {
+        Fault::Busy => JournalError::Busy(run.clone()),
+        Fault::Failed(why) => failed(run, &why),
+    }
+}
+
+fn failed(run: &RunId, why: &str) -> JournalError {
+    JournalError::Io {
+        run: run.clone(),
+        source: io::Error::other(why.to_owned()),
+    }
+}
+
+/// A job for the thread.
+#[derive(Debug)]
+enum Job {
+    /// Add a line; `last` where no chain of the run is at work any more.
+    Add {
+        run: String,
+        line: String,
+        last: bool,
+        answer: mpsc::SyncSender<Answer<()>>,
+    },
+    Read(String, mpsc::SyncSender<Answer<Vec<Vec<u8>>>>),
+}
+
+/// What a database does for journals.
+trait Backend {
+    /// Holds the run and adds a line; whether lines were there before it was held.
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool>;
+
+    /// Lets go of a run, and of its lines where they are of no use any more.
+    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()>;
+
+    /// Says that this process is alive and at these runs.
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()>;
+
+    /// The lines of a run that nobody is at.
+    fn lines(&mut self, run: &str) -> Answer<Vec<Vec<u8>>>;
+}
+
+fn backend(place: Place) -> Result<Box<dyn Backend>, String> {
+    Ok(match place {
+        Place::Sqlite(path) => Box::new(sqlite::Lines::new(Path::new(&path))),
+        Place::Postgres(url) => Box::new(postgres::Lines::new(&url)?),
+    })
+}
+
+/// Works until nobody can give a job any more.
+fn work(place: Place, jobs: &Jobs<Job>) {
+    // Whoever waits hears that the thread ended.
+    let Ok(mut backend) = backend(place) else {
+        return;
+    };
+    // The runs that are held, and whether they had lines before.
+    let mut held: HashMap<String, bool> = HashMap::new();
+    let mut beat = Instant::now();
+    loop {
+        let wait = (!held.is_empty()).then(|| BEAT.saturating_sub(beat.elapsed()));
+        match jobs.next(wait) {
+            Next::Job(Job::Add {
+                run,
+                line,
+                last,
+                answer,
+            }) => drop(answer.send(add(&mut *backend, &mut held, (&run, &line), last))),
+            Next::Job(Job::Read(run, answer)) => drop(answer.send(backend.lines(&run))),
+            Next::Quiet => {}
+            Next::End => break,
+        }
+        if beat.elapsed() >= BEAT && !held.is_empty() {
+            // A run that was lost shows with its next line.
+            drop(backend.renew(&mut held.keys().map(String::as_str)));
+            beat = Instant::now();
+        }
+    }
+}
+
+fn add(
+    backend: &mut dyn Backend,
+    held: &mut HashMap<String, bool>,
+    (run, line): (&str, &str),
+    last: bool,
+) -> Answer<()> {
+    let known = held.get(run).copied();
+    let old = backend.add(run, line, known.is_some())?;
+    let old = known.unwrap_or(old);
+    if last {
+        held.remove(run);
+        // Chains that ended need no journal; a run may have thousands.
+        return backend.let_go(run, !old);
+    }
+    held.insert(run.to_owned(), old);
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Journals in `PostgreSQL`.
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Answer, Backend, Fault};
+use crate::approvals::LEASE;
+use crate::postgres::{Asked, PostgresStore, is_lost};
+
+const HOLD: &str = "INSERT INTO haft.journal_runs (run, holder, alive_until) \
+    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) \
+    ON CONFLICT (run) DO UPDATE SET holder = excluded.holder, alive_until = excluded.alive_until \
+    WHERE haft.journal_runs.holder = excluded.holder OR haft.journal_runs.alive_until <= clock_timestamp()";
+const OLD: &str = "SELECT EXISTS (SELECT 1 FROM haft.journal_lines WHERE run = $1 AND name <> $2)";
+const ADD: &str = "INSERT INTO haft.journal_lines (run, name, line) VALUES ($1, $2, $3) \
+    ON CONFLICT (name) DO NOTHING";
+const RENEW: &str = "UPDATE haft.journal_runs \
+    SET alive_until = clock_timestamp() + make_interval(secs => $3) WHERE run = ANY($1) AND holder = $2";
+const LEAVE: &str = "WITH gone AS (DELETE FROM haft.journal_runs WHERE run = $1 AND holder = $2 RETURNING run) \
+    DELETE FROM haft.journal_lines WHERE $3 AND run IN (SELECT run FROM gone)";
+const BUSY: &str = "SELECT EXISTS (SELECT 1 FROM haft.journal_runs \
+    WHERE run = $1 AND alive_until > clock_timestamp())";
+const LINES: &str = "SELECT line FROM haft.journal_lines WHERE run = $1 ORDER BY row";
+
+/// The journals' tables on a server, asked from a thread of their own.
+pub(super) struct Lines {
+    runtime: Runtime,
+    store: PostgresStore,
+}
+
+impl Lines {
+    pub(super) fn new(url: &str) -> Result<Self, String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        Ok(Self {
+            runtime: runtime.map_err(|e| e.to_string())?,
+            store: PostgresStore::new(url).map_err(|e| e.to_string())?,
+        })
+    }
+
+    fn with<T, F>(&self, make: impl Fn(sqlx::PgPool, String) -> F) -> Answer<T>
+    where
+        F: Future<Output = Result<Answer<T>, sqlx::Error>>,
+    {
+        let server = &self.store.0;
+        let make = &make;
+        let asked = server.ask(
+            move |pool| async move {
+                let me = server.me(&pool).await?.to_owned();
+                make(pool, me).await
+            },
+            is_lost,
+        );
+        self.runtime.block_on(asked).unwrap_or_else(|error| {
+            Err(Fault::Failed(match error {
+                Asked::Silent => server.silent(),
+                Asked::Refused(error) => server.reason(&error),
+            }))
+        })
+    }
+}
+
+impl Backend for Lines {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
+        let attempt = self.store.0.attempt();
+        self.with(|pool, me| async move {
+            let name = format!("{me}/{attempt}");
+            let mut all = pool.begin().await?;
+            let holding = sqlx::query(HOLD)
+                .bind(run)
+                .bind(me)
+                .bind(LEASE.as_secs_f64());
+            if holding.execute(&mut *all).await?.rows_affected() == 0 {
+                return Ok(Err(Fault::Busy));
+            }
+            let old = if held {
+                true
+            } else {
+                let query = sqlx::query_scalar(OLD).bind(run).bind(&name);
+                query.fetch_one(&mut *all).await?
+            };
+            let adding = sqlx::query(ADD).bind(run).bind(&name).bind(line.as_bytes());
+            adding.execute(&mut *all).await?;
+            all.commit().await?;
+            Ok(Ok(old))
+        })
+    }
+
+    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()> {
+        self.with(|pool, me| async move {
+            let leaving = sqlx::query(LEAVE).bind(run).bind(me).bind(wipe);
+            leaving.execute(&pool).await?;
+            Ok(Ok(()))
+        })
+    }
+
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
+        let runs: Vec<&str> = runs.collect();
+        let runs = &runs;
+        self.with(|pool, me| async move {
+            let renewing = sqlx::query(RENEW)
+                .bind(runs)
+                .bind(me)
+                .bind(LEASE.as_secs_f64());
+            renewing.execute(&pool).await?;
+            Ok(Ok(()))
+        })
+    }
+
+    fn lines(&mut self, run: &str) -> Answer<Vec<Vec<u8>>> {
+        self.with(|pool, _| async move {
+            let busy: bool = sqlx::query_scalar(BUSY).bind(run).fetch_one(&pool).await?;
+            if busy {
+                return Ok(Err(Fault::Busy));
+            }
+            let query = sqlx::query_scalar(LINES).bind(run);
+            Ok(Ok(query.fetch_all(&pool).await?))
+        })
+    }
+}

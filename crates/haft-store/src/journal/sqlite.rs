@@ -1,0 +1,141 @@
+//! Journals in `SQLite`.
+
+use std::path::Path;
+
+use haft::clock;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+
+use super::{Answer, Backend, Fault};
+use crate::approvals::LEASE;
+use crate::sqlite::file::DbFile;
+use crate::sqlite::nanoseconds;
+
+/// Also one that was written before the clock was set back: whoever is alive renews it soon.
+const HOLD: &str = "INSERT INTO journal_runs (run, holder, alive_until) VALUES (?1, ?2, ?4) \
+    ON CONFLICT (run) DO UPDATE SET holder = ?2, alive_until = ?4 \
+    WHERE holder = ?2 OR alive_until <= ?3 OR alive_until > ?4";
+const OLD: &str = "SELECT EXISTS (SELECT 1 FROM journal_lines WHERE run = ?)";
+const ADD: &str = "INSERT INTO journal_lines (run, line) VALUES (?, ?)";
+const RENEW: &str = "UPDATE journal_runs SET alive_until = ?3 WHERE run = ?1 AND holder = ?2";
+const LEAVE: &str = "DELETE FROM journal_runs WHERE run = ? AND holder = ?";
+const WIPE: &str = "DELETE FROM journal_lines WHERE run = ?";
+const BUSY: &str =
+    "SELECT 1 FROM journal_runs WHERE run = ? AND alive_until > ? AND alive_until <= ?";
+const LINES: &str = "SELECT line FROM journal_lines WHERE run = ? ORDER BY row";
+
+/// The journals' tables in a file.
+pub(super) struct Lines {
+    file: DbFile,
+    me: String,
+}
+
+impl Lines {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            file: DbFile::new(path),
+            me: String::new(),
+        }
+    }
+
+    /// Works with the connection; after a failure the next one begins afresh.
+    fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Answer<T>>,
+    ) -> Answer<T> {
+        let (connection, new) = self.file.connection().map_err(Fault::Failed)?;
+        let named = if new {
+            // A written line survives this process; it need not survive a power cut.
+            connection
+                .pragma_update(None, "synchronous", "NORMAL")
+                .and_then(|()| {
+                    let sql = "SELECT lower(hex(randomblob(12)))";
+                    connection.query_row(sql, [], |row| row.get::<_, String>(0))
+                })
+        } else {
+            Ok(self.me.clone())
+        };
+        let done = named.and_then(|me| {
+            if self.me.is_empty() {
+                self.me = me;
+            }
+            work(connection, &self.me)
+        });
+        done.unwrap_or_else(|error| {
+            let why = self.file.reason(&error);
+            self.file.let_go();
+            Err(Fault::Failed(why))
+        })
+    }
+}
+
+/// Now, and the end of a lease that begins now.
+fn lease() -> (i64, i64) {
+    let now = nanoseconds(clock::now());
+    let lease = i64::try_from(LEASE.as_nanos()).unwrap_or(i64::MAX);
+    (now, now.saturating_add(lease))
+}
+
+impl Backend for Lines {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
+        self.with(|connection, me| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (now, until) = lease();
+            let got = all
+                .prepare_cached(HOLD)?
+                .execute(params![run, me, now, until])?;
+            if got == 0 {
+                return Ok(Err(Fault::Busy));
+            }
+            let old = held
+                || all
+                    .prepare_cached(OLD)?
+                    .query_row([run], |row| row.get(0))?;
+            all.prepare_cached(ADD)?.execute(params![run, line])?;
+            all.commit()?;
+            Ok(Ok(old))
+        })
+    }
+
+    fn let_go(&mut self, run: &str, wipe: bool) -> Answer<()> {
+        self.with(|connection, me| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let left = all.prepare_cached(LEAVE)?.execute(params![run, me])?;
+            if wipe && left == 1 {
+                all.prepare_cached(WIPE)?.execute([run])?;
+            }
+            all.commit()?;
+            Ok(Ok(()))
+        })
+    }
+
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
+        self.with(|connection, me| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (_, until) = lease();
+            for run in runs {
+                all.prepare_cached(RENEW)?
+                    .execute(params![run, me, until])?;
+            }
+            all.commit()?;
+            Ok(Ok(()))
+        })
+    }
+
+    fn lines(&mut self, run: &str) -> Answer<Vec<Vec<u8>>> {
+        self.with(|connection, _| {
+            let all = connection.transaction()?;
+            let (now, until) = lease();
+            let busy: Option<i64> = all
+                .prepare_cached(BUSY)?
+                .query_row(params![run, now, until], |row| row.get(0))
+                .optional()?;
+            if busy.is_some() {
+                return Ok(Err(Fault::Busy));
+            }
+            let mut query = all.prepare_cached(LINES)?;
+            let lines = query.query_map([run], |row| row.get::<_, String>(0))?;
+            let lines = lines.map(|line| line.map(String::into_bytes));
+            Ok(Ok(lines.collect::<rusqlite::Result<_>>()?))
+        })
+    }
+}

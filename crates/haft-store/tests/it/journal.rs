@@ -1,0 +1,117 @@
+//! Journals in databases: what is read back, who is at a run, and what a killed process leaves.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use haft::call::{CallId, RunId};
+use haft::journal::dir::DirJournal;
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::result::Status;
+use haft_store::journal::DbJournal;
+
+use crate::cluster::Cluster;
+
+fn start(code: &str) -> ChainStart {
+    ChainStart {
+        code: code.into(),
+        arguments: format!("{{\"code\":{code:?}}}"),
+        seed: u64::MAX,
+        started_ns: 1_795_298_400_123_456_789,
+    }
+}
+
+fn call(seq: u64) -> JournalCall {
+    JournalCall {
+        seq,
+        tool: "append".into(),
+        args_digest: format!("digest-{seq}"),
+        noise: "[]".into(),
+    }
+}
+
+/// The duty on files and on each database; `make` makes another process's journal of the same place.
+fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
+    duty(&|| Box::new(DirJournal::new(home.path())));
+    let file = home.path().join("haft.db");
+    duty(&|| Box::new(DbJournal::sqlite(file.clone(), home.path())));
+    if let Some(cluster) = Cluster::shared() {
+        let url = cluster.database();
+        let home: &Path = home.path();
+        duty(&|| Box::new(DbJournal::postgres(&url, home).unwrap()));
+    }
+}
+
+/// What another process finds, once the one before is known to be gone.
+fn found(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
+    let began = Instant::now();
+    loop {
+        match journal.interrupted(run) {
+            Err(JournalError::Busy(_)) if began.elapsed() < Duration::from_secs(20) => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            found => return found.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_chain_is_gone_on_with_by_another_process() {
+    on_each(|make| {
+        let (run, chain) = (RunId::new("r1"), CallId::new("call-1"));
+        let first = make();
+        assert!(first.interrupted(&run).unwrap().is_none());
+        first.begin(&run, &chain, &start("x\u{202e}\u{0}")).unwrap();
+        for seq in [1, 2, 3] {
+            first.call(&run, &chain, &call(seq)).unwrap();
+        }
+        first.end(&run, &chain, 2, "two\n\"\u{7}").unwrap();
+        first.end(&run, &chain, 1, "one").unwrap();
+        let second = make();
+        let busy = second.interrupted(&run).unwrap_err();
+        assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
+        let busy = second.begin(&run, &chain, &start("y")).unwrap_err();
+        assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
+        drop(first);
+        let read = found(&*second, &run).unwrap();
+        assert_eq!(
+            (read.chain, read.start),
+            (chain.clone(), start("x\u{202e}\u{0}"))
+        );
+        let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
+        assert_eq!(replies, [Some("one"), Some("two\n\"\u{7}"), None]);
+        assert!(read.calls[2].started, "nobody knows");
+        assert_eq!(
+            (read.calls[2].call.clone(), read.ends),
+            (call(3), vec![2, 1])
+        );
+        // Gone on with, what it did before is still so.
+        second
+            .begin(&run, &chain, &start("x\u{202e}\u{0}"))
+            .unwrap();
+        second.call(&run, &chain, &call(3)).unwrap();
+        second.end(&run, &chain, 3, "three").unwrap();
+        second.close(&run, &chain, Status::Ok).unwrap();
+        assert!(make().interrupted(&run).unwrap().is_none());
+    });
+}
+
+#[test]
+fn of_many_that_go_on_with_a_chain_one_does() {
+    on_each(|make| {
+        let (run, chain) = (RunId::new("r1"), CallId::new("call-7"));
+        let journals: Vec<_> = (0..8).map(|_| make()).collect();
+        let began = std::thread::scope(|scope| {
+            let racing = journals.iter().map(|journal| {
+                let (run, chain) = (&run, &chain);
+                scope.spawn(move || journal.begin(run, chain, &start("x")).is_ok())
+            });
+            let racing: Vec<_> = racing.collect();
+            let won = racing.into_iter().map(|one| one.join().unwrap());
+            won.filter(|won| *won).count()
+        });
+        assert_eq!(began, 1);
+    });
+}

@@ -1,0 +1,217 @@
+//! `Line`: an entry of a journal as it is written, and the `Reader` that follows a run's chains by them.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::audit::runs;
+use crate::call::{CallId, RunId};
+use crate::journal::{ChainStart, JournalCall, JournalError, Recorded, RecordedCall};
+use crate::result::Status;
+
+/// An entry as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of what the entry is made from"
+)]
+pub enum Line {
+    /// A chain begins.
+    Begin {
+        chain: String,
+        code: String,
+        arguments: String,
+        seed: u64,
+        started_ns: i64,
+    },
+    /// A call is about to be dispatched.
+    Call {
+        chain: String,
+        seq: u64,
+        tool: String,
+        args_digest: String,
+        noise: String,
+    },
+    /// A call has ended.
+    End {
+        chain: String,
+        seq: u64,
+        reply: String,
+    },
+    /// The chain has ended.
+    Close { chain: String, status: String },
+}
+
+impl Line {
+    /// A chain begins.
+    pub fn begin(chain: &CallId, start: &ChainStart) -> Self {
+        Self::Begin {
+            chain: chain.to_string(),
+            code: start.code.clone(),
+            arguments: start.arguments.clone(),
+            seed: start.seed,
+            started_ns: i64::try_from(start.started_ns).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// A call is about to be dispatched.
+    pub fn call(chain: &CallId, call: &JournalCall) -> Self {
+        Self::Call {
+            chain: chain.to_string(),
+            seq: call.seq,
+            tool: call.tool.clone(),
+            args_digest: call.args_digest.clone(),
+            noise: call.noise.clone(),
+        }
+    }
+
+    /// A call has ended.
+    pub fn end(chain: &CallId, seq: u64, reply: &str) -> Self {
+        Self::End {
+            chain: chain.to_string(),
+            seq,
+            reply: reply.to_owned(),
+        }
+    }
+
+    /// The chain has ended.
+    pub fn close(chain: &CallId, status: Status) -> Self {
+        Self::Close {
+            chain: chain.to_string(),
+            status: status.as_str().to_owned(),
+        }
+    }
+}
+
+/// Follows the chains of a run: those that began and were not closed.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    run: &'a RunId,
+    open: Vec<Recorded>,
+}
+
+impl<'a> Reader<'a> {
+    /// Nothing read yet of this run.
+    pub fn new(run: &'a RunId) -> Self {
+        Self {
+            run,
+            open: Vec::new(),
+        }
+    }
+
+    /// The last chain that nobody closed. Which of its calls without an end started, the run's record in `home` says.
+    pub fn last(mut self, home: &Path) -> Option<Recorded> {
+        let mut last = self.open.pop()?;
+        if last.calls.iter().any(|call| call.reply.is_none())
+            // A record that cannot be read leaves every one in doubt.
+            && let Ok(started) = runs::started(home, self.run.as_str())
+        {
+            for entry in &mut last.calls {
+                let id = last.chain.nth_within(entry.call.seq);
+                entry.started = started.contains(id.as_str());
+            }
+        }
+        Some(last)
+    }
+
+    /// Reads the next line, which has this number, from 1.
+    pub fn line(&mut self, number: usize, line: &[u8]) -> Result<(), JournalError> {
+        let read = match serde_json::from_slice(line) {
+            Ok(read) => read,
+            // A line that a killed process did not finish: what it was about to say was not said.
+            Err(_) if !line.ends_with(b"\n") => return Ok(()),
+            Err(error) => return Err(self.damaged(number, error.to_string())),
+        };
+        match read {
+            Line::Begin {
+                chain,
+                code,
+                arguments,
+                seed,
+                started_ns,
+            } => {
+                let start = ChainStart {
+                    code,
+                    arguments,
+                    seed,
+                    started_ns: started_ns.into(),
+                };
+                self.begin(&chain, start);
+            }
+            Line::Call {
+                chain,
+                seq,
+                tool,
+                args_digest,
+                noise,
+            } => {
+                let call = JournalCall {
+                    seq,
+                    tool,
+                    args_digest,
+                    noise,
+                };
+                let at = self.chain(number, &chain)?;
+                match at.calls.iter_mut().find(|known| known.call.seq == seq) {
+                    // Answered from the record, or run again after it had been in doubt.
+                    Some(known) if known.reply.is_none() => known.call = call,
+                    Some(_) => {}
+                    None => at.calls.push(RecordedCall {
+                        call,
+                        reply: None,
+                        started: true,
+                    }),
+                }
+            }
+            Line::End { chain, seq, reply } => {
+                let at = self.chain(number, &chain)?;
+                let call = at.calls.iter_mut().find(|known| known.call.seq == seq);
+                let Some(call) = call else {
+                    return Err(self.damaged(number, format!("call {seq} ended and never began")));
+                };
+                if call.reply.is_none() {
+                    call.reply = Some(reply);
+                    at.ends.push(seq);
+                }
+            }
+            Line::Close { chain, .. } => self.open.retain(|open| open.chain.as_str() != chain),
+        }
+        Ok(())
+    }
+
+    /// A chain that is gone on with begins again; what it did before is still so.
+    fn begin(&mut self, chain: &str, start: ChainStart) {
+        let known = |open: &Recorded| open.chain.as_str() == chain;
+        if !self
+            .open
+            .iter()
+            .any(|open| known(open) && open.start == start)
+        {
+            self.open.retain(|open| !known(open));
+            self.open.push(Recorded {
+                chain: CallId::new(chain),
+                start,
+                calls: Vec::new(),
+                ends: Vec::new(),
+            });
+        }
+    }
+
+    fn chain(&mut self, number: usize, chain: &str) -> Result<&mut Recorded, JournalError> {
+        let damaged = self.damaged(number, format!("chain {chain} never began"));
+        let found = self
+            .open
+            .iter_mut()
+            .find(|open| open.chain.as_str() == chain);
+        found.ok_or(damaged)
+    }
+
+    fn damaged(&self, line: usize, problem: String) -> JournalError {
+        JournalError::Damaged {
+            run: self.run.clone(),
+            line,
+            problem,
+        }
+    }
+}
