@@ -1,5 +1,7 @@
 //! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
 
+use std::fmt::Write as _;
+
 use haft::approval::inbox::{Entry, InboxError};
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
 use haft::clock;
@@ -14,6 +16,7 @@ use crate::problem::Problem;
 
 pub(crate) mod fact;
 pub(crate) mod rule;
+pub(crate) mod webhook;
 pub(crate) mod whole;
 
 use fact::Fact;
@@ -255,6 +258,16 @@ impl Refused {
             }
         }
     }
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The exit code of a refusal (contract §1).

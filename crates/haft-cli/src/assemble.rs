@@ -30,6 +30,7 @@ use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
 
+use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -93,6 +94,8 @@ struct Parts {
     memory_told: String,
     /// Whether the inbox outlives the process.
     durable: bool,
+    /// Who else hears of what is asked.
+    webhook: Option<Webhook>,
     /// What becomes of a call that nobody decided about in time.
     on_timeout: Patience,
     /// The runs that are open here.
@@ -176,7 +179,8 @@ impl House {
         let feed = Feed::new();
         let kept = (&artifacts, &archive, &feed);
         let parts = (policy, kept, stores.inbox);
-        let (executor, durable) = approvals::executor(at, settings, asks, parts);
+        let (executor, asked) = approvals::executor(at, settings, asks, parts)?;
+        let durable = asked.durable;
         Ok(Self(Arc::new(Parts {
             executor,
             tools,
@@ -204,6 +208,7 @@ impl House {
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::told(settings),
             durable,
+            webhook: asked.webhook,
             on_timeout: approvals::on_timeout(settings, durable),
             live: Mutex::default(),
             python: chain::has_python(&at.environment),
@@ -272,6 +277,11 @@ impl House {
     /// How live output is gathered.
     pub(crate) fn pace(&self) -> progress::Pace {
         self.0.pace
+    }
+
+    /// Who else hears of what is asked.
+    pub(crate) fn webhook(&self) -> Option<&Webhook> {
+        self.0.webhook.as_ref()
     }
 
     /// How memory is kept, in words.

@@ -120,6 +120,9 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
     };
     let bound = listener.address;
     let (url, operator) = (format!("http://{bound}"), tokens.operator.secret());
+    if let Some(webhook) = house.webhook() {
+        webhook.listens(url.clone());
+    }
     open.doors.listens(url, operator);
     let console = console(at, &house, bound);
     let gate = Gate {

@@ -1,6 +1,5 @@
 //! Rules that people chose "always" for: kept in haft's state folder, one file a workspace, a layer of the settings.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::approvals::hex;
 use crate::assemble::House;
 use crate::commands::runs;
 use crate::plain_file;
@@ -29,11 +29,7 @@ const SHOWN: usize = 50;
 /// The file of a workspace's rules.
 pub(crate) fn file(home: &Path, workspace: &str) -> PathBuf {
     let digest = Sha256::digest(workspace.as_bytes());
-    let mut name = String::new();
-    for byte in digest.iter().take(8) {
-        // Writing to a string does not fail.
-        let _ = write!(name, "{byte:02x}");
-    }
+    let name = hex(digest.get(..8).unwrap_or_default());
     home.join(FOLDER).join(format!("{name}.toml"))
 }
 

@@ -26,6 +26,7 @@ mod approvals;
 mod events;
 mod look;
 mod memory;
+mod webhook;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -73,6 +74,7 @@ impl Api {
             .route("/approvals/{id}", get(approvals::show))
             .route("/approvals/{id}/rule", get(approvals::try_rule))
             .route("/approvals/{id}/{decision}", post(approvals::decide))
+            .route("/webhook/{id}", post(webhook::take))
             .route("/memory", get(memory::list))
             .route("/memory/{id}/{decision}", post(memory::decide))
             .route("/policy", get(show_policy))

@@ -85,6 +85,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("policy.deny", Rules, "", Adds, "rules for calls that never run; final in any layer"),
     key("policy.on_approval_timeout", Choice(&["suspend", "deny"]), "", Ignored, "what becomes of a call nobody decided about in time"),
     key("approval.mode", Choice(&["ask", "deny", "auto:safe", "auto:high"]), "\"ask\"", Ignored, "who answers when a rule asks"),
+    key("approval.webhook.url", Text, "", Ignored, "an address that hears of every request to a person"),
+    key("approval.webhook.secret", Text, "", Ignored, "signs what goes to the webhook and what it replies, as `${env:NAME}` or `${file:PATH}`"),
     key("tools.enable", Items, "", Ignored, "tools, classes and bundles added to the default set"),
     key("tools.disable", Items, "", Adds, "tools, classes and bundles taken away; wins over enable"),
     key("tools.defer", Items, "", Ignored, "tools, classes and bundles that are listed only once a caller has found and expanded them"),

@@ -25,7 +25,7 @@ fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Calls a tool of a server on a thread of its own; the answer comes when the call ends.
-fn asked(server: &Server, tool: &str, arguments: &Value) -> JoinHandle<Option<Reply>> {
+pub(crate) fn asked(server: &Server, tool: &str, arguments: &Value) -> JoinHandle<Option<Reply>> {
     let body = json!({"tool": tool, "arguments": arguments}).to_string();
     let caller = server.caller();
     std::thread::spawn(move || caller.try_ask(&post("/api/v1/calls", &caller.call, &body)))

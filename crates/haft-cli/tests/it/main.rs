@@ -19,3 +19,4 @@ mod shapes;
 mod skills;
 mod usage;
 mod web;
+mod webhook;

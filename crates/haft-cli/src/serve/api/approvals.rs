@@ -268,7 +268,7 @@ pub(super) async fn batch(
 }
 
 /// The answer to a decision that was not taken.
-fn told(refused: &Refused) -> (StatusCode, reply::Failure) {
+pub(super) fn told(refused: &Refused) -> (StatusCode, reply::Failure) {
     let (status, kind) = match refused {
         Refused::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),
         Refused::Inbox(InboxError::Over { .. }) => (StatusCode::GONE, "conflict"),
