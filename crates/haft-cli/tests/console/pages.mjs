@@ -9,8 +9,8 @@ ask = ["Read(/notes/**)"]
 `;
 
 const script = `
-for entry in tools.glob_files(pattern="*.txt")["entries"]:
-    print(tools.read_file(path=entry["path"])["path"])
+for entry in tools.glob_files(pattern="*.txt").data["entries"]:
+    print(tools.read_file(path=entry["path"]).data["path"])
 try:
     tools.read_file(path="secrets/key.txt")
 except Exception as error:
@@ -53,9 +53,10 @@ await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
   await picture.focus();
   await page.keyboard.press("ArrowDown");
   await until("the address follows", () => /\/runs\/[^/]+\/[^/]+$/.test(new URL(page.url()).pathname));
-  if (chained.ok) {
-    assert.ok((await page.locator(".bar-row", { hasText: "glob_files" }).count()) > 0, "the script's calls are missing");
-    assert.ok((await page.locator(".band").count()) > 0, "they do not stand inside it");
+  // The script's calls stand inside its bar. Without an interpreter there is no script.
+  if (chained.error?.kind !== "unavailable") {
+    await page.locator(".bar-row", { hasText: "glob_files" }).waitFor();
+    await page.locator(".band").waitFor();
   }
   await page.locator(".took.denied").first().waitFor();
   await accessible(page, "run");

@@ -8,7 +8,8 @@ setInterval(() => { now.value = Date.now(); }, 1000);
 
 /** A span as a person says it: 420 ms, 3.2 s, 4 min, 2 h, 3 d. */
 export function span(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms < 0.1) return "< 0.1 ms";
+  if (ms < 10) return `${Number(ms.toFixed(1))} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 90_000) return `${Math.round(ms / 1000)} s`;

@@ -1,6 +1,6 @@
 // The effective policy, and a box that says what would happen to a call.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, post, told } from "../api";
 import { query } from "../route";
 import type { ApprovalDetail, Explained, Json, PolicyShown, Tool } from "../shapes";
@@ -32,7 +32,8 @@ function WhatWouldHappen() {
   const approval = query.value.get("approval");
   const [tool, setTool] = useState(asked ?? "");
   const [args, setArgs] = useState(query.value.get("args") ?? "");
-  const [typed, setTyped] = useState(args !== "" || approval !== null);
+  // Read when an effect runs, not when it was made: an example never takes the place of what somebody typed meanwhile.
+  const typed = useRef(args !== "" || approval !== null);
   const [found, setFound] = useState<{ explained?: Explained; problem?: string }>({});
   const list = tools.value ?? [];
   const chosen = tool || list.find((one) => one.name === "write_file")?.name || list[0]?.name || "";
@@ -44,7 +45,7 @@ function WhatWouldHappen() {
     );
   }, [approval]);
   useEffect(() => {
-    if (!typed && chosen) setArgs(example(list.find((one) => one.name === chosen)));
+    if (!typed.current && chosen) setArgs(example(list.find((one) => one.name === chosen)));
   }, [chosen, tools.value]);
   const parsed = useMemo(() => {
     try {
@@ -70,13 +71,13 @@ function WhatWouldHappen() {
       <p class="dim">Nothing runs here: the call is only judged.</p>
       <div class="what-form">
         <div class="field"><label for="what-tool">Tool</label>
-          <select id="what-tool" value={chosen} onChange={(e) => { setTool(e.currentTarget.value); setTyped(false); }}>
+          <select id="what-tool" value={chosen} onChange={(e) => { setTool(e.currentTarget.value); typed.current = false; }}>
             {chosen && !list.some((one) => one.name === chosen) && <option value={chosen}>{chosen}</option>}
             {list.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
           </select></div>
         <div class="field"><label for="what-args">Arguments</label>
           <textarea id="what-args" class="code" rows={Math.min(14, Math.max(4, args.split("\n").length))} spellcheck={false} value={args} aria-invalid={parsed.problem ? true : undefined}
-            aria-describedby="what-args-about" onInput={(e) => { setTyped(true); setArgs(e.currentTarget.value); }} />
+            aria-describedby="what-args-about" onInput={(e) => { typed.current = true; setArgs(e.currentTarget.value); }} />
           <div class="about" id="what-args-about">{parsed.problem && <span class="bad-text">{parsed.problem}</span>}</div></div>
       </div>
       <div role="status">{found.problem && <p class="bad-text"><Shown text={found.problem} /></p>}{found.explained && <Explanation explained={found.explained} />}</div>

@@ -3,20 +3,23 @@
 import { useMemo, useState } from "preact/hooks";
 import { lastCall } from "../live";
 import { follow, go, pathOf } from "../route";
-import type { Call, Run, Verified } from "../shapes";
+import type { Approval, Call, Run, Verified } from "../shapes";
 import { ago, now, span } from "../time";
 import { StateWord } from "../parts/badges";
 import { OutputPane } from "../parts/outputpane";
 import { Pending, useReading } from "../parts/reading";
 import { Block, Shown } from "../parts/text";
-import { Timeline } from "../parts/timeline";
+import { Timeline, WAITS } from "../parts/timeline";
+import { waiting } from "../approvals";
+import { Arguments, argumentsOf } from "../parts/fact";
 
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
   const changed = lastCall.value?.run === run ? `${lastCall.value.call}/${lastCall.value.phase}` : "";
   const calls = useReading<Call[]>(`/runs/${encodeURIComponent(run)}`, changed);
   const runs = useReading<Run[]>("/runs");
   const about = runs.value?.find((other) => other.run === run);
-  const list = useMemo(() => [...(calls.value ?? [])].sort((a, b) => Date.parse(a.started) - Date.parse(b.started)), [calls.value]);
+  const asked = waiting.value;
+  const list = useMemo(() => withWaiting(calls.value ?? [], asked.filter((approval) => approval.run === run)), [calls.value, asked]);
   const selected = list.find((other) => other.call === call) ?? list.find((other) => !other.status) ?? list[0];
   const [asTable, setAsTable] = useState(false);
   const select = (id: string) => go(pathOf("runs", run, id), call !== undefined);
@@ -43,6 +46,16 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
       )}
     </div>
   );
+}
+
+/** The calls in time, with those that wait for a person right now. */
+function withWaiting(calls: Call[], asked: Approval[]): Call[] {
+  const known = new Set(calls.map((call) => call.call));
+  const waits = asked.filter((approval) => !known.has(approval.call)).map((approval): Call => ({
+    call: approval.call, parent: approval.parent, tool: approval.tool, origin: approval.origin, rule: approval.rule, verdict: "ask",
+    status: WAITS, started: approval.created, summary: approval.fact.text,
+  }));
+  return [...calls, ...waits].sort((a, b) => Date.parse(a.started) - Date.parse(b.started));
 }
 
 function Verify({ run, state }: { run: string; state: string }) {
@@ -88,7 +101,8 @@ export function argumentText(call: Call): string {
 }
 
 function CallDetail({ run, call }: { run: string; call: Call }) {
-  const args = argumentText(call);
+  const text = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
+  const args = argumentsOf(text);
   const facts: [string, string | undefined][] = [
     ["verdict", call.verdict], ["rule", call.rule], ["decided by", call.decided_by], ["origin", call.origin], ["inside", call.parent],
   ];
@@ -99,7 +113,8 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
         {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for a person</span>}</h3>
       {call.summary && <p><Shown text={call.summary} /></p>}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
-      {args && args !== "{}" && <Block text={args} label="arguments, redacted" />}
+      {call.status === WAITS && <p class="note warn">It waits for a person: <a href="/waiting" onClick={follow}>decide</a>.</p>}
+      {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : <Block text={text} label="arguments, redacted" />}
       <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><Shown text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>
         <div><dt>started</dt><dd class="mono">{call.started}</dd></div></dl>

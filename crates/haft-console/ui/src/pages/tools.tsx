@@ -76,10 +76,11 @@ function ToolDetail({ name }: { name: string }) {
 
 /** A server's own page for a tool: in a frame without an origin, so that it can reach nothing of ours. */
 function Interface({ tool }: { tool: Tool }) {
+  const [open, setOpen] = useState(false);
   return (
-    <details>
+    <details onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>Its own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
-      <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1/tools/${encodeURIComponent(tool.name)}/ui`} />
+      {open && <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1/tools/${encodeURIComponent(tool.name)}/ui`} />}
     </details>
   );
 }

@@ -6,10 +6,10 @@ import { spelled } from "../visible";
 import { FileChange } from "./diffview";
 import { Block, Shown } from "./text";
 
-type Arguments = { [name: string]: Json };
+type Named = { [name: string]: Json };
 
 /** The arguments as an object; none when they are no object. */
-export function argumentsOf(text: string): Arguments | undefined {
+export function argumentsOf(text: string): Named | undefined {
   try {
     const parsed = JSON.parse(text) as Json;
     return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
@@ -41,13 +41,13 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   return (
     <div class="fact">
       {parts}
-      {args ? <Rest args={args} but={shown} schema={detail.input_schema} titled={parts.length > 0} />
+      {args ? <Arguments args={args} but={shown} schema={detail.input_schema} titled={parts.length > 0} />
         : <Block text={detail.arguments} label="the arguments, which are no JSON object" />}
     </div>
   );
 }
 
-function Command({ args, parts, permissions }: { args: Arguments; parts: Permission[]; permissions: Permission[] }) {
+function Command({ args, parts, permissions }: { args: Named; parts: Permission[]; permissions: Permission[] }) {
   const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
   const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
   const writes = permissions.filter((permission) => permission.kind === "write");
@@ -95,8 +95,8 @@ function Address({ url }: { url: string }) {
   );
 }
 
-/** What the fact does not show yet, in the schema's order. */
-function Rest({ args, but, schema, titled }: { args: Arguments; but: Set<string>; schema: Schema | undefined; titled: boolean }) {
+/** Arguments one by one in the schema's order; `but` those that are shown already. */
+export function Arguments({ args, but = new Set(), schema, titled = false }: { args: Named; but?: Set<string>; schema?: Schema; titled?: boolean }) {
   const properties = fieldsOf(schema, {}).map((field) => field.name);
   const names = Object.keys(args).filter((name) => !but.has(name));
   const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };

@@ -7,6 +7,9 @@ import { argumentText } from "../pages/run";
 import { spelled } from "../visible";
 import { Shown } from "./text";
 
+/** The status of a call that waits for a person right now: it has no record yet. */
+export const WAITS = "pending";
+
 const ROW = 26;
 const BAR = 14;
 const AXIS = 24;
@@ -34,9 +37,10 @@ export function placed(calls: Call[], present: number): Placed[] {
   }
   const out: Placed[] = [];
   const add = (call: Call, depth: number) => {
-    const from = Date.parse(call.started);
-    const took = call.duration_ms !== undefined ? (call.waited_ms ?? 0) + call.duration_ms : undefined;
-    const ended = call.ended ? Date.parse(call.ended) : took !== undefined ? from + took : call.status ? from : present;
+    const started = Date.parse(call.started);
+    const ended = call.ended ? Date.parse(call.ended) : call.status && call.status !== WAITS ? started + (call.duration_ms ?? 0) : present;
+    // The record begins a call when it runs; its duration counts from when it was asked for, a person's time included.
+    const from = call.waited_ms && call.ended ? Math.min(started, ended - (call.duration_ms ?? 0)) : started;
     const place: Placed = { call, depth, from, to: Math.max(from, ended), inside: 0 };
     out.push(place);
     const before = out.length;
@@ -66,7 +70,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
   const outer = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 800, top: 0, room: 500 });
   const [peek, setPeek] = useState<number>();
-  const runs = calls.some((call) => call.status === undefined);
+  const runs = calls.some((call) => call.status === undefined || call.status === WAITS);
   const present = runs ? now.value : 0;
   const rows = useMemo(() => placed(calls, present), [calls, present]);
   const measure = () => {
@@ -134,12 +138,12 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const y = top + (ROW - BAR) / 2;
   const left = x(row.from);
   const long = Math.max(3, (row.to - row.from) * scale);
-  const waited = Math.min(long, (call.waited_ms ?? 0) * scale);
-  const kind = call.status === undefined ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
+  const waited = call.status === WAITS ? long : Math.min(long, (call.waited_ms ?? 0) * scale);
+  const kind = call.status === undefined || call.status === WAITS ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
   const room = Math.floor((gutter - 14 - row.depth * 14) / 7);
   const name = spelled(call.tool);
   const label = name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name;
-  const took = row.to > row.from || call.status ? span(row.to - row.from) : "";
+  const took = span(call.status ? call.duration_ms ?? row.to - row.from : row.to - row.from);
   const after = left + long + 6;
   const words = `${name}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for a person` : ""}`;
   return (
@@ -147,7 +151,7 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
       <rect class="ground" x={0} y={top} width={width} height={ROW} />
       <text class="name" x={8 + row.depth * 14} y={top + 17}>{label}</text>
       {waited > 0 && <rect class="waited" x={left} y={y} width={waited} height={BAR} rx={2} />}
-      <rect class={`took ${kind}`} x={left + waited} y={kind === "denied" ? y + 0.75 : y} width={Math.max(2, long - waited)} height={kind === "denied" ? BAR - 1.5 : BAR} rx={2} />
+      <rect class={`took ${kind}`} x={left + waited} y={kind === "denied" ? y + 0.75 : y} width={call.status === WAITS ? 0 : Math.max(2, long - waited)} height={kind === "denied" ? BAR - 1.5 : BAR} rx={2} />
       <text class="duration" x={after > width - 52 ? left - 6 : after} y={top + 17} text-anchor={after > width - 52 ? "end" : "start"}>{took}</text>
     </g>
   );

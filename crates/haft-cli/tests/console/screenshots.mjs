@@ -1,0 +1,94 @@
+// The pictures of the README: `scripts/screenshots` builds haft and plays this; HAFT_PICTURES names the folder they go to.
+
+import { assert, fs, path, play, until, visit } from "./stage.mjs";
+
+const settings = `
+[tools]
+enable = ["commands", "delete_file"]
+
+[policy]
+deny = ["Read(/secrets/**)", "Bash(git push *)"]
+ask = ["Edit(/src/**)"]
+allow = ["Bash(cargo test *)", "Edit(/notes/**)"]
+`;
+
+const code = `use std::time::Duration;
+
+/// How often a request is sent again.
+const TRIES: u32 = 3;
+
+/// Sends a request, again when the server is busy.
+pub fn send(request: &Request) -> Result<Reply, Error> {
+    let mut wait = Duration::from_millis(100);
+    for _ in 0..TRIES {
+        match request.once() {
+            Ok(reply) => return Ok(reply),
+            Err(error) if error.is_busy() => std::thread::sleep(wait),
+            Err(error) => return Err(error),
+        }
+        wait *= 2;
+    }
+    Err(Error::Busy)
+}
+`;
+
+const script = `# Looks over the sources, then raises a limit.
+for entry in tools.glob_files(pattern="src/*.rs").data["entries"]:
+    tools.read_file(path=entry["path"])
+tools.grep_files(pattern="TRIES")
+tools.write_file(path="src/limits.rs", content="pub const MOST: u32 = 8;\\n")
+try:
+    tools.read_file(path="secrets/key.txt")
+except Exception:
+    pass
+for page in range(6):
+    tools.write_file(path="notes/%d.md" % page, content="# note\\n")
+tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace": "TRIES: u32 = 4"}])
+`;
+
+const picture = (page, name) => page.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
+
+await play({ settings }, async ({ server, page }) => {
+  for (const folder of ["src", "secrets", "notes"]) fs.mkdirSync(server.file(folder));
+  fs.writeFileSync(server.file("src/retry.rs"), code);
+  for (const name of ["lib", "reply", "error"]) fs.writeFileSync(server.file(`src/${name}.rs`), "//! A part.\n");
+  fs.writeFileSync(server.file("secrets/key.txt"), "key");
+  const waiting = async () => (await server.api("GET", "/approvals")).value;
+
+  // A script's timeline, with a person who takes a moment, twice.
+  const chained = server.api("POST", "/chains", { code: script }, server.token);
+  for (let yes = 0; yes < 2; yes += 1) {
+    const [first] = await until("the script asks", async () => { const all = await waiting(); return all.length ? all : undefined; });
+    await page.waitForTimeout(yes ? 500 : 900);
+    await server.api("POST", `/approvals/${first.id}/approve`, {});
+    await until("it is decided", async () => (await waiting()).every((one) => one.id !== first.id));
+  }
+  const outcome = (await chained).value;
+  assert.equal(outcome.status, "ok", JSON.stringify(outcome));
+  await visit(page, server, `/runs/${outcome.run}/${outcome.call}`);
+  await page.locator(".band").waitFor();
+  await page.waitForTimeout(300);
+  await picture(page, "timeline");
+
+  // What waits, a change in view.
+  const better = code.replace("TRIES: u32 = 3", "TRIES: u32 = 5").replace("from_millis(100)", "from_millis(250)")
+    .replace("        wait *= 2;\n", "        wait = (wait * 2).min(Duration::from_secs(5));\n");
+  const asked = [["write_file", { path: "src/retry.rs", content: better.replace("u32 = 4", "u32 = 5") }], ["run_command", { command: "cargo build --release | tee build.log" }],
+    ["fetch_url", { url: "https://docs.rs/tokio/latest/tokio/" }], ["delete_file", { path: "src/error.rs" }]];
+  for (const [index, [tool, args]] of asked.entries()) {
+    void server.call(tool, args).catch(() => {});
+    await until(`${tool} waits`, async () => (await waiting()).length > index);
+  }
+  await visit(page, server, "/waiting");
+  await page.locator(".diff").waitFor();
+  await page.waitForTimeout(300);
+  await picture(page, "waiting");
+
+  // What would happen.
+  await visit(page, server, "/policy?tool=run_command");
+  await page.getByLabel("Arguments").fill(JSON.stringify({ command: "cargo test -p shop > notes/test.log && git push origin main" }, null, 2));
+  await page.getByText("It would be denied.").waitFor();
+  await page.waitForTimeout(200);
+  await picture(page, "policy");
+  for (const one of await waiting()) await server.api("POST", `/approvals/${one.id}/deny`, {});
+});
