@@ -15,6 +15,8 @@ enum Rule {
     Both(f64),
     /// At least this; the peer's stands beside for comparison.
     Least(f64),
+    /// At least so many times the peer's.
+    Share(f64),
 }
 
 /// What the table says where a figure is not there.
@@ -175,6 +177,18 @@ const GOALS: &[Goal] = &[
         Rule::Plus(4_000.0),
     ),
     (
+        "100 MB of output through the live channel",
+        "haft/channel",
+        "raw/read",
+        Rule::Share(0.75),
+    ),
+    (
+        "the same as JSON",
+        "haft/channel and JSON",
+        "raw/read",
+        Rule::Share(0.5),
+    ),
+    (
         "script of 10 calls, warm, p50",
         "haft/chain/10 calls/p50",
         "monty/chain/10 calls/p50",
@@ -302,6 +316,7 @@ fn met(ours: &Row, peer: Option<&Row>, rule: Rule) -> bool {
         Rule::Most(most) => ours.best() <= most,
         Rule::Both(most) => ours.best() <= most && ours.best() < beside,
         Rule::Least(least) => ours.best() >= least,
+        Rule::Share(least) => ours.best() >= least * beside,
     }
 }
 
@@ -314,6 +329,7 @@ fn goal(rule: Rule, ours: &Row, peer: Option<&Row>) -> String {
         Rule::Most(most) => format!("≤ {} {unit}", figure(most)),
         Rule::Both(most) => format!("≤ {} {unit}, < {beside}", figure(most)),
         Rule::Least(least) => format!("≥ {} {unit}", figure(least)),
+        Rule::Share(least) => format!("≥ {least} of {beside}"),
     }
 }
 

@@ -81,6 +81,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("memory", 9),
         plain("spawn", 15),
         plain("chain", 7),
+        plain("progress", 9),
         Member {
             arguments: vec![haft, rmcp],
             ..plain("mcp", 7)

@@ -6,10 +6,11 @@ use tokio::time::Instant;
 
 use crate::progress::{Pace, ProgressEvent, Stream};
 
-/// Most text held of one stream for one reader, in bytes; what comes beyond is left out until the reader took it.
-pub(super) const MOST_OF_STREAM: usize = 1 << 20;
+/// Most text held of one stream for one reader, in bytes; what comes beyond is left out until the reader took it. At a
+/// pipe's speed that is a few milliseconds: as long as a busy system lets a reader wait for its turn.
+pub(super) const MOST_OF_STREAM: usize = 4 << 20;
 /// Most text held for one reader, in bytes.
-pub(super) const MOST: usize = 8 << 20;
+pub(super) const MOST: usize = 16 << 20;
 /// Most streams held for one reader.
 pub(super) const MOST_STREAMS: usize = 1024;
 
