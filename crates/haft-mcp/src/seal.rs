@@ -44,10 +44,10 @@ pub(crate) struct Bound<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SealError {
     /// Not ours, changed, or another caller's or call's.
-    #[error("requestState is none that this server gave to this caller for this call")]
+    #[error("none that this server gave to this caller for this call")]
     Foreign,
     /// Too old.
-    #[error("requestState has expired: call again without it")]
+    #[error("expired: call again without it")]
     Expired,
 }
 
