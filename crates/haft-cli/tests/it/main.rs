@@ -3,6 +3,7 @@
 
 mod approvals;
 mod call;
+mod carriers;
 mod chain;
 mod chain_kill;
 mod discover;
