@@ -18,8 +18,8 @@ use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::StoreError;
 use crate::approvals::BEAT;
+use crate::error::StoreError;
 use crate::lane::{Jobs, Lane, Next};
 
 mod postgres;

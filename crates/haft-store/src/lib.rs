@@ -1,12 +1,11 @@
-//! haft's durable store: which runs there are, what agents remember, and what waits for a person.
+//! haft's durable store, on `SQLite` or `PostgreSQL`: which runs there are, what agents remember, what waits for a person,
+//! and what chains did.
 
 mod approvals;
+mod error;
 pub mod journal;
 mod lane;
 pub mod postgres;
 pub mod sqlite;
 
-/// Why a database could not be opened or closed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StoreError(String);
+pub use error::StoreError;

@@ -13,8 +13,8 @@ use sqlx::{Executor as _, PgPool};
 use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{sleep, timeout};
 
-use crate::StoreError;
 use crate::approvals::BEHIND;
+use crate::error::StoreError;
 
 mod beat;
 mod filing;

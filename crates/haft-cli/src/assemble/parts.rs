@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
+use haft::artifact::memory::MemoryArtifacts;
 use haft::call::Principal;
 use haft::journal::Journal;
 use haft::policy::Policy;
@@ -28,7 +29,7 @@ use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use serde_json::{Map, Value};
 
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{chain, discover, policy, skills, web};
+use crate::assemble::{chain, discover, policy, skills, stores, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -299,15 +300,21 @@ fn json_object(value: &toml::Value) -> Map<String, Value> {
     }
 }
 
-/// Large results: on disk under home; what expired goes, at most once a day.
+/// Large results: on disk under home or where settings say; what expired goes, at most once a day.
 pub(crate) fn artifacts(
     at: &Invocation,
     settings: &Settings,
 ) -> Result<Arc<dyn ArtifactStore>, Problem> {
-    if settings.text("artifacts.url").is_some() {
-        return Err(not_yet(settings, "artifacts.url", "…"));
-    }
-    let store = Arc::new(DirArtifacts::new(at.home.join("artifacts")));
+    let root = match settings.text("artifacts.url") {
+        None => at.home.join("artifacts"),
+        Some("memory:") => return Ok(Arc::new(MemoryArtifacts::new())),
+        Some(url) => match stores::artifacts_folder(url) {
+            Some(folder) => folder,
+            // The value may hold a password: it is not shown.
+            None => return Err(not_yet(settings, "artifacts.url", "…")),
+        },
+    };
+    let store = Arc::new(DirArtifacts::new(root));
     // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
     tokio::spawn(sweep_daily(Arc::clone(&store)));
     Ok(store)

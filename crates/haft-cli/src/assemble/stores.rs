@@ -71,17 +71,30 @@ pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Pro
     })
 }
 
-/// The files of a database that settings put elsewhere: haft's own, which no tool touches.
+/// The files of a database and the folder of artifacts that settings put elsewhere: haft's own, which no tool touches.
 pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
+    let artifacts = settings.text("artifacts.url").and_then(artifacts_folder);
     let Some(path) = file(at, settings) else {
-        return Vec::new();
+        return artifacts.into_iter().collect();
     };
     let beside = BESIDE.map(|end| {
         let mut name = path.clone().into_os_string();
         name.push(end);
         PathBuf::from(name)
     });
-    std::iter::once(path).chain(beside).collect()
+    std::iter::once(path)
+        .chain(beside)
+        .chain(artifacts)
+        .collect()
+}
+
+/// The folder that `artifacts.url` names.
+pub(crate) fn artifacts_folder(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("file://")?;
+    path.starts_with('/').then(|| {
+        let path = percent_encoding::percent_decode_str(path);
+        PathBuf::from(path.decode_utf8_lossy().into_owned())
+    })
 }
 
 /// The file that `store.url` names; a relative one is below haft's state folder.

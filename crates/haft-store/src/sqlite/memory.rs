@@ -7,7 +7,7 @@ use haft::memory::{
 use sqlx::{Row as _, SqliteConnection};
 
 use super::{SqliteStore, nanoseconds, reason};
-use crate::StoreError;
+use crate::error::StoreError;
 
 mod decide;
 mod row;

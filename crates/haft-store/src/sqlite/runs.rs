@@ -8,7 +8,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::{SqliteStore, nanoseconds, number, reason};
-use crate::StoreError;
+use crate::error::StoreError;
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";
