@@ -34,7 +34,7 @@ use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 use crate::settings::Settings;
 
 mod approvals;
@@ -277,6 +277,11 @@ impl House {
     /// How live output is gathered.
     pub(crate) fn pace(&self) -> progress::Pace {
         self.0.pace
+    }
+
+    /// Tells the person at the terminal what went wrong beside what they asked for.
+    pub(crate) fn warn(&self, text: &str) {
+        self.0.screen.warn(&visible::line(text));
     }
 
     /// Who else hears of what is asked.

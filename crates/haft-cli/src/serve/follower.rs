@@ -55,6 +55,6 @@ async fn act(house: &House, id: &ApprovalId) {
         waits: Waits::Limit,
     };
     if let Err(problem) = house.follow(id, door).await {
-        tracing::warn!(%problem, %id, "act on a decision");
+        house.warn(&format!("act on the decision about {id}: {problem}"));
     }
 }

@@ -1,6 +1,6 @@
 //! Approvals: calls that wait for a person, decided from anywhere, once, also when whoever asked was killed.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::serve::{Reply, Server, get, post};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tries until there is something.
-fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -38,28 +38,28 @@ fn waiting(server: &Server) -> Vec<Value> {
     reply.json().as_array().unwrap().clone()
 }
 
-fn only_one(server: &Server) -> Value {
+pub(crate) fn only_one(server: &Server) -> Value {
     let found = wait("a request", || waiting(server).into_iter().next());
     assert_eq!(waiting(server).len(), 1);
     found
 }
 
-fn show(server: &Server, id: &str) -> Value {
+pub(crate) fn show(server: &Server, id: &str) -> Value {
     let path = format!("/api/v1/approvals/{id}");
     server.ask(&get(&path, Some(&server.operator))).json()
 }
 
-fn decide(server: &Server, id: &str, word: &str, body: &Value) -> Reply {
+pub(crate) fn decide(server: &Server, id: &str, word: &str, body: &Value) -> Reply {
     let path = format!("/api/v1/approvals/{id}/{word}");
     server.ask(&post(&path, &server.operator, &body.to_string()))
 }
 
-fn text(value: &Value, name: &str) -> String {
+pub(crate) fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
 /// Lines of a file that appending calls made.
-fn lines(file: &PathBuf) -> usize {
+pub(crate) fn lines(file: &Path) -> usize {
     std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 

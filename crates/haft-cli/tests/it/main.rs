@@ -6,6 +6,8 @@ mod call;
 mod carriers;
 mod chain;
 mod chain_kill;
+#[path = "../../../haft-store/tests/it/cluster.rs"]
+mod cluster;
 mod discover;
 mod help;
 mod harness;
@@ -17,6 +19,7 @@ mod seed_faults;
 mod serve;
 mod settings;
 mod shapes;
+mod shared_inbox;
 mod skills;
 mod usage;
 mod web;

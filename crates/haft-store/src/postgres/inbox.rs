@@ -18,8 +18,8 @@ macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered_by IS NOT NULL AS delivered, \
         coalesce(waiter IN (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()), false) AS attended, \
-        split_part(claimed_by, '/', 1) IN \
-        (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()) AS claimer_lives"
+        CASE WHEN claimed_by IS NOT NULL THEN split_part(claimed_by, '/', 1) IN \
+        (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()) END AS claimer_lives"
     };
 }
 
