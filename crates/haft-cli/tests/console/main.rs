@@ -117,6 +117,11 @@ fn what_could_deceive_is_shown_as_marks_and_nothing_of_it_runs() {
 }
 
 #[test]
+fn what_a_command_prints_is_seen_while_it_runs() {
+    check("output.mjs");
+}
+
+#[test]
 fn two_tabs_decide_about_the_same_and_one_wins() {
     check("two_tabs.mjs");
 }

@@ -18,12 +18,15 @@ export function Policy() {
   );
 }
 
+/** Values that fit arguments of these names. */
+const LIKELY: Record<string, Json> = { path: "notes.txt", from: "a.txt", to: "b.txt", command: "ls", url: "https://example.com/", pattern: "*.txt" };
+
 /** What a first call of a tool could look like: its required arguments. */
 function example(tool: Tool | undefined): string {
   const schema = tool?.input_schema;
   const required = Array.isArray(schema?.required) ? schema.required : [];
-  const names = tool?.name === "run_command" ? ["command"] : required.map(String);
-  return JSON.stringify(Object.fromEntries(names.map((name) => [name, ""])), null, 2);
+  const names = tool?.name === "run_command" ? ["command"] : tool?.name === "fetch_url" ? ["url"] : required.map(String);
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, LIKELY[name] ?? "text"])), null, 2);
 }
 
 function WhatWouldHappen() {

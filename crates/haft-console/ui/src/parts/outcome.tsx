@@ -14,7 +14,8 @@ export function OutcomeView({ outcome }: { outcome: Outcome }) {
         <StateWord word={outcome.status} /> <Shown text={outcome.summary ?? ""} />
         {outcome.duration_ms !== undefined && <span class="dim"> {span(outcome.duration_ms)}</span>}
       </p>
-      {outcome.error && <p class="note"><Shown text={outcome.error.message} />{outcome.error.advice && <> <span class="dim"><Shown text={outcome.error.advice} /></span></>}</p>}
+      {outcome.error && outcome.error.message !== outcome.summary && <p><Shown text={outcome.error.message} /></p>}
+      {outcome.error?.advice && <p class="dim"><Shown text={outcome.error.advice} /></p>}
       {outcome.approval && <p><a href={pathOf("waiting", outcome.approval)} onClick={follow}>It waits for a decision</a></p>}
       {texts.map((part, index) => <Block key={index} text={part.text ?? ""} label="result" />)}
       {!texts.length && outcome.data !== undefined && <Block text={JSON.stringify(outcome.data, null, 2)} label="result" />}
