@@ -114,18 +114,20 @@ fn pieces(file: &str, mut take: impl FnMut(&[u8])) {
 
 /// Shows the command's output; a character that came in two parts waits for its rest.
 fn show(file: &str, progress: &Progress) {
-    let mut begun: Vec<u8> = Vec::new();
+    let mut rest: Vec<u8> = Vec::new();
     pieces(file, |piece| {
-        begun.extend_from_slice(piece);
-        let whole = match std::str::from_utf8(&begun) {
-            Ok(text) => text.len(),
-            Err(error) => error.valid_up_to(),
-        };
-        let rest = begun.split_off(whole);
-        let text = String::from_utf8(std::mem::replace(&mut begun, rest)).expect("text");
+        let mut bytes = Vec::with_capacity(rest.len() + piece.len());
+        bytes.append(&mut rest);
+        bytes.extend_from_slice(piece);
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+            let whole = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            rest = bytes.split_off(whole);
+            String::from_utf8(bytes).expect("text")
+        });
         progress.send(Stream::Stdout, text);
     });
-    assert!(begun.is_empty(), "half a character is left");
+    assert!(rest.is_empty(), "half a character is left");
 }
 
 /// Bytes of output that a reader hears.
@@ -150,8 +152,10 @@ async fn hear(mut listener: Listener, json: bool) -> usize {
 /// Lines of a build's kind.
 fn fill(path: &Path) {
     let mut file = File::create(path).expect("a file");
-    let line = "   Compiling größe v0.1.0 (registry+https://example.com/index) [\"release\"] in 0.42s\n";
-    let mut text = line.repeat(BYTES / line.len());
+    let line = "   Compiling something v0.1.0 (registry+https://example.com/index) [release] in 0.42s\n";
+    // As in most output, few characters are of other alphabets.
+    let block = format!("{}   größe → 7\n", line.repeat(50));
+    let mut text = block.repeat(BYTES / block.len());
     text.push_str(&"x".repeat(BYTES - text.len()));
     file.write_all(text.as_bytes()).expect("a write");
 }

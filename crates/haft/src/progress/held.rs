@@ -11,13 +11,15 @@ use crate::progress::{Pace, ProgressEvent, Stream};
 pub(super) const MOST_OF_STREAM: usize = 4 << 20;
 /// Most text held for one reader, in bytes.
 pub(super) const MOST: usize = 16 << 20;
-/// Most streams held for one reader.
-pub(super) const MOST_STREAMS: usize = 1024;
+/// Most pieces held for one reader, of all streams.
+pub(super) const MOST_PIECES: usize = 2048;
+/// A piece of so many bytes takes no more in, at the least: longer ones are passed on as they are, without a copy.
+const FULL: usize = 16 << 10;
 
 /// The pieces one reader has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// One a stream, in the order in which they began to wait.
+    /// In the order in which they began to wait; of one stream, in its own.
     waiting: VecDeque<Gathered>,
     /// Parts of what was taken that are told one after the other.
     told: VecDeque<ProgressEvent>,
@@ -52,35 +54,54 @@ pub(super) enum Next {
 impl Held {
     /// Takes a piece in; true when the reader should look.
     pub(super) fn add(&mut self, mut event: ProgressEvent, now: Instant, pace: Pace) -> bool {
-        let room = MOST.saturating_sub(self.bytes);
-        let same = |held: &&mut Gathered| held.is_of(&event);
-        let Some(held) = self.waiting.iter_mut().find(same) else {
-            if self.waiting.len() >= MOST_STREAMS {
+        let crowded = self.waiting.len() >= MOST_PIECES;
+        let room = self.room(&event);
+        let last = self
+            .waiting
+            .iter_mut()
+            .rev()
+            .find(|held| held.is_of(&event));
+        let Some(held) = last else {
+            if crowded {
                 self.miss(event);
                 return false;
             }
-            let end = event.offset + event.text.len() as u64;
-            let lost = cut(&mut event.text, room.min(MOST_OF_STREAM));
-            self.bytes += event.text.len();
-            self.waiting.push_back(Gathered {
-                event,
-                since: now,
-                lost,
-                end,
-            });
+            self.begin(event, now, room);
             return true;
         };
-        let before = held.event.text.len();
+        if held.lost == 0 && !crowded && held.event.text.len() >= pace.bytes.max(FULL) {
+            self.begin(event, now, room);
+            return true;
+        }
         let was_ready = held.is_ready(now, pace);
-        let room = room.min(MOST_OF_STREAM.saturating_sub(before));
         held.end = event.offset + event.text.len() as u64;
         // Once something is missing, what follows is missing, too: a text has no holes.
         let room = if held.lost > 0 { 0 } else { room };
         held.lost += cut(&mut event.text, room);
         held.event.text.push_str(&event.text);
         held.event.closed |= event.closed;
-        self.bytes += held.event.text.len() - before;
+        self.bytes += event.text.len();
         !was_ready && held.is_ready(now, pace)
+    }
+
+    /// How many bytes more of this stream are held.
+    fn room(&self, event: &ProgressEvent) -> usize {
+        let same = self.waiting.iter().filter(|held| held.is_of(event));
+        let mine: usize = same.map(|held| held.event.text.len()).sum();
+        let all = MOST.saturating_sub(self.bytes);
+        all.min(MOST_OF_STREAM.saturating_sub(mine))
+    }
+
+    fn begin(&mut self, mut event: ProgressEvent, now: Instant, room: usize) {
+        let end = event.offset + event.text.len() as u64;
+        let lost = cut(&mut event.text, room);
+        self.bytes += event.text.len();
+        self.waiting.push_back(Gathered {
+            event,
+            since: now,
+            lost,
+            end,
+        });
     }
 
     /// What the reader is to have now. `all`: also what would be gathered for longer.
