@@ -33,7 +33,7 @@ pub(crate) trait Host: Send + Sync {
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
 
     /// The policy, which reads what a skill restricts a run to.
-    fn policy(&self) -> &Policy;
+    fn policy(&self) -> Arc<Policy>;
 
     /// How tokens are counted.
     fn tokenizer(&self) -> &dyn Tokenizer;
@@ -173,7 +173,7 @@ impl CallContext {
     /// Loads a skill into the run: from now on its limits hold for every call of the run, by whichever door.
     pub fn activate(&self, skill: &Activation<'_>) -> Activated {
         let (policy, tokenizer) = (self.host.policy(), self.host.tokenizer());
-        self.session.activate(skill, policy, tokenizer)
+        self.session.activate(skill, &policy, tokenizer)
     }
 
     /// The skills active in this run, oldest first.

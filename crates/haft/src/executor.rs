@@ -27,12 +27,14 @@ mod clear;
 mod draft;
 mod exit;
 mod invoke;
+mod learning;
 mod question;
 mod refs;
 mod shape;
 mod stop;
 
 use exit::OpenCall;
+use learning::Learning;
 use shape::Shaped;
 use stop::Stop;
 
@@ -47,7 +49,7 @@ pub struct Executor {
 /// What an executor is made of.
 #[derive(Debug, Clone)]
 struct Parts {
-    policy: Arc<Policy>,
+    policy: Learning,
     approver: Option<Arc<dyn Approver>>,
     inbox: Arc<dyn Inbox>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
@@ -61,7 +63,7 @@ impl Executor {
     /// An executor under this policy, with nobody to ask and nothing recorded.
     pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         let parts = Parts {
-            policy: policy.into(),
+            policy: Learning::new(policy.into()),
             approver: None,
             inbox: Arc::new(MemoryInbox::new()),
             artifacts: None,
@@ -115,8 +117,8 @@ impl Executor {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &Policy {
-        &self.parts.policy
+    pub fn policy(&self) -> Arc<Policy> {
+        self.parts.policy.now()
     }
 
     /// Where artifacts are kept, if anywhere.
@@ -169,7 +171,7 @@ impl Executor {
         let explained = || {
             let (tool, arguments) = admit::imagine(entry, arguments)?;
             let permissions = clear::wanted(tool.as_ref(), &arguments)?;
-            Ok(self.parts.policy.explain(&JudgedCall {
+            Ok(self.parts.policy.now().explain(&JudgedCall {
                 spec: entry.spec(),
                 arguments: &arguments,
                 permissions: &permissions,
@@ -188,7 +190,8 @@ impl Executor {
                 arguments: &arguments,
                 permissions: &permissions,
             };
-            let found = self.parts.policy.asked_for(rules, &call);
+            let policy = self.parts.policy.now();
+            let found = policy.asked_for(rules, &call);
             Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
         };
         speaking().unwrap_or_default()
@@ -196,7 +199,7 @@ impl Executor {
 
     /// Loads a skill into a run for its host. A model, a script or a client does it by a call of `load_skill`, which is recorded.
     pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> Activated {
-        session.activate(skill, &self.parts.policy, &*self.parts.tokenizer)
+        session.activate(skill, &self.parts.policy.now(), &*self.parts.tokenizer)
     }
 
     /// Records the run's beginning, once; the first call does it where the host did not.
@@ -241,7 +244,7 @@ impl Parts {
             principal: session.principal().clone(),
             door: session.door().to_owned(),
             workspace: session.workspace().map(str::to_owned),
-            profile: self.policy.profile().as_str().to_owned(),
+            profile: self.policy.now().profile().as_str().to_owned(),
         };
         let start = Arc::new(start);
         self.record(
@@ -337,8 +340,8 @@ impl Host for Parts {
         self.artifacts.as_ref()
     }
 
-    fn policy(&self) -> &Policy {
-        &self.policy
+    fn policy(&self) -> Arc<Policy> {
+        self.policy.now()
     }
 
     fn tokenizer(&self) -> &dyn Tokenizer {

@@ -162,6 +162,13 @@ impl Policy {
         Ok(self)
     }
 
+    /// The same policy with one more allow rule, after those it has.
+    pub fn allowing(&self, rule: RuleText) -> Result<Self, RulesError> {
+        let mut rules = RuleSet::clone(&self.written);
+        rules.allow.push(rule);
+        self.clone().with_rules(rules)
+    }
+
     /// The same policy with one more guard.
     pub fn with_guard(mut self, guard: impl Guard + 'static) -> Self {
         let one: Arc<dyn Guard> = Arc::new(guard);

@@ -133,12 +133,13 @@ fn judge(
         arguments: admitted.arguments(),
         permissions: &permissions,
     };
-    let mut ruling = parts.policy.judge(&call);
+    let policy = parts.policy.now();
+    let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = above(session, ruling);
     }
     if ruling.verdict < Verdict::Deny
-        && let Some(denied) = session.restricted(&parts.policy, &call, ruling.risk)
+        && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
     {
         ruling = denied;
     }
@@ -262,7 +263,17 @@ fn settle(
             Err(Stop::new(ErrorKind::Denied, format!("{by} said no{said}")))
         }
         Choice::Answer { answers } => Err(answered(&by, &answers)),
-        Choice::Approve { scope, edited, .. } => {
+        Choice::Approve {
+            scope,
+            edited,
+            rule,
+        } => {
+            if let Some(rule) = rule.filter(|_| scope == Scope::Always)
+                && let Err(error) = parts.policy.learn(&rule)
+            {
+                // It was read before it was kept; this call was approved all the same.
+                tracing::warn!(%error, "a rule that was chosen for good");
+            }
             if scope != Scope::Once && edited.is_none() {
                 session.grants().push(Grant::of(&request, &by));
             }
@@ -348,7 +359,7 @@ fn request(
         risk: ruling.risk,
         reason: ruling.reason.to_string(),
         rule: ruling.rule.to_string(),
-        suggested: parts.policy.suggest(&call),
+        suggested: parts.policy.now().suggest(&call),
         preview: preview.unwrap_or_default(),
         ..request
     })

@@ -1,6 +1,7 @@
 //! Integration tests of the library, through its public face.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod asking;
 mod lifecycle;
 mod macros;
 mod nested;

@@ -1,0 +1,183 @@
+//! Calls that wait for a person inside a program that embeds the library: withdrawn, learnt from, resumed once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft::approval::inbox::{Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::memory::MemoryInbox;
+use haft::approval::{ApprovalId, Scope};
+use haft::testing::{ScriptedApprover, TestTool};
+use haft::{
+    Decision, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolResult,
+};
+
+/// A tool of risk high that counts its runs.
+fn counting() -> (ToolRegistry, Arc<AtomicUsize>) {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let tool = TestTool::with_body(
+        haft::ToolSpec {
+            risk: Risk::High,
+            ..TestTool::echo("count")
+        },
+        move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(ToolResult::text("ran")) })
+        },
+    );
+    let registry = ToolRegistry::new();
+    registry.add_all([tool.arc()]).unwrap();
+    (registry, runs)
+}
+
+/// An approver who never says anything: the answer comes by the inbox.
+#[derive(Debug)]
+struct Silent;
+
+impl haft::Approver for Silent {
+    fn ask<'a>(&'a self, _: &'a haft::ApprovalRequest) -> haft::audit::BoxFuture<'a, haft::Answer> {
+        Box::pin(std::future::pending())
+    }
+}
+
+async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::Entry> {
+    let filter = Filter {
+        tenant: "local".into(),
+        limit: 100,
+        ..Filter::default()
+    };
+    inbox.list(&filter).await.unwrap()
+}
+
+/// The first request, once it is there.
+async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
+    loop {
+        if let Some(entry) = all(inbox).await.first() {
+            return entry.request.id.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn call() -> ToolCall {
+    ToolCall::new("count", r#"{"a":1}"#)
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
+    for cancels in [false, true] {
+        let (tools, runs) = counting();
+        let inbox = Arc::new(MemoryInbox::new());
+        let executor = Executor::new(Policy::workspace())
+            .with_approver(Silent)
+            .with_inbox(Arc::clone(&inbox) as _);
+        let session = Session::new(tools);
+        let asked = {
+            let (executor, session) = (executor.clone(), session.clone());
+            tokio::spawn(async move { executor.execute(&session, call()).await })
+        };
+        let id = waiting(&inbox).await;
+        if cancels {
+            session.cancel();
+            assert_eq!(asked.await.unwrap().status, Status::Cancelled);
+        } else {
+            asked.abort();
+            assert!(asked.await.is_err());
+        }
+        loop {
+            let entry = inbox.get(&id).await.unwrap().unwrap();
+            if entry.status == RequestStatus::Withdrawn {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let late = inbox.decide(&id, &Decision::approve("ann", "test")).await;
+        assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test]
+async fn of_many_that_resume_a_decided_call_one_runs_it() {
+    let (tools, runs) = counting();
+    let inbox = Arc::new(MemoryInbox::new());
+    let executor = Executor::new(Policy::workspace())
+        .with_approver(Silent)
+        .with_inbox(Arc::clone(&inbox) as _);
+    let session = Session::new(tools);
+    let asked = {
+        let (executor, session) = (executor.clone(), session.clone());
+        tokio::spawn(async move { executor.execute(&session, call()).await })
+    };
+    let id = waiting(&inbox).await;
+    let open = executor.resume(&session, &id).await;
+    assert!(matches!(open, Err(InboxError::Open(_))), "{open:?}");
+    let yes = Decision::approve("ann", "test");
+    inbox.decide(&id, &yes).await.unwrap();
+    let again = inbox.decide(&id, &yes).await;
+    assert!(
+        matches!(again, Err(InboxError::Decided { .. })),
+        "{again:?}"
+    );
+    let resumed = (0..50).map(|_| {
+        let (executor, session, id) = (executor.clone(), session.clone(), id.clone());
+        tokio::spawn(async move { executor.resume(&session, &id).await.is_ok() })
+    });
+    let mut ran = 0;
+    for one in resumed.collect::<Vec<_>>() {
+        ran += usize::from(one.await.unwrap());
+    }
+    // Whoever was first: a resumer, or the call that waited; either way the call hears how it went.
+    assert!(ran <= 1);
+    assert_eq!(asked.await.unwrap().text(), "ran");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_is_chosen_for_good_holds_at_once_in_other_sessions() {
+    let (tools, runs) = counting();
+    let tools = Arc::new(tools);
+    let always = Decision::approve("ann", "test")
+        .holding(Scope::Always)
+        .keeping("count");
+    let approver = ScriptedApprover::new([always.into()]);
+    let asked = Arc::clone(&approver.asked);
+    let executor = Executor::new(Policy::workspace()).with_approver(approver);
+    for _ in 0..2 {
+        let session = Session::builder(Arc::clone(&tools) as _).build().unwrap();
+        let outcome = executor.execute(&session, call()).await;
+        assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
+    }
+    assert_eq!(
+        (asked.lock().unwrap().len(), runs.load(Ordering::SeqCst)),
+        (1, 2)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nobody_decides_about_is_denied_with_the_id_and_what_to_do() {
+    let (tools, runs) = counting();
+    let inbox = Arc::new(MemoryInbox::new());
+    let executor = Executor::new(Policy::workspace())
+        .with_approver(Silent)
+        .with_inbox(Arc::clone(&inbox) as _);
+    let limits = Limits {
+        approval_timeout: Duration::from_secs(30),
+        ..Limits::default()
+    };
+    let session = Session::builder(Arc::new(tools))
+        .with_limits(limits)
+        .build()
+        .unwrap();
+    let outcome = executor.execute(&session, call()).await;
+    assert_eq!(outcome.status, Status::Denied);
+    let error = outcome.error.unwrap();
+    let id = all(&inbox).await[0].request.id.to_string();
+    assert!(
+        error.message.contains("30 s") && error.message.contains(&id),
+        "{error:?}"
+    );
+    assert!(error.advice.unwrap().contains("call again"));
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+}
