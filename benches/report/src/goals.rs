@@ -27,6 +27,48 @@ type Goal = (&'static str, &'static str, &'static str, Rule);
 
 const GOALS: &[Goal] = &[
     (
+        "a request written on SQLite, one writer, beside a bare insert (0.9x the rate)",
+        "haft/sqlite/1",
+        "bare/sqlite/1",
+        Rule::Times(1.0 / 0.9),
+    ),
+    (
+        "the same with 32 writers, beside one bare writer (10x the rate)",
+        "haft/sqlite/32",
+        "bare/sqlite/1",
+        Rule::Times(0.1),
+    ),
+    (
+        "the same with 32 writers, beside PostgreSQL's inbox (2.5x the rate)",
+        "haft/sqlite/32",
+        "haft/postgres/32",
+        Rule::Times(1.0 / 2.5),
+    ),
+    (
+        "a request written on PostgreSQL, one client, beside a raw insert",
+        "haft/postgres/1",
+        "raw/postgres/1",
+        Rule::Times(1.0),
+    ),
+    (
+        "the same with 32 clients",
+        "haft/postgres/32",
+        "raw/postgres/32",
+        Rule::Times(1.0),
+    ),
+    (
+        "decided by one process, claimed by the one that waits",
+        "haft/sqlite/decided to claimed p50",
+        "",
+        Rule::Most(5.0),
+    ),
+    (
+        "10,000 that wait, listed",
+        "haft/sqlite/list 10000",
+        "",
+        Rule::Most(50.0),
+    ),
+    (
         "dispatch, JSON-value tools, 1,000",
         "haft/value/1000",
         "agentkit/value/1000",

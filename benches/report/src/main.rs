@@ -79,6 +79,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("search-tools", 9),
         plain("skills", 15),
         plain("memory", 9),
+        plain("inbox", 5),
         plain("spawn", 15),
         plain("chain", 7),
         plain("progress", 9),
