@@ -232,7 +232,8 @@ impl Shared {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
             return Ok(None);
         };
-        let found = journal.interrupted(context.run()).map_err(|error| {
+        let found = journal.interrupted(context.run(), Some(context.call_id()));
+        let found = found.map_err(|error| {
             ToolError::unavailable(format!("read the chain's journal: {error}"))
                 .with_advice("nothing was run: what the script did before is not known")
         })?;

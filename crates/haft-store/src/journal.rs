@@ -138,7 +138,24 @@ impl Journal for DbJournal {
         self.add(run, &Line::close(chain, status))
     }
 
-    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+    fn leave(&self, run: &RunId, _: &CallId) -> Result<(), JournalError> {
+        let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let chains = left.entry(run.clone()).or_default();
+        *chains = chains.saturating_sub(1);
+        let last = *chains == 0;
+        if last {
+            left.remove(run);
+        }
+        drop(left);
+        let gone = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
+        gone.map_err(|fault| told(run, fault))
+    }
+
+    fn interrupted(
+        &self,
+        run: &RunId,
+        chain: Option<&CallId>,
+    ) -> Result<Option<Recorded>, JournalError> {
         let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
         let lines = lines.map_err(|fault| told(run, fault))?;
         let mut reader = Reader::new(run);
@@ -146,7 +163,7 @@ impl Journal for DbJournal {
             // A line is there whole or not at all.
             reader.line(number, &[line.as_slice(), b"\n"].concat())?;
         }
-        Ok(reader.last(&self.home))
+        Ok(reader.open(chain, &self.home))
     }
 }
 
@@ -185,6 +202,8 @@ enum Job {
         last: bool,
         answer: mpsc::SyncSender<Answer<()>>,
     },
+    /// A chain of this run waits; whether it was the last at work.
+    Leave(String, bool, mpsc::SyncSender<Answer<()>>),
     Read(String, mpsc::SyncSender<Answer<Vec<Vec<u8>>>>),
 }
 
@@ -199,8 +218,8 @@ trait Backend {
     /// Says that this process is alive and at these runs.
     fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()>;
 
-    /// The lines of a run that nobody is at.
-    fn lines(&mut self, run: &str) -> Answer<Vec<Vec<u8>>>;
+    /// The lines of a run that no other process is at; `ours` where this one is.
+    fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>>;
 }
 
 fn backend(place: Place) -> Result<Box<dyn Backend>, String> {
@@ -228,7 +247,12 @@ fn work(place: Place, jobs: &Jobs<Job>) {
                 last,
                 answer,
             }) => drop(answer.send(add(&mut *backend, &mut held, (&run, &line), last))),
-            Next::Job(Job::Read(run, answer)) => drop(answer.send(backend.lines(&run))),
+            Next::Job(Job::Leave(run, last, answer)) => {
+                drop(answer.send(leave(&mut *backend, &mut held, run, last)));
+            }
+            Next::Job(Job::Read(run, answer)) => {
+                drop(answer.send(backend.lines(&run, held.contains_key(&run))));
+            }
             Next::Quiet => {}
             Next::End => break,
         }
@@ -238,6 +262,21 @@ fn work(place: Place, jobs: &Jobs<Job>) {
             beat = Instant::now();
         }
     }
+}
+
+/// What was left is not wiped when others end.
+fn leave(
+    backend: &mut dyn Backend,
+    held: &mut HashMap<String, bool>,
+    run: String,
+    last: bool,
+) -> Answer<()> {
+    if last {
+        held.remove(&run);
+        return backend.let_go(&run, false);
+    }
+    held.insert(run, true);
+    Ok(())
 }
 
 fn add(

@@ -29,8 +29,15 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// The chain has ended, however it did. Must not be lost with the caller: also called on a cancelled one.
     fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError>;
 
-    /// The last chain of a run, if nobody closed it and nobody is at it.
-    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError>;
+    /// This process is not at the chain any more, which waits: what there is of it stays, for whoever goes on with it.
+    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
+
+    /// A chain of a run that nobody closed and no other process is at: this one, or the last where none is named.
+    fn interrupted(
+        &self,
+        run: &RunId,
+        chain: Option<&CallId>,
+    ) -> Result<Option<Recorded>, JournalError>;
 }
 
 /// What goes into a script before its first line.

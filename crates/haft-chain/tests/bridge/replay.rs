@@ -91,8 +91,16 @@ impl Journal for Killed {
         self.then(run, || self.journal.close(run, chain, status))
     }
 
-    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
-        self.journal.interrupted(run)
+    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+        self.then(run, || self.journal.leave(run, chain))
+    }
+
+    fn interrupted(
+        &self,
+        run: &RunId,
+        chain: Option<&CallId>,
+    ) -> Result<Option<Recorded>, JournalError> {
+        self.journal.interrupted(run, chain)
     }
 }
 
@@ -147,7 +155,7 @@ impl World {
 
     fn interrupted(&self) -> Option<Recorded> {
         DirJournal::new(self.home.path())
-            .interrupted(&self.run)
+            .interrupted(&self.run, None)
             .unwrap()
     }
 }

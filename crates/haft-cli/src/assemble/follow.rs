@@ -122,7 +122,9 @@ impl House {
         entry: &Entry,
     ) -> Result<Followed, Problem> {
         let run = &entry.request.run;
-        let recorded = self.journal().interrupted(run);
+        let recorded = self
+            .journal()
+            .interrupted(run, entry.request.parent.as_ref());
         let recorded = recorded.map_err(|e| Problem::failed(e.to_string()))?;
         let Some(recorded) = recorded else {
             let gone = format!("run {run} has no chain to go on with");

@@ -111,7 +111,7 @@ async fn same_workspace(house: &House, run: &RunId) -> Result<(), Problem> {
 
 /// The chain that was interrupted.
 fn interrupted(house: &House, run: &RunId) -> Result<Recorded, Problem> {
-    match house.journal().interrupted(run) {
+    match house.journal().interrupted(run, None) {
         Ok(Some(recorded)) => Ok(recorded),
         Ok(None) => Err(
             Problem::usage(format!("run {run} has nothing to go on with"))

@@ -386,6 +386,44 @@ fn a_served_chain_that_was_killed_while_it_waited_goes_on_after_the_decision() {
 }
 
 #[test]
+fn scripts_that_wait_too_long_for_their_server_go_on_in_it_each_by_itself() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["-c", "chain.approval_timeout_s=1"]);
+    let script = |name: &str| {
+        let code = format!("tools.write_file(path='{name}', content='x')\nprint('{name} done')");
+        asked(&server, "tool_chain", &json!({ "code": code })).join()
+    };
+    let mut ids = Vec::new();
+    for name in ["a.txt", "b.txt"] {
+        let outcome = script(name).unwrap().unwrap().json();
+        assert_eq!(outcome["status"], "suspended", "{outcome}");
+        ids.push(text(&outcome, "approval"));
+    }
+    // One that waits for nobody, in the same run, wipes nothing of those.
+    let code = json!({"code": "print(len(tools.list_files().data['entries']))"});
+    let outcome = asked(&server, "tool_chain", &code)
+        .join()
+        .unwrap()
+        .unwrap()
+        .json();
+    assert_eq!(outcome["content"][0]["text"], "0\n", "{outcome}");
+    for (id, name) in ids.iter().zip(["a.txt", "b.txt"]) {
+        assert_eq!(decide(&server, id, "approve", &json!({})).status, 200);
+        let entry = wait("the script's end", || {
+            let entry = show(&server, id);
+            (entry["outcome"]["tool"] == "tool_chain").then_some(entry)
+        });
+        let said = format!("{name} done\n");
+        assert_eq!(
+            entry["outcome"]["content"][0]["text"],
+            json!(said),
+            "{entry}"
+        );
+        assert!(lab.work().join(name).exists());
+    }
+}
+
+#[test]
 fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
     let arguments = json!({
         "title": "Which way?",

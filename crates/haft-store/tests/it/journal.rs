@@ -48,7 +48,7 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
 fn found(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
     let began = Instant::now();
     loop {
-        match journal.interrupted(run) {
+        match journal.interrupted(run, None) {
             Err(JournalError::Busy(_)) if began.elapsed() < Duration::from_secs(20) => {
                 std::thread::sleep(Duration::from_millis(100));
             }
@@ -62,7 +62,7 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
     on_each(|make| {
         let (run, chain) = (RunId::new("r1"), CallId::new("call-1"));
         let first = make();
-        assert!(first.interrupted(&run).unwrap().is_none());
+        assert!(first.interrupted(&run, None).unwrap().is_none());
         first.begin(&run, &chain, &start("x\u{202e}\u{0}")).unwrap();
         for seq in [1, 2, 3] {
             first.call(&run, &chain, &call(seq)).unwrap();
@@ -70,7 +70,7 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
         first.end(&run, &chain, 2, "two\n\"\u{7}").unwrap();
         first.end(&run, &chain, 1, "one").unwrap();
         let second = make();
-        let busy = second.interrupted(&run).unwrap_err();
+        let busy = second.interrupted(&run, None).unwrap_err();
         assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
         let busy = second.begin(&run, &chain, &start("y")).unwrap_err();
         assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
@@ -94,7 +94,7 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
         second.call(&run, &chain, &call(3)).unwrap();
         second.end(&run, &chain, 3, "three").unwrap();
         second.close(&run, &chain, Status::Ok).unwrap();
-        assert!(make().interrupted(&run).unwrap().is_none());
+        assert!(make().interrupted(&run, None).unwrap().is_none());
     });
 }
 

@@ -164,7 +164,24 @@ impl Journal for DirJournal {
         self.add(run, &line, -1)
     }
 
-    fn interrupted(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+    fn leave(&self, run: &RunId, _: &CallId) -> Result<(), JournalError> {
+        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = all.get_mut(run) {
+            open.chains = open.chains.saturating_sub(1);
+            // What was left is not wiped when others end.
+            open.old = true;
+            if open.chains == 0 {
+                all.remove(run);
+            }
+        }
+        Ok(())
+    }
+
+    fn interrupted(
+        &self,
+        run: &RunId,
+        chain: Option<&CallId>,
+    ) -> Result<Option<Recorded>, JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
             source,
@@ -174,7 +191,10 @@ impl Journal for DirJournal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        if flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+        let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = all.contains_key(run);
+        drop(all);
+        if !ours && flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
             return Err(JournalError::Busy(run.clone()));
         }
         let mut reader = Reader::new(run);
@@ -187,6 +207,6 @@ impl Journal for DirJournal {
             }
             reader.line(number, &line)?;
         }
-        Ok(reader.last(&self.home))
+        Ok(reader.open(chain, &self.home))
     }
 }

@@ -100,9 +100,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The last chain that nobody closed. Which of its calls without an end started, the run's record in `home` says.
-    pub fn last(mut self, home: &Path) -> Option<Recorded> {
-        let mut last = self.open.pop()?;
+    /// This chain, or the last where none is named, if nobody closed it. Which of its calls without an end started, the
+    /// run's record in `home` says.
+    pub fn open(mut self, chain: Option<&CallId>, home: &Path) -> Option<Recorded> {
+        let mut last = match chain {
+            None => self.open.pop()?,
+            Some(chain) => self.open.into_iter().find(|open| open.chain == *chain)?,
+        };
         if last.calls.iter().any(|call| call.reply.is_none())
             // A record that cannot be read leaves every one in doubt.
             && let Ok(started) = runs::started(home, self.run.as_str())

@@ -31,7 +31,7 @@ fn an_interrupted_chain_is_read_back_whole() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
     let journal = DirJournal::new(home.path());
-    assert!(journal.interrupted(&run).unwrap().is_none());
+    assert!(journal.interrupted(&run, None).unwrap().is_none());
     journal.begin(&run, &chain, &start("x")).unwrap();
     for seq in [1, 2, 3] {
         journal.call(&run, &chain, &call(seq)).unwrap();
@@ -41,11 +41,11 @@ fn an_interrupted_chain_is_read_back_whole() {
     // While its writer is at it nobody may go on with it.
     let other = DirJournal::new(home.path());
     assert!(matches!(
-        other.interrupted(&run),
+        other.interrupted(&run, None),
         Err(JournalError::Busy(_))
     ));
     drop(journal);
-    let read = other.interrupted(&run).unwrap().unwrap();
+    let read = other.interrupted(&run, None).unwrap().unwrap();
     assert_eq!((read.chain, read.start), (chain.clone(), start("x")));
     let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
     assert_eq!(replies, [Some("one"), Some("two\n\""), None]);
@@ -60,7 +60,7 @@ fn an_interrupted_chain_is_read_back_whole() {
     other
         .close(&run, &CallId::new("call-9"), Status::Ok)
         .unwrap();
-    assert_eq!(other.interrupted(&run).unwrap().unwrap().chain, chain);
+    assert_eq!(other.interrupted(&run, None).unwrap().unwrap().chain, chain);
     // Gone on with, what it did before is still so, also when it is told again.
     other.begin(&run, &chain, &start("x")).unwrap();
     other.call(&run, &chain, &call(1)).unwrap();
@@ -69,13 +69,13 @@ fn an_interrupted_chain_is_read_back_whole() {
     other.end(&run, &chain, 3, "three").unwrap();
     drop(other);
     let other = DirJournal::new(home.path());
-    let read = other.interrupted(&run).unwrap().unwrap();
+    let read = other.interrupted(&run, None).unwrap().unwrap();
     let replies: Vec<_> = read.calls.iter().map(|c| c.reply.as_deref()).collect();
     assert_eq!(replies, [Some("one"), Some("two\n\""), Some("three")]);
     assert_eq!(read.ends, [2, 1, 3]);
     other.begin(&run, &chain, &start("x")).unwrap();
     other.close(&run, &chain, Status::Timeout).unwrap();
-    assert!(other.interrupted(&run).unwrap().is_none());
+    assert!(other.interrupted(&run, None).unwrap().is_none());
 }
 
 #[test]
@@ -94,7 +94,9 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
         let lines = memchr::memchr_iter(b'\n', &whole[..cut]).count();
         // A line that only lacks its newline is whole.
         let lines = lines + usize::from(whole.get(cut) == Some(&b'\n'));
-        let read = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        let read = DirJournal::new(home.path())
+            .interrupted(&run, None)
+            .unwrap();
         let seen = read.map(|r| (r.calls.len(), r.ends.len()));
         let expect = [None, Some((0, 0)), Some((1, 0)), Some((1, 1))];
         assert_eq!(seen, expect[lines], "cut at {cut}");
@@ -102,7 +104,9 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
         let next = DirJournal::new(home.path());
         next.begin(&run, &chain, &start("x")).unwrap();
         drop(next);
-        let again = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        let again = DirJournal::new(home.path())
+            .interrupted(&run, None)
+            .unwrap();
         let kept = expect[lines].map_or(0, |(calls, _)| calls);
         assert_eq!(again.unwrap().calls.len(), kept, "cut at {cut}");
     }
@@ -124,7 +128,9 @@ fn a_damaged_journal_says_which_line() {
         ),
     ] {
         std::fs::write(&path, text).unwrap();
-        let error = DirJournal::new(home.path()).interrupted(&run).unwrap_err();
+        let error = DirJournal::new(home.path())
+            .interrupted(&run, None)
+            .unwrap_err();
         let said = error.to_string();
         assert!(said.contains(&format!("line {line}:")), "{said}");
     }
@@ -168,7 +174,9 @@ fn a_call_without_an_end_started_where_the_record_says_so_or_cannot_be_read() {
             Some(text) => std::fs::write(&record, text).unwrap(),
             None => assert!(!record.exists()),
         }
-        let read = DirJournal::new(home.path()).interrupted(&run).unwrap();
+        let read = DirJournal::new(home.path())
+            .interrupted(&run, None)
+            .unwrap();
         let started: Vec<_> = read.unwrap().calls.iter().map(|c| c.started).collect();
         assert_eq!(started, expect);
     }
