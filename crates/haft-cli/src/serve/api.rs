@@ -26,6 +26,7 @@ mod approvals;
 mod events;
 mod look;
 mod memory;
+mod openapi;
 mod webhook;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
@@ -58,6 +59,7 @@ impl Api {
             .route("/tools/{name}", get(look::show_tool))
             .route("/events", get(events::events))
             .route("/health", get(look::health))
+            .route("/openapi.json", get(openapi::document))
             .route("/audit", get(look::audit))
             .route("/policy/explain", post(look::explain))
             .route("/skills/{name}", get(look::show_skill))
@@ -93,6 +95,7 @@ impl Api {
         let door = Door {
             name: "http api",
             principal: None,
+            client: None,
             progress: self.house.watched(),
             waits: Waits::Limit,
         };
