@@ -137,7 +137,7 @@ async fn hear(mut listener: Listener, json: bool) -> usize {
         let event = listener.next().await;
         if json {
             line.clear();
-            serde_json::to_writer(&mut line, &event).expect("an event is JSON");
+            event.write_json(&mut line);
             assert!(line.len() > event.text.len());
         }
         if event.stream == Stream::Stdout {

@@ -3,6 +3,7 @@
 pub mod bind;
 pub mod cache;
 mod coerce;
+pub(crate) mod escape;
 pub(crate) mod keys;
 pub(crate) mod lexer;
 pub(crate) mod refs;

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
+use crate::json::escape;
 
 mod fan;
 mod held;
@@ -72,6 +73,27 @@ impl Serialize for ProgressEvent {
         event.serialize_field("ts", &clock::rfc3339(self.at))?;
         event.serialize_field("offset", &self.offset)?;
         event.end()
+    }
+}
+
+impl ProgressEvent {
+    /// Writes what serialising it gives. Most of it is text that stays as it is, and goes over eight bytes at a time.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"type\":\"tool_progress\",\"run\":");
+        escape::string(out, self.run.as_str());
+        out.extend_from_slice(b",\"tool_call_id\":");
+        escape::string(out, self.call.as_str());
+        out.extend_from_slice(b",\"text\":");
+        escape::string(out, &self.text);
+        out.extend_from_slice(b",\"stream\":");
+        escape::string(out, self.stream.as_str());
+        let rest = format!(
+            ",\"closed\":{},\"ts\":\"{}\",\"offset\":{}}}",
+            self.closed,
+            clock::rfc3339(self.at),
+            self.offset
+        );
+        out.extend_from_slice(rest.as_bytes());
     }
 }
 

@@ -57,7 +57,13 @@ fn an_event_is_serialised_as_the_contract_has_it() {
         "type": "tool_progress", "run": "r", "tool_call_id": "c", "text": "hä", "stream": "stderr", "closed": false,
         "ts": "1970-01-01T00:00:01.500Z", "offset": 7
     });
-    assert_eq!(serde_json::to_value(event).unwrap(), expect);
+    assert_eq!(serde_json::to_value(&event).unwrap(), expect);
+    let mut written = Vec::new();
+    event.write_json(&mut written);
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        serde_json::to_string(&event).unwrap()
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -102,7 +102,9 @@ impl Watch {
                 Heard::Approval(changed) => self.approval(changed).await,
                 Heard::Told(told) => self.told(told),
                 Heard::Progress(event) if self.sees(&event.run) => {
-                    Some(self.event("progress", &event))
+                    let mut json = Vec::new();
+                    event.write_json(&mut json);
+                    Some(self.numbered("progress", &String::from_utf8_lossy(&json)))
                 }
                 Heard::Progress(_) => None,
             };
@@ -113,8 +115,12 @@ impl Watch {
     }
 
     fn event<T: Serialize + ?Sized>(&mut self, name: &str, data: &T) -> Event {
-        self.number += 1;
         let text = serde_json::to_string(data).unwrap_or_default();
+        self.numbered(name, &text)
+    }
+
+    fn numbered(&mut self, name: &str, text: &str) -> Event {
+        self.number += 1;
         Event::default()
             .event(name)
             .id(self.number.to_string())
