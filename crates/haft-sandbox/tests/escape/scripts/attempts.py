@@ -458,19 +458,27 @@ def row_53_many_descriptors():
 
 
 def row_54_many_threads(most=80):
+    import _thread
     import threading
 
     threading.stack_size(64 << 10)
-    stop = threading.Event()
+    gate = _thread.allocate_lock()
+    gate.acquire()
+
+    def wait():
+        with gate:
+            pass
+
     started = 0
     try:
+        # Not threading.Thread: its start waits for the thread to say that it began, which one that found no memory never does.
         while started < 20000:
-            threading.Thread(target=stop.wait, daemon=True).start()
+            _thread.start_new_thread(wait, ())
             started += 1
     except (RuntimeError, MemoryError):
         pass
     finally:
-        stop.set()
+        gate.release()
     if started > most:
         through("%d threads" % started)
     assert started >= 8, started
