@@ -232,7 +232,12 @@ impl Shared {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
             return Ok(None);
         };
-        let found = journal.interrupted(context.run(), Some(context.call_id()));
+        let (run, own) = (context.run(), Some(context.call_id()));
+        // Gone on with under its own id, or made again as another call with the same script.
+        let found = journal.interrupted(run, own).and_then(|found| match found {
+            None => journal.interrupted(run, None),
+            found => Ok(found),
+        });
         let found = found.map_err(|error| {
             ToolError::unavailable(format!("read the chain's journal: {error}"))
                 .with_advice("nothing was run: what the script did before is not known")

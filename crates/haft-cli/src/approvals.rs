@@ -37,6 +37,8 @@ pub(crate) struct Item {
     args_digest: String,
     pub(crate) origin: &'static str,
     pub(crate) door: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
     workspace: String,
     pub(crate) fact: Fact,
     pub(crate) created: String,
@@ -88,6 +90,7 @@ impl Item {
             args_digest: request.args_digest.clone(),
             origin: request.origin.as_str(),
             door: request.door.clone(),
+            client: request.client.clone(),
             workspace: request.workspace.clone(),
             fact: Fact::of(request, house.redactor()),
             created: clock::rfc3339(request.created),

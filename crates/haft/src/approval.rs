@@ -78,6 +78,9 @@ pub struct ApprovalRequest {
     pub origin: Origin,
     /// By which door the run was opened.
     pub door: String,
+    /// What the client calls itself: shown, never trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// For whom the session runs.
     pub principal: Principal,
     /// The workspace's root, where there is one.

@@ -46,6 +46,7 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     owner: Owner,
     door: String,
+    client: Option<String>,
     workspace: Option<String>,
     view: Arc<dyn Toolset>,
     limits: Limits,
@@ -107,6 +108,7 @@ impl Session {
             inner: Inner {
                 owner,
                 door: "library".into(),
+                client: None,
                 workspace: None,
                 view,
                 limits: Limits::default(),
@@ -151,6 +153,11 @@ impl Session {
     /// Principal and run: the owner of its artifacts.
     pub fn owner(&self) -> &Owner {
         &self.0.owner
+    }
+
+    /// What the client calls itself.
+    pub(crate) fn client(&self) -> Option<&str> {
+        self.0.client.as_deref()
     }
 
     /// By which door it was opened.
@@ -464,6 +471,7 @@ impl Inner {
         Self {
             owner: self.owner.clone(),
             door: self.door.clone(),
+            client: self.client.clone(),
             workspace: self.workspace.clone(),
             view: Arc::clone(&self.view),
             limits: self.limits.clone(),
@@ -519,6 +527,12 @@ impl SessionBuilder {
         self.inner.owner.run = run;
         self.inner.ids = Arc::new(AtomicU64::new(calls));
         self.inner.resumed = true;
+        self
+    }
+
+    /// What the client calls itself, for the person who is asked.
+    pub fn with_client(mut self, client: Option<String>) -> Self {
+        self.inner.client = client;
         self
     }
 

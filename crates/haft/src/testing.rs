@@ -33,6 +33,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         parent: None,
         origin: Origin::Mcp,
         door: "library".to_owned(),
+        client: None,
         workspace: String::new(),
         arguments: arguments.to_owned(),
         args_digest: args_digest(arguments),

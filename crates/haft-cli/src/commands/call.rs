@@ -43,6 +43,7 @@ pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
     Door {
         name,
         principal: None,
+        client: None,
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
         waits: Waits::Never,
     }

@@ -95,6 +95,12 @@ impl Opener for Doors {
                     Transport::Stdio => "mcp stdio",
                     Transport::Http => "mcp http",
                 },
+                client: Some(
+                    format!("{} {}", client.name, client.version)
+                        .trim()
+                        .to_owned(),
+                )
+                .filter(|name| !name.is_empty()),
                 principal: client.principal,
                 progress: self.house.watched(),
                 waits: Waits::Limit,
@@ -161,6 +167,7 @@ impl Opener for Doors {
             let door = Door {
                 name,
                 principal: None,
+                client: None,
                 progress: None,
                 waits: Waits::Limit,
             };

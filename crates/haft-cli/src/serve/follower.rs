@@ -51,6 +51,7 @@ async fn act(house: &House, id: &ApprovalId) {
     let door = Door {
         name: "approval",
         principal: None,
+        client: None,
         progress: house.watched(),
         waits: Waits::Limit,
     };

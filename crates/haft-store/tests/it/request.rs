@@ -20,6 +20,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         tool: ToolName::new("write_file").unwrap(),
         origin: Origin::Model,
         door: "call".into(),
+        client: None,
         principal: Principal::local("ada"),
         workspace: "/w".into(),
         arguments: r#"{"path":"a.txt","content":"x"}"#.into(),

@@ -46,6 +46,7 @@ impl Draft<'_> {
             tool: spec.name.clone(),
             origin: self.origin,
             door: session.door().to_owned(),
+            client: session.client().map(str::to_owned),
             principal: principal.clone(),
             workspace: workspace.to_owned(),
             arguments: self.arguments.to_owned(),
