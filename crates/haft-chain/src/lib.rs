@@ -1,6 +1,6 @@
 //! Code mode: a script calls tools, in a jail, through the same executor as everybody.
 //!
-//! [`ChainTool`](tool::ChainTool) is `tool_chain`: it takes an interpreter from an [`Engine`](engine::Engine), gives it
+//! [`ChainTool`] is `tool_chain`: it takes an interpreter from an [`Engine`](engine::Engine), gives it
 //! the script, and runs each call that the script makes as a nested call of its own: admitted, cleared, recorded like
 //! any other. The two talk by frames (see [`bridge`]); the host numbers calls and owns all limits. What the script reads
 //! and what its calls came to is kept in a journal, so that an interrupted script is gone on with and nothing runs twice.

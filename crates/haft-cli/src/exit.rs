@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use haft::error::ErrorKind;
 use haft::result::{Outcome, Status};
+use serde_json::Value;
 
 /// How the command ended, for whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,20 @@ impl Exit {
                 Some(ErrorKind::Cancelled) => Self::Interrupted,
                 Some(_) | None => Self::Failed,
             },
+        }
+    }
+}
+
+impl Exit {
+    /// The code for an outcome as it was stored.
+    pub(crate) fn of_stored(outcome: &Value) -> Self {
+        match outcome["status"].as_str().unwrap_or_default() {
+            "ok" => Self::Done,
+            "denied" => Self::Denied,
+            "suspended" => Self::Suspended,
+            "cancelled" => Self::Interrupted,
+            _ if outcome["error"]["kind"] == "invalid_arguments" => Self::Usage,
+            _ => Self::Failed,
         }
     }
 }

@@ -136,13 +136,12 @@ impl Executor {
     /// hear why not. A guard's or rule's deny stands; a tool that changed since is a conflict.
     pub async fn resume(&self, session: &Session, id: &ApprovalId) -> Result<Outcome, InboxError> {
         let inbox = &self.parts.inbox;
-        let entry = inbox.get(id).await?;
-        let entry = entry.ok_or_else(|| InboxError::NotFound(id.clone()))?;
+        let entry = inbox.claim(id).await?;
         let request = &entry.request;
         let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
             .from_origin(request.origin)
             .with_id(request.call.as_str());
-        if request.is_question() && entry.decision.is_some() {
+        if request.is_question() {
             // The call finds the answer where it asked.
             let outcome = execute(&self.parts, session, call, None).await;
             if let Ok(text) = serde_json::to_string(&outcome) {
@@ -150,7 +149,6 @@ impl Executor {
             }
             return Ok(outcome);
         }
-        let entry = inbox.claim(id).await?;
         let taken = ask::Taken::of(&self.parts.inbox, entry)?;
         Ok(execute(&self.parts, session, call, Some(taken)).await)
     }

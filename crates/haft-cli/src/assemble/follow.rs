@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(25);
 pub(crate) enum Followed {
     /// It ran here; a chain's outcome where it was nested in one.
     Ran(Box<Outcome>),
-    /// Another process runs it or has: what is known of it now.
-    Elsewhere(Box<Entry>),
+    /// Another process runs it or has: the inbox says how it goes.
+    Elsewhere,
     /// It belongs to another workspace.
     Foreign,
 }
@@ -36,7 +36,7 @@ impl House {
         let entry = self.unattended(id).await?;
         let taken = entry.claimed || entry.status == RequestStatus::Pending;
         if taken {
-            return Ok(Followed::Elsewhere(Box::new(entry)));
+            return Ok(Followed::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {
             return Ok(Followed::Foreign);
@@ -74,7 +74,7 @@ impl House {
         while begun.elapsed() < GRACE {
             let entry = self.entry(id).await?;
             if entry.claimed {
-                return Ok(Some(Followed::Elsewhere(Box::new(entry))));
+                return Ok(Some(Followed::Elsewhere));
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -108,10 +108,7 @@ impl House {
         }
         match self.executor().resume(session, id).await {
             Ok(outcome) => Ok(Followed::Ran(Box::new(outcome))),
-            Err(InboxError::Claimed(_)) => {
-                let entry = self.entry(id).await?;
-                Ok(Followed::Elsewhere(Box::new(entry)))
-            }
+            Err(InboxError::Claimed(_)) => Ok(Followed::Elsewhere),
             Err(error) => Err(Problem::failed(error.to_string())),
         }
     }

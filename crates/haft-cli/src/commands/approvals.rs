@@ -1,10 +1,11 @@
 //! `haft approvals`: what waits for a person, and the decision.
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Entry, Filter, RequestStatus};
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::approvals::whole::Whole;
@@ -22,6 +23,12 @@ use crate::terminal::fact;
 
 /// Most requests listed.
 const MOST: usize = 10_000;
+
+/// How long to wait for what another process makes of a decision.
+const ELSEWHERE: Duration = Duration::from_secs(10);
+
+/// How often to look meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// From where this command decides.
 const FROM: &str = "command line";
@@ -255,9 +262,38 @@ async fn decided(at: &Invocation, house: &House, id: &ApprovalId, choice: Choice
                 outcome_exit(&outcome)
             })
         }
-        Followed::Elsewhere(entry) => shown(at, house, &entry),
+        Followed::Elsewhere => elsewhere_told(at, house, id, denies).await,
         Followed::Foreign => shown(at, house, &entry),
     }
+}
+
+/// What another process made of the decision, if it comes to an end within a while.
+async fn elsewhere_told(at: &Invocation, house: &House, id: &ApprovalId, denies: bool) -> Done {
+    let begun = Instant::now();
+    let mut entry = house.entry(id).await?;
+    while entry.outcome.is_none() && begun.elapsed() < ELSEWHERE {
+        tokio::time::sleep(LOOK).await;
+        entry = house.entry(id).await?;
+    }
+    let outcome = entry.outcome.as_deref();
+    let Some(outcome) = outcome.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
+        return shown(at, house, &entry);
+    };
+    if at.screen.json {
+        at.screen.document(&outcome)?;
+    } else {
+        let summary = outcome["summary"].as_str().unwrap_or_default();
+        at.screen.out(&format!(
+            "{}  {}\n",
+            entry.request.id,
+            visible::line(summary)
+        ))?;
+    }
+    Ok(if denies {
+        Exit::Done
+    } else {
+        Exit::of_stored(&outcome)
+    })
 }
 
 /// A decision that another process acts on.

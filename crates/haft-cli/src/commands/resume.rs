@@ -72,7 +72,7 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
                 call::told(at, &outcome)?;
                 Ok(Some(Exit::of(&outcome, true)))
             }
-            Followed::Elsewhere(_) | Followed::Foreign => Err(Problem::usage(format!(
+            Followed::Elsewhere | Followed::Foreign => Err(Problem::usage(format!(
                 "run {run} is gone on with by another haft"
             ))),
         };

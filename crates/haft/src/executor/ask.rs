@@ -194,15 +194,16 @@ impl Asked<'_> {
                 Err(self.over(Stop::new(ErrorKind::Cancelled, why)))
             }
             RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
+            // An answer to a question is for everybody who asks it, however often.
+            RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
+                let _ = self.inbox.claim(&self.request.id).await;
+                self.taken(entry).map(Some)
+            }
             // A second call that says the same hears the same no.
             RequestStatus::Denied if entry.claimed => self.taken(entry).map(Some),
             _ if entry.outcome.is_some() => Err(self.told(&entry).await),
             _ => match self.inbox.claim(&self.request.id).await {
                 Ok(entry) => self.taken(entry).map(Some),
-                // An answer to a question is for everybody who asks it.
-                Err(InboxError::Claimed(_)) if self.request.is_question() => {
-                    self.taken(entry).map(Some)
-                }
                 // Somebody else runs it: the answer is theirs.
                 Err(InboxError::Claimed(_)) => Ok(None),
                 Err(error) => Err(self.over(unwritten(&error))),
