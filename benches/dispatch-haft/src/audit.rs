@@ -99,6 +99,7 @@ impl<'r> Recorded<'r> {
             for n in 0..case::DRAWS {
                 let record = CallRecord {
                     call: CallId::new(format!("call-{n}")),
+                    parent: None,
                     tool: case::name(n),
                     origin: Origin::Model,
                     principal: self.session.principal().clone(),
@@ -107,6 +108,7 @@ impl<'r> Recorded<'r> {
                     verdict: Some(Verdict::Allow),
                     rule: Some("profile workspace".into()),
                     decided_by: None,
+                    approval: None,
                 };
                 let event = Event {
                     run: self.session.run().clone(),

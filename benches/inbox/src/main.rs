@@ -38,6 +38,7 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         tool: ToolName::new("write_file").expect("a name"),
         origin: Origin::Model,
         door: "serve".into(),
+        client: None,
         principal: Principal::new(tenant.to_owned(), "ada".to_owned()),
         workspace: "/home/ada/project".into(),
         arguments: format!(r#"{{"path":"notes/{n}.md","content":"{}"}}"#, "text ".repeat(80)),

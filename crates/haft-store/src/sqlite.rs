@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -23,6 +23,9 @@ const FILE: &str = "haft.db";
 
 /// How long a statement waits for other processes' writes. `SQLite` has no queue for them: of many, one may wait for long.
 const BUSY: Duration = Duration::from_secs(20);
+
+/// How long before the file is tried again that others were opening.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// What brings the schema from each version to the next; each ends by setting `user_version`.
 const MIGRATIONS: &[&str] = &[
@@ -91,9 +94,33 @@ async fn connect(path: &Path) -> Result<SqliteConnection, String> {
         // A power cut may take the last moments of the index, never its soundness; the record itself is synced.
         .synchronous(SqliteSynchronous::Normal)
         .busy_timeout(BUSY);
-    let mut connection = options.connect().await.map_err(reason)?;
-    migrate(&mut connection).await.map_err(reason)?;
-    Ok(connection)
+    // Nobody is waited for while the journal's mode changes: of several that open a new file, one does it and the others
+    // try again.
+    let begun = Instant::now();
+    loop {
+        let opened = async {
+            let mut connection = options.connect().await?;
+            migrate(&mut connection).await?;
+            Ok(connection)
+        };
+        match opened.await {
+            Ok(connection) => return Ok(connection),
+            Err(error) if is_busy(&error) && begun.elapsed() < BUSY => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(error) => return Err(reason(error)),
+        }
+    }
+}
+
+/// Whether others were at the file (`SQLITE_BUSY` and its kinds).
+fn is_busy(error: &sqlx::Error) -> bool {
+    const SQLITE_BUSY: u32 = 5;
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    let code = error.code().and_then(|code| code.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == SQLITE_BUSY)
 }
 
 /// What went wrong, without sqlx's words for the class of error where the cause says it all.

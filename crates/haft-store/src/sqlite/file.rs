@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{BUSY, MIGRATIONS, make_private};
+use super::{AGAIN, BUSY, MIGRATIONS, make_private};
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
@@ -81,7 +82,7 @@ impl DbFile {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => format!("{path}: the disk is full; make room"),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                format!("{path} is locked by another process for over 5 s")
+                format!("{path} is locked by another process for over 20 s")
             }
             Some(ErrorCode::ReadOnly) => format!("{path} cannot be written"),
             _ => format!("{path}: {error}"),
@@ -109,10 +110,13 @@ fn open(path: &Path) -> Result<Open, String> {
     let opened = Connection::open(path).and_then(|mut connection| {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
-        let newer = migrate(&mut connection)?;
+        // Nobody is waited for while the mode changes: of several that open a new file, one does it and the others try again.
+        let newer = patiently(|| {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+            migrate(&mut connection)
+        })?;
         Ok((connection, newer))
     });
     match opened {
@@ -125,6 +129,25 @@ fn open(path: &Path) -> Result<Open, String> {
             MIGRATIONS.len()
         ))),
         Err(error) => Err(named(&error)),
+    }
+}
+
+/// Tries again while others are at the file.
+fn patiently<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let begun = Instant::now();
+    loop {
+        let done = step();
+        let busy = done.as_ref().is_err_and(|error| {
+            let code = error.sqlite_error_code();
+            matches!(
+                code,
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+            )
+        });
+        if !busy || begun.elapsed() > BUSY {
+            return done;
+        }
+        std::thread::sleep(AGAIN);
     }
 }
 
