@@ -132,10 +132,14 @@ impl House {
 
     /// The record's first line is safe before anybody else knows of the run.
     async fn record_opening(&self, session: &Session) -> Result<(), Problem> {
-        let opened = self.0.executor.open(session);
-        opened.map_err(not_begun)?;
-        let begun = self.0.archive.flush().await;
-        begun.map_err(not_begun)
+        let parts = &self.0;
+        parts.executor.open(session).map_err(not_begun)?;
+        let held = parts.archive.holds(session.run()).await;
+        if held.is_err() {
+            // Another process has it: this one forgets that it tried.
+            let _ = parts.archive.leave(session.run()).await;
+        }
+        held.map_err(not_begun)
     }
 
     /// One call through the executor.

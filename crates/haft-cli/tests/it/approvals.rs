@@ -208,6 +208,23 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
 }
 
 #[test]
+fn of_two_hafts_that_hear_of_a_decision_one_runs_the_call() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let arguments = append().to_string();
+    for count in 1..=5 {
+        let asked = lab.run(&["call", "write_file", "--args", &arguments, "--json"]);
+        let id = text(&asked.json(), "approval");
+        // The server follows the decision, too; whoever comes second finds the run held.
+        let ran = lab.run(&["approvals", "approve", &id, "--json"]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.json()["status"], "ok", "{}", ran.stdout);
+        assert_eq!(lines(&lab.work().join("log.txt")), count);
+    }
+    drop(server);
+}
+
+#[test]
 fn waiting_is_bounded_and_its_end_is_what_settings_say() {
     let arguments = append().to_string();
     let call = ["call", "write_file", "--args", &arguments, "--wait=1"];

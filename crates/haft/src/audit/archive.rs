@@ -82,6 +82,12 @@ impl Archive {
         })
     }
 
+    /// Whether a run's record is open here, once everything recorded before is written: it may be held elsewhere.
+    pub async fn holds(&self, run: &RunId) -> Result<(), AuditError> {
+        self.flush().await?;
+        self.queue.takes(run)
+    }
+
     /// Answers when everything recorded before is written (to the system, not necessarily to the disk).
     pub fn flush(&self) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, flushed) = oneshot::channel();

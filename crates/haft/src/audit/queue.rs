@@ -155,6 +155,12 @@ impl Queue {
         !batch.is_empty()
     }
 
+    /// Whether a run takes events; why not, where writing it failed.
+    pub(super) fn takes(&self, run: &RunId) -> Result<(), AuditError> {
+        let known = self.state().runs.get(run).cloned();
+        check(run, known)
+    }
+
     /// For the writer: this run's events are refused from now on.
     pub(super) fn fail(&self, run: &RunId, why: &str) {
         if let Some(run) = self.state().runs.get_mut(run) {
