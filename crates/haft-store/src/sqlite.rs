@@ -21,8 +21,8 @@ pub use inbox::SqliteInbox;
 /// The database's file below haft's state folder.
 const FILE: &str = "haft.db";
 
-/// How long a statement waits for other processes' writes. `SQLite` has no queue for them: of many, one may wait for long.
-const BUSY: Duration = Duration::from_secs(20);
+/// How long a statement waits for another process's write.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// How long before the file is tried again that others were opening.
 const AGAIN: Duration = Duration::from_millis(10);

@@ -82,7 +82,7 @@ impl DbFile {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => format!("{path}: the disk is full; make room"),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                format!("{path} is locked by another process for over 20 s")
+                format!("{path} is locked by another process for over 5 s")
             }
             Some(ErrorCode::ReadOnly) => format!("{path} cannot be written"),
             _ => format!("{path}: {error}"),
