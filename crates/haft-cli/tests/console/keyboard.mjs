@@ -35,7 +35,14 @@ await play({}, async ({ server, page }) => {
   assert.equal(still.length, 3);
   assert.equal(server.read("one.txt"), undefined);
 
-  // A yes that stands.
+  // A yes that stands. Its answer is slow to come: the next decision does not wait for it.
+  let release;
+  const held = new Promise((resolve) => { release = resolve; });
+  await page.route("**/approvals/*/approve", async (route) => {
+    const response = await route.fetch();
+    await held;
+    await route.fulfill({ response });
+  }, { times: 1 });
   await page.keyboard.press("y");
   assert.equal((await first).status, "ok");
   assert.equal(server.read("one.txt"), "one");
@@ -46,6 +53,7 @@ await play({}, async ({ server, page }) => {
   await card("two.txt");
   await page.keyboard.press("n");
   assert.equal((await second).status, "denied");
+  release();
 
   // Edit, by keys alone: the form takes the focus, Tab goes through it, Enter on its button decides.
   await page.keyboard.press("j");

@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { readApprovals } from "./approvals";
-import { bind, keysShown } from "./keys";
+import { keysShown, useKeys } from "./keys";
 import { connect, opened } from "./live";
 import { go, parts } from "./route";
 import { begin, login, session } from "./session";
@@ -33,7 +33,7 @@ function App() {
   const known = session.value !== undefined;
   useEffect(() => { if (known) connect(); }, [known]);
   useEffect(() => { if (opened.value > 0) void readApprovals(); }, [opened.value]);
-  useEffect(() => bind(() => [{ key: "?", does: "show all keys", run: () => { keysShown.value = true; } }]), []);
+  useKeys(() => [{ key: "?", does: "show all keys", run: () => { keysShown.value = true; } }]);
   if (known) return <Frame><Page /></Frame>;
   if (login.value === "unknown") return null;
   return <main class="front"><h1>haft</h1><p>The console shows what your agents ask for, and lets you decide.</p><LoginBox /></main>;

@@ -105,29 +105,39 @@ export interface Pending {
   sent: boolean;
 }
 
-export const pending = signal<Pending | undefined>(undefined);
+/** The decisions that are under way, by approval: one about each, and several side by side. */
+export const pending = signal<Record<string, Pending>>({});
 /** What the server said to a decision, by approval. */
 export const refusals = signal<Record<string, string>>({});
-let timer = 0;
+const timers = new Map<string, number>();
 
 /** Decides, unless it is taken back within half a second. */
 export function decide(id: string, choice: Choice, says: string): void {
-  if (!mayAct() || pending.value) return;
-  pending.value = { id, choice, says, sent: false };
+  if (!mayAct() || pending.value[id]) return;
+  pending.value = { ...pending.value, [id]: { id, choice, says, sent: false } };
   refusals.value = { ...refusals.value, [id]: "" };
-  timer = window.setTimeout(() => void send(id, choice), SECOND_THOUGHT);
+  timers.set(id, window.setTimeout(() => void send(id, choice), SECOND_THOUGHT));
 }
 
-/** Takes the decision back that has not been sent. */
-export function takeBack(): void {
-  if (!pending.value || pending.value.sent) return;
-  clearTimeout(timer);
-  pending.value = undefined;
+/** Takes the decision about this one back if it has not been sent, else the last that has not; says whether there was one. */
+export function takeBack(id: string): boolean {
+  const under = [pending.value[id], ...Object.values(pending.value).reverse()].find((one) => one && !one.sent);
+  if (!under) return false;
+  clearTimeout(timers.get(under.id));
+  over(under.id);
+  return true;
+}
+
+function over(id: string): void {
+  timers.delete(id);
+  const { [id]: _, ...others } = pending.value;
+  pending.value = others;
 }
 
 async function send(id: string, choice: Choice): Promise<void> {
   const { decision, ...members } = choice;
-  if (pending.value) pending.value = { ...pending.value, sent: true };
+  const under = pending.value[id];
+  if (under) pending.value = { ...pending.value, [id]: { ...under, sent: true } };
   try {
     const detail = await post<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}/${decision}`, members);
     settled.set(id, Date.now());
@@ -136,7 +146,7 @@ async function send(id: string, choice: Choice): Promise<void> {
     refusals.value = { ...refusals.value, [id]: told(error) };
     await readDetail(id, true).catch(() => {});
   } finally {
-    pending.value = undefined;
+    over(id);
   }
 }
 

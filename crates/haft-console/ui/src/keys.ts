@@ -1,6 +1,7 @@
 // Keys: what each does on the page that is shown; never while somebody writes.
 
 import { signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 
 /** A key, what it does, and how. */
 export interface Key {
@@ -14,8 +15,12 @@ const sets = new Set<() => Key[]>();
 /** Whether the list of keys is shown. */
 export const keysShown = signal(false);
 
-/** Puts keys in force until the answer is called. */
-export function bind(keys: () => Key[]): () => void {
+/** Puts keys in force from the moment that the page shows what they are about: a key pressed before that would be lost. */
+export function useKeys(keys: () => Key[]): void {
+  useLayoutEffect(() => bind(keys));
+}
+
+function bind(keys: () => Key[]): () => void {
   sets.add(keys);
   return () => { sets.delete(keys); };
 }

@@ -1,8 +1,8 @@
 // What the agent wrote to memory: candidates as a queue to accept or reject, what was accepted, a search.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { post, told } from "../api";
-import { bind } from "../keys";
+import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, parts, query } from "../route";
 import type { MemoryRecord } from "../shapes";
@@ -48,13 +48,13 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
     setWaits({ id: record.id, word, timer });
   };
   const takeBack = () => { if (waits) { clearTimeout(waits.timer); setWaits(undefined); } };
-  useEffect(() => bind(() => [
+  useKeys(() => [
     { key: "j", does: "next candidate", run: () => setAt(Math.min(list.length - 1, at + 1)) },
     { key: "k", does: "candidate before", run: () => setAt(Math.max(0, at - 1)) },
     { key: "y", does: "accept", run: () => decide(current, "accept") },
     { key: "n", does: "reject", run: () => decide(current, "reject") },
     { key: "Escape", does: "take a decision back", run: takeBack },
-  ]));
+  ]);
   return (
     <>
       {problem && <p class="note bad-text" role="alert">{problem}</p>}

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { told } from "../api";
 import { approvals, details, loaded, readDetail, sweep, trouble, waiting } from "../approvals";
-import { bind } from "../keys";
+import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Approval } from "../shapes";
 import { ago, now } from "../time";
@@ -45,13 +45,13 @@ export function Waiting() {
     if (!next.delete(id)) next.add(id);
     return next;
   });
-  useEffect(() => bind(() => [
+  useKeys(() => [
     { key: "j", does: "next request", run: () => move(1) },
     { key: "k", does: "request before", run: () => move(-1) },
     { key: "Enter", does: "open", run: () => { const id = selected ?? shown[0]?.id; if (id) go(pathOf("waiting", id)); } },
     { key: "x", does: "select for a batch", run: () => { if (selected) choose(selected); } },
     { key: "/", does: "filter", run: () => finding.current?.focus() },
-  ]));
+  ]);
   if (!all.length && loaded.value && !named) return <Nothing />;
   const list = wide.value || !named;
   return (

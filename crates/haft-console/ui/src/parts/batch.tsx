@@ -1,9 +1,9 @@
 // Several requests decided together, each with a choice of its own; nothing is approved that nobody has seen whole.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { told } from "../api";
 import { approvals, decideAll, seenWhole, type Choice } from "../approvals";
-import { bind } from "../keys";
+import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { go, pathOf } from "../route";
 import type { Approval } from "../shapes";
@@ -28,7 +28,7 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
   const [words, setWords] = useState<Record<string, Word>>({});
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
-  useEffect(() => bind(() => [{ key: "Escape", does: "leave the batch", run: close }]));
+  useKeys(() => [{ key: "Escape", does: "leave the batch", run: close }]);
   const wordOf = (approval: Approval): Word => {
     const word = words[approval.id] ?? "leave";
     return word === "approve" && bar(approval) ? "leave" : word;

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { decide, pending, seenWhole, takeBack } from "../approvals";
-import { bind, type Key } from "../keys";
+import { type Key, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
 import type { ApprovalDetail } from "../shapes";
@@ -41,13 +41,13 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
     return () => clearTimeout(timer);
   }, [held, detail.id]);
   const question = detail.kind === "question" && detail.form;
-  useEffect(() => bind(() => (waits && !question ? keysOf(detail, held.size, openFolds, panel, setPanel) : back(panel, setPanel))));
+  useKeys(() => (waits && !question ? keysOf(detail, held.size, openFolds, panel, setPanel) : back(detail.id, panel, setPanel)));
   return (
     <article class="card" aria-label={`${detail.kind === "question" ? "question" : "request"}: ${detail.tool}`}>
       <FoldsContext.Provider value={folds}>
         {question
           ? waits
-            ? <Questions key={detail.id} title={question.title} questions={question.questions} disabled={!mayAct() || pending.value !== undefined}
+            ? <Questions key={detail.id} title={question.title} questions={question.questions} disabled={!mayAct() || pending.value[detail.id] !== undefined}
                 send={(answers) => decide(detail.id, { decision: "answer", answers }, "Answering")} />
             : <p><Shown text={detail.fact.text} /></p>
           : <Fact detail={detail} />}
@@ -71,7 +71,7 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     { key: "e", does: "edit, then approve", run: () => setPanel("edit") },
     { key: "n", does: "deny", run: () => decide(detail.id, { decision: "deny" }, "Denying") },
     { key: "o", does: "open what is folded", run: openFolds },
-    ...back(panel, setPanel),
+    ...back(detail.id, panel, setPanel),
   ];
   if (!WITHOUT_APPROVE) keys.unshift({ key: "y", does: critical ? "approve (asks for a word)" : "approve", run: yes() });
   if (!critical) keys.push({ key: "s", does: "approve for this session", run: yes("session") }, { key: "a", does: "always: show the rule", run: () => setPanel("always") });
@@ -79,10 +79,9 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
 }
 
 /** Escape takes a decision back, else closes the open panel. */
-function back(panel: Panel, setPanel: (panel: Panel) => void): Key[] {
+function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[] {
   const run = () => {
-    if (pending.value) takeBack();
-    else if (panel !== "none") setPanel("none");
+    if (!takeBack(id) && panel !== "none") setPanel("none");
   };
   return [{ key: "Escape", does: "take a decision back, close a panel", run }];
 }

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { get, told } from "../api";
-import { decide, pending, refusals, takeBack, type Choice } from "../approvals";
+import { decide, pending, refusals, takeBack, type Choice, type Pending } from "../approvals";
 import { link } from "../live";
 import type { ApprovalDetail, RuleMatches } from "../shapes";
 import { now, ago } from "../time";
@@ -30,9 +30,9 @@ export interface Props {
 const idle = () => link.value !== "open" || login.value !== "in";
 
 export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
-  const waits = pending.value;
-  if (waits?.id === detail.id) return <Waits says={waits.says} sent={waits.sent} />;
-  const off = idle() || waits !== undefined;
+  const waits = pending.value[detail.id];
+  if (waits) return <Waits waits={waits} />;
+  const off = idle();
   const refused = refusals.value[detail.id];
   const critical = detail.risk === "critical";
   const approve = (choice: Choice & { decision: "approve" }, says: string) => {
@@ -70,11 +70,11 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
 }
 
 /** The half-second in which a decision can be taken back. */
-function Waits({ says, sent }: { says: string; sent: boolean }) {
+function Waits({ waits: { id, says, sent } }: { waits: Pending }) {
   return (
     <div class="deciding waits" role="status">
       <strong>{says}{sent ? " …" : ""}</strong>
-      {!sent && <button type="button" onClick={takeBack}>Take it back <kbd>Esc</kbd></button>}
+      {!sent && <button type="button" onClick={() => takeBack(id)}>Take it back <kbd>Esc</kbd></button>}
     </div>
   );
 }
