@@ -10,6 +10,10 @@ export const SECOND_THOUGHT = 500;
 export const STAYS = 10_000;
 /** Requests read at once; the rest is counted. */
 const READ = 10_000;
+/** Requests that are asked about one by one when they are gone from the list. */
+const TOLD_APART = 50;
+/** Between two looks at what ran out of time, in milliseconds: this clock may be ahead of haft's. */
+const LOOK_AGAIN = 3_000;
 
 /** Those that wait, oldest first, and those decided a moment ago. */
 export const approvals = signal<Approval[]>([]);
@@ -32,8 +36,11 @@ export async function readApprovals(): Promise<void> {
     const { value } = await getWithHeaders<Approval[]>(`/approvals?limit=${READ}`);
     const ids = new Set(value.map((approval) => approval.id));
     const staying = approvals.value.filter((approval) => !ids.has(approval.id));
-    for (const gone of staying.filter((approval) => approval.status === "pending")) void readDetail(gone.id, true);
-    approvals.value = inOrder([...value, ...staying]);
+    // What waits no more and nobody told of is read one by one, as far as somebody may still look at it.
+    const gone = staying.filter((approval) => approval.status === "pending");
+    for (const { id } of gone.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
+    const dropped = new Set(gone.slice(TOLD_APART));
+    approvals.value = inOrder([...value, ...staying.filter((approval) => !dropped.has(approval))]);
     const read = value.filter((approval) => details.value[approval.id]);
     details.value = { ...details.value, ...Object.fromEntries(read.map((approval) => [approval.id, { ...details.value[approval.id]!, ...approval }])) };
     trouble.value = "";
@@ -73,6 +80,19 @@ export function sweep(now: number): void {
   if (!over.length) return;
   const ids = new Set(over.map((approval) => approval.id));
   approvals.value = approvals.value.filter((approval) => !ids.has(approval.id));
+}
+
+let lookedAgain = 0;
+
+/** Looks again at what ran out of time: where its asker is gone, nobody says so. */
+export function lookAtLate(now: number): void {
+  if (now - lookedAgain < LOOK_AGAIN || !mayAct()) return;
+  const late = (approval: Approval) => approval.status === "pending" && Date.parse(approval.expires) <= now;
+  const unlisted = Object.values(details.value).filter((detail) => late(detail) && !approvals.value.some((other) => other.id === detail.id));
+  if (!unlisted.length && !approvals.value.some(late)) return;
+  lookedAgain = now;
+  void readApprovals();
+  for (const { id } of unlisted.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
 }
 
 /** Reads one approval whole. */

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { told } from "../api";
-import { approvals, details, loaded, readDetail, sweep, trouble, waiting } from "../approvals";
+import { approvals, details, loaded, lookAtLate, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Approval } from "../shapes";
@@ -26,6 +26,7 @@ export function Waiting() {
   const held = useRef<string[] | undefined>(undefined);
   const [holding, setHolding] = useState(false);
   const finding = useRef<HTMLInputElement>(null);
+  useEffect(() => lookAtLate(now.value), [now.value]);
   useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
   if (!holding) held.current = undefined;

@@ -11,7 +11,7 @@ export function OutcomeView({ outcome }: { outcome: Outcome }) {
   return (
     <section class="outcome" aria-label="outcome">
       <p>
-        <StateWord word={outcome.status} /> <Shown text={outcome.summary ?? ""} />
+        <StateWord word={outcome.status} />{outcome.error && outcome.error.kind !== outcome.status && <> <code>{outcome.error.kind}</code></>} <Shown text={outcome.summary ?? ""} />
         {outcome.duration_ms !== undefined && <span class="dim"> {span(outcome.duration_ms)}</span>}
       </p>
       {outcome.error && outcome.error.message !== outcome.summary && <p><Shown text={outcome.error.message} /></p>}
