@@ -9,8 +9,13 @@
     reason = "tests start real programs, say what they skip, and stop where they cannot go on"
 )]
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+#[path = "../../../haft-store/tests/it/cluster.rs"]
+#[expect(dead_code, reason = "no scenario takes its database away")]
+mod cluster;
 
 /// The folder with the pages' sources.
 fn ui() -> PathBuf {
@@ -45,8 +50,8 @@ fn builder() -> bool {
     built
 }
 
-/// Runs a scenario to its end.
-fn ran(node: &Path, scenario: &str, pages: Option<&Path>) -> Output {
+/// Runs a scenario to its end, with these in its environment.
+fn ran(node: &Path, scenario: &str, more: &[(&str, &OsStr)]) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/console")
         .join(scenario);
@@ -56,10 +61,8 @@ fn ran(node: &Path, scenario: &str, pages: Option<&Path>) -> Output {
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HAFT_BIN", env!("CARGO_BIN_EXE_haft"))
-        .env("HAFT_NODE", node);
-    if let Some(pages) = pages {
-        command.env("HAFT_TESTING_UI_DIR", pages);
-    }
+        .env("HAFT_NODE", node)
+        .envs(more.iter().copied());
     command.output().unwrap()
 }
 
@@ -70,8 +73,12 @@ fn told(output: &Output) -> String {
 
 /// A scenario must end well and say that it came to its end.
 fn check(scenario: &str) {
+    check_with(scenario, &[]);
+}
+
+fn check_with(scenario: &str, more: &[(&str, &OsStr)]) {
     let Some(node) = driver() else { return };
-    let output = ran(&node, scenario, None);
+    let output = ran(&node, scenario, more);
     let told = told(&output);
     assert!(
         output.status.success() && told.contains("played to the end"),
@@ -132,6 +139,21 @@ fn a_server_that_was_killed_comes_back_with_what_waited() {
 }
 
 #[test]
+fn what_a_person_decides_after_a_kill_comes_to_pass_once() {
+    check("killed.mjs");
+}
+
+#[test]
+fn what_a_person_decides_comes_to_pass_once_in_the_haft_that_is_left() {
+    let Some(cluster) = cluster::Cluster::start() else {
+        return;
+    };
+    // One a row: the scenario says so if these are too few.
+    let stores = [(); 5].map(|()| cluster.database()).join(" ");
+    check_with("killed.mjs", &[("HAFT_STORES", stores.as_ref())]);
+}
+
+#[test]
 fn pages_without_the_approve_button_are_noticed() {
     let Some(node) = driver() else { return };
     if !builder() {
@@ -139,7 +161,8 @@ fn pages_without_the_approve_button_are_noticed() {
     }
     let pages = tempfile::tempdir().unwrap();
     build(pages.path(), false);
-    let output = ran(&node, "deciding.mjs", Some(pages.path()));
+    let pages = ("HAFT_TESTING_UI_DIR", pages.path().as_os_str());
+    let output = ran(&node, "deciding.mjs", &[pages]);
     let told = told(&output);
     assert!(!output.status.success(), "nobody noticed:\n{told}");
     assert!(

@@ -25,14 +25,15 @@ function scene() {
 
 /** A running `haft serve`. */
 class Server {
-  constructor(root, args) {
+  constructor(root, args, home = "home") {
     this.root = root;
     this.args = args;
+    this.home = path.join(root, home);
   }
 
   /** Starts it and waits until it says that it listens, and how to log in. */
   async start(port = 0) {
-    const env = { PATH: process.env.PATH, HOME: this.root, HAFT_HOME: path.join(this.root, "home"), XDG_CONFIG_HOME: path.join(this.root, "config") };
+    const env = { PATH: process.env.PATH, HOME: this.root, HAFT_HOME: this.home, XDG_CONFIG_HOME: path.join(this.root, "config") };
     if (process.env.HAFT_TESTING_UI_DIR) env.HAFT_TESTING_UI_DIR = process.env.HAFT_TESTING_UI_DIR;
     const args = ["serve", "--http", `127.0.0.1:${port}`, ...this.args];
     this.child = spawn(process.env.HAFT_BIN, args, { cwd: path.join(this.root, "ws"), env, stdio: ["ignore", "ignore", "pipe"] });
@@ -48,8 +49,8 @@ class Server {
     this.url = /listening on (http:\S+)/.exec(said)[1];
     this.port = Number(new URL(this.url).port);
     this.link = /(http:\S+#login=[0-9a-f]+)/.exec(said)[1];
-    this.operator = fs.readFileSync(path.join(this.root, "home/operator-token"), "utf8").trim();
-    this.token = fs.readFileSync(path.join(this.root, "home/token"), "utf8").trim();
+    this.operator = fs.readFileSync(path.join(this.home, "operator-token"), "utf8").trim();
+    this.token = fs.readFileSync(path.join(this.home, "token"), "utf8").trim();
   }
 
   /** Ends it; KILL as a machine that lost its power. */
@@ -74,6 +75,20 @@ class Server {
     // Whoever kills the server is not to be told that its calls broke.
     made.catch(() => {});
     return made;
+  }
+
+  /** What this server's home has on record of a run, line by line. */
+  record(run) {
+    const folder = path.join(this.home, "runs", run);
+    if (!fs.existsSync(folder)) return [];
+    const files = fs.readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+    return files.flatMap((name) => fs.readFileSync(path.join(folder, name), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line)));
+  }
+
+  /** Another server in the same workspace, with a home of its own. */
+  another(home) {
+    fs.mkdirSync(path.join(this.root, home), { recursive: true });
+    return new Server(this.root, this.args, home);
   }
 
   /** A fresh login link. */
@@ -115,7 +130,7 @@ export function watch(page, expected = []) {
 }
 
 /** Plays a scenario; `act` gets the server, a logged-in page, and the means to open more. */
-export async function play({ args = [], settings = "", expected = [], width = 1280, height = 800, login = true }, act) {
+export async function play({ name = "", args = [], settings = "", expected = [], width = 1280, height = 800, login = true }, act) {
   const root = scene();
   fs.writeFileSync(path.join(root, "config/haft/config.toml"), settings);
   const server = new Server(root, args);
@@ -131,9 +146,9 @@ export async function play({ args = [], settings = "", expected = [], width = 12
     await act({ server, browser, context, page, expected });
     assert.deepEqual(faults, [], "errors in the browser");
     failed = false;
-    console.log("played to the end");
+    console.log(name, "played to the end");
   } catch (error) {
-    console.error(error);
+    console.error(name, error);
     console.error("faults:", faults);
     process.exitCode = 1;
   } finally {
