@@ -48,6 +48,7 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         reason: "it writes a file".into(),
         rule: "profile workspace".into(),
         suggested: vec!["Edit(notes/**)".into()],
+        verdicts: Vec::new(),
         preview: Vec::new(),
         form: None,
         spec_hash: "0".repeat(64),

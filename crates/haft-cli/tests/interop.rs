@@ -136,6 +136,49 @@ fn the_python_client_1_lists_reads_greps_and_writes_as_policy_allows() {
     python("mcp1/bin/python", "python_mcp1.py");
 }
 
+/// Clients that can ask their person: sent to the console, or by a form where settings trust them.
+fn person(needed: &str, eras: &[&str]) {
+    let Some(python) = need(needed) else { return };
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-mcp/tests/clients/python_elicit.py");
+    let scene = scene();
+    let trusted = ["-c", "mcp.trusted_clients=[\"trusted\"]"];
+    let server = Server::start(scene.path(), "workspace", &trusted);
+    let operator = fs::read_to_string(scene.path().join("home/operator-token")).unwrap();
+    let api = server.url.replace("/mcp", "/api/v1");
+    let output = command(scene.path(), &python)
+        .arg(&script)
+        .args([&api, &server.url, &server.token, operator.trim()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{errors}");
+    for era in eras {
+        for (name, there) in [
+            ("approved", true),
+            ("denied", false),
+            ("form", true),
+            ("no-form", false),
+        ] {
+            let file = scene.path().join(format!("ws/{name}-{era}.txt"));
+            let text = fs::read_to_string(file).ok();
+            let expect = there.then_some("by a person\n");
+            assert_eq!(text.as_deref(), expect, "{name} {era}\n{said}");
+        }
+    }
+}
+
+#[test]
+fn the_python_client_2_asks_its_person_in_both_eras() {
+    person("mcp2/bin/python", &["2026-07-28", "legacy"]);
+}
+
+#[test]
+fn the_python_client_1_asks_its_person() {
+    person("mcp1/bin/python", &["1-30"]);
+}
+
 /// One method by the inspector's command line.
 fn inspect(scene: &Path, inspector: &Path, method: &[&str], target: &[&str]) -> Value {
     let mut client = command(scene, Path::new("node"));

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::BoxFuture;
 use crate::call::{CallId, Origin, Principal, RunId};
-use crate::permission::Permission;
+use crate::permission::{Permission, Verdict};
 use crate::spec::{Risk, ToolName, hex};
 
 pub mod decision;
@@ -91,6 +91,9 @@ pub struct ApprovalRequest {
     pub args_digest: String,
     /// What the call would do.
     pub permissions: Vec<Permission>,
+    /// What the policy says of each permission by itself, in their order; empty where it was not asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
     /// How harmful.
     pub risk: Risk,
     /// Why it is asked, in one sentence.

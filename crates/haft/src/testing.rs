@@ -42,6 +42,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         reason: "profile workspace asks about writes".to_owned(),
         rule: "profile workspace".to_owned(),
         suggested: Vec::new(),
+        verdicts: Vec::new(),
         preview: Vec::new(),
         form: None,
         spec_hash: String::new(),

@@ -4,6 +4,7 @@ use haft::approval::Choice;
 use haft::approval::form::Form;
 use haft::approval::inbox::Entry;
 use haft::approval::preview::FileChange;
+use haft::permission::Verdict;
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,6 +40,9 @@ struct Permission {
     kind: String,
     value: String,
     risk: String,
+    /// What the policy says of it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
 }
 
 impl Whole {
@@ -47,10 +51,11 @@ impl Whole {
         let redactor = house.redactor();
         let redacted = |text: &str| redactor.redact(text).into_owned();
         let request = &entry.request;
-        let permission = |wanted: &haft::permission::Permission| Permission {
+        let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
             kind: wanted.effect.kind().to_owned(),
             value: redacted(wanted.effect.value()),
             risk: wanted.risk.to_string(),
+            verdict: request.verdicts.get(at).copied(),
         };
         let shown = |change: &FileChange| FileChange {
             before: change.before.as_deref().map(redacted),
@@ -67,7 +72,12 @@ impl Whole {
         Self {
             item: Item::of(house, entry),
             arguments: redacted(&request.arguments),
-            permissions: request.permissions.iter().map(permission).collect(),
+            permissions: request
+                .permissions
+                .iter()
+                .enumerate()
+                .map(permission)
+                .collect(),
             preview: request.preview.iter().map(shown).collect(),
             suggested: request.suggested.clone(),
             fingerprint: request.fingerprint.clone(),

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use haft::approval::ApprovalRequest;
-use haft::permission::Effect;
+use haft::permission::{Effect, Verdict};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use crate::plain_file;
-use crate::screen::{BOLD, GREEN, RED, styled, visible};
+use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 /// The largest file that is compared; above it the new text alone is shown.
 const MAX_COMPARED: u64 = 1024 * 1024;
@@ -36,16 +36,16 @@ pub(crate) fn lines(request: &ApprovalRequest, workspace: &Path) -> Vec<String> 
 }
 
 /// The whole command line with where and under which variables it runs, then what it comes to: every part by itself, and
-/// what it writes.
+/// what it writes, each with what the policy says of it.
 fn run(request: &ApprovalRequest, arguments: &Value) -> Vec<String> {
-    let effects = || request.permissions.iter().map(|p| &p.effect);
-    let parts: Vec<&str> = effects()
-        .filter_map(|effect| match effect {
-            Effect::Run { command, .. } => Some(command.as_str()),
+    let effects = || request.permissions.iter().map(|p| &p.effect).enumerate();
+    let parts: Vec<(usize, &str)> = effects()
+        .filter_map(|(at, effect)| match effect {
+            Effect::Run { command, .. } => Some((at, command.as_str())),
             _ => None,
         })
         .collect();
-    let Some(first) = parts.first() else {
+    let Some((_, first)) = parts.first() else {
         return Vec::new();
     };
     let line = arguments.get("command").and_then(Value::as_str);
@@ -63,18 +63,30 @@ fn run(request: &ApprovalRequest, arguments: &Value) -> Vec<String> {
         ));
     }
     if parts.len() > 1 {
-        let runs = |part: &&str| format!("  runs   {}", visible::line(part));
+        let runs = |(at, part): &(usize, &str)| judged(request, *at, "runs", &visible::line(part));
         out.extend(parts.iter().map(runs));
     }
-    for effect in effects() {
+    for (at, effect) in effects() {
         if let Effect::Write(claim) = effect {
-            out.push(format!(
-                "  writes {}",
-                styled(BOLD, &visible::line(&claim.path))
-            ));
+            let path = styled(BOLD, &visible::line(&claim.path));
+            out.push(judged(request, at, "writes", &path));
         }
     }
     out
+}
+
+/// A part of a command; the verdict stands before it, where nothing that the part says can pass for one.
+fn judged(request: &ApprovalRequest, at: usize, does: &str, part: &str) -> String {
+    let Some(verdict) = request.verdicts.get(at) else {
+        return format!("  {does:<6} {part}");
+    };
+    let style = match verdict {
+        Verdict::Allow => DIM,
+        Verdict::Ask => YELLOW,
+        Verdict::Deny => RED,
+    };
+    let word = styled(style, &format!("{:<6}", verdict.as_str()));
+    format!("  {word} {does} {part}")
 }
 
 fn command_lines(command: &str) -> Vec<String> {

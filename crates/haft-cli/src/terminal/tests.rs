@@ -1,7 +1,7 @@
 //! What the prompt shows, and what a typed line means.
 
 use haft::approval::ApprovalRequest;
-use haft::permission::{Effect, PathClaim, Permission};
+use haft::permission::{Effect, PathClaim, Permission, Verdict};
 use haft::spec::Risk;
 use haft::testing::approval_request;
 
@@ -112,4 +112,33 @@ fn the_deciding_fact_comes_whole() {
         let request = request(tool, arguments, permissions, Risk::High);
         assert_eq!(shown(&request, folder.path()), expect, "{tool}");
     }
+}
+
+#[test]
+fn every_part_of_a_command_is_marked_with_its_verdict() {
+    let part = |command: &str| Permission {
+        effect: Effect::Run {
+            command: command.into(),
+            argv: None,
+            jailed: true,
+        },
+        risk: Risk::High,
+    };
+    let request = ApprovalRequest {
+        verdicts: vec![Verdict::Allow, Verdict::Ask, Verdict::Ask],
+        ..request(
+            "run_command",
+            r#"{"command":"make && git push  allow > out","cwd":"sub"}"#,
+            vec![
+                part("make"),
+                part("git push  allow"),
+                Permission::write(PathClaim::plain("sub/out")),
+            ],
+            Risk::High,
+        )
+    };
+    assert_eq!(
+        shown(&request, std::path::Path::new("/nowhere")),
+        "$ make && git push  allow > out\n  in     sub\n  allow  runs make\n  ask    runs git push  allow\n  ask    writes sub/out"
+    );
 }

@@ -146,6 +146,31 @@ fn a_call_whose_asker_was_killed_comes_to_what_was_decided_once() {
 }
 
 #[test]
+fn every_part_of_a_waiting_command_says_its_verdict() {
+    let lab = Lab::new();
+    let line = json!({"command": "ls && touch made > out.txt"}).to_string();
+    let on = "tools.run_command.enabled=true";
+    let allow = "policy.allow=[\"run_command(ls)\"]";
+    let call = ["call", "run_command", "--args", &line, "--json"];
+    let asked = lab.run(&[&call[..], &["-c", on, "-c", allow]].concat());
+    assert_eq!(asked.code, 4, "{}{}", asked.stdout, asked.stderr);
+    let id = text(&asked.json(), "approval");
+    let shown = lab.run(&["approvals", "show", &id]).stdout;
+    for part in [
+        "  allow  runs ls\n",
+        "  ask    runs touch made\n",
+        "  ask    writes out.txt\n",
+    ] {
+        assert!(shown.contains(part), "{part:?} is not in\n{shown}");
+    }
+    let whole = lab.run(&["approvals", "show", &id, "--json"]).json();
+    let parts = whole["permissions"].as_array().unwrap();
+    let runs = parts.iter().filter(|part| part["kind"] == "run");
+    let verdicts: Vec<_> = runs.map(|part| text(part, "verdict")).collect();
+    assert_eq!(verdicts, ["allow", "ask"], "{whole}");
+}
+
+#[test]
 fn a_second_terminal_decides_for_a_server_that_waits() {
     for (word, status, count) in [("approve", "ok", 1), ("deny", "denied", 0)] {
         let lab = Lab::new();

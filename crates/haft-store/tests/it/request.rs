@@ -30,6 +30,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         reason: "writes".into(),
         rule: "profile workspace".into(),
         suggested: vec!["Edit(a.txt)".into()],
+        verdicts: Vec::new(),
         preview: Vec::new(),
         form: None,
         spec_hash: "s".into(),

@@ -354,12 +354,14 @@ fn request(
         arguments: &shown(open, admitted),
     };
     let request = draft.request(session)?;
+    let policy = parts.policy.now();
     Ok(ApprovalRequest {
         permissions: permissions.clone(),
+        verdicts: policy.verdicts(&call),
         risk: ruling.risk,
         reason: ruling.reason.to_string(),
         rule: ruling.rule.to_string(),
-        suggested: parts.policy.now().suggest(&call),
+        suggested: policy.suggest(&call),
         preview: preview.unwrap_or_default(),
         ..request
     })

@@ -52,6 +52,7 @@ impl Draft<'_> {
             arguments: self.arguments.to_owned(),
             args_digest: args_digest(self.arguments),
             permissions: Vec::new(),
+            verdicts: Vec::new(),
             risk: Risk::Safe,
             reason: String::new(),
             rule: String::new(),

@@ -92,6 +92,14 @@ impl Policy {
         }
     }
 
+    /// What is said of each permission by itself, in their order.
+    pub(crate) fn verdicts(&self, call: &JudgedCall<'_>) -> Vec<Verdict> {
+        let naming = self.rules.naming(call.spec.name.as_str());
+        let each = call.permissions.iter();
+        each.map(|one| self.judge_effect(call, &naming, one).verdict)
+            .collect()
+    }
+
     /// The verdict on one effect, and what decided.
     pub(super) fn judge_effect(
         &self,
