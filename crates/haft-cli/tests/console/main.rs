@@ -139,6 +139,11 @@ fn a_server_that_was_killed_comes_back_with_what_waited() {
 }
 
 #[test]
+fn among_a_thousand_that_wait_one_is_found_and_decided() {
+    check("many.mjs");
+}
+
+#[test]
 fn what_a_person_decides_after_a_kill_comes_to_pass_once() {
     check("killed.mjs");
 }

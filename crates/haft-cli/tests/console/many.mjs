@@ -1,0 +1,71 @@
+// A thousand calls wait at once: the page stays usable, and one of them is found, decided and done, the others left alone.
+
+import { assert, connected, fs, play, until } from "./stage.mjs";
+
+const COUNT = 1000;
+const name = (index) => `f-${String(index).padStart(4, "0")}.txt`;
+
+await play({}, async ({ server, page }) => {
+  const rows = page.locator(".queue-row");
+  const says = (count) => page.locator(".queue-head", { hasText: `${count.toLocaleString("en")} wait` }).waitFor();
+  const pathOnCard = (path) => page.locator(".card .path", { hasText: path }).waitFor();
+
+  // They come in while the page looks on; each has a client that waits.
+  const calls = Array.from({ length: COUNT }, (_, index) => server.call("write_file", { path: `many/${name(index)}`, content: `${index}` }));
+  await says(COUNT);
+  const listed = (await server.api("GET", `/approvals?limit=${COUNT + 1}`)).value;
+  // As the page has them: oldest first.
+  listed.sort((a, b) => (a.created + a.id < b.created + b.id ? -1 : 1));
+  assert.equal(listed.length, COUNT);
+  assert.equal(new Set(listed.map((one) => one.fact.text)).size, COUNT);
+  assert.equal(await page.title(), `(${COUNT}) Waiting · haft`);
+
+  // Only what is in view is drawn, at the start and at the end of the list; so it is after the page is loaded anew.
+  await page.goto(`${server.url}/waiting`);
+  await connected(page);
+  await says(COUNT);
+  const few = async () => assert.ok((await rows.count()) < 60, `${await rows.count()} rows are drawn`);
+  await few();
+  await page.locator(".queue-list").evaluate((list) => list.scrollTo(0, list.scrollHeight));
+  await rows.filter({ hasText: listed.at(-1).fact.text }).waitFor();
+  await few();
+
+  // j and k go down and up the list, one a press; the list follows.
+  await page.locator(".queue-list").evaluate((list) => list.scrollTo(0, 0));
+  await pathOnCard(listed[0].fact.text);
+  for (let step = 0; step < 40; step += 1) await page.keyboard.press("j");
+  await pathOnCard(listed[40].fact.text);
+  await page.locator(".queue-row.current", { hasText: listed[40].fact.text }).waitFor();
+  await few();
+  for (let step = 0; step < 10; step += 1) await page.keyboard.press("k");
+  await pathOnCard(listed[30].fact.text);
+
+  // One is denied by its key, where it stands.
+  await page.keyboard.press("n");
+  await page.locator(".decided", { hasText: "Denied by" }).waitFor();
+  await says(COUNT - 1);
+
+  // Another is looked for, and approved.
+  const wanted = Number(/(\d+)\.txt$/.exec(listed[COUNT - 200].fact.text)[1]);
+  await page.keyboard.press("/");
+  await page.keyboard.type("no such file");
+  await page.getByText("Nothing fits").waitFor();
+  await page.getByLabel("Filter the requests").fill(name(wanted));
+  await until("one row fits", async () => (await rows.count()) === 1);
+  await rows.locator("a").click();
+  await pathOnCard(name(wanted));
+  await page.locator(".card").getByRole("button", { name: /^Approve/ }).click();
+  await page.locator(".decided", { hasText: "Approved by" }).waitFor();
+  const outcome = await calls[wanted];
+  assert.equal(outcome.status, "ok", JSON.stringify(outcome));
+  await page.getByLabel("Filter the requests").fill("");
+  await page.mouse.move(2, 2);
+  await says(COUNT - 2);
+  await until("the title counts", async () => (await page.title()) === `(${COUNT - 2}) Waiting · haft`);
+
+  // Nothing else happened: one file on disk, all others wait.
+  assert.deepEqual(fs.readdirSync(server.file("many")), [name(wanted)]);
+  assert.equal(server.read(`many/${name(wanted)}`), `${wanted}`);
+  const left = (await server.api("GET", `/approvals?limit=${COUNT + 1}`)).value;
+  assert.equal(left.length, COUNT - 2);
+});
