@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, watch};
 
 use crate::assemble::{Door, House, Waits};
-use crate::commands::{policy, runs, skills, timeline};
+use crate::commands::{runs, skills, timeline};
 use crate::invocation::Invocation;
 use crate::serve::gate::Caller;
 use crate::serve::reply;
@@ -79,7 +79,7 @@ impl Api {
             .route("/webhook/{id}", post(webhook::take))
             .route("/memory", get(memory::list))
             .route("/memory/{id}/{decision}", post(memory::decide))
-            .route("/policy", get(show_policy))
+            .route("/policy", get(look::policy_in_force))
             .layer(DefaultBodyLimit::max(MAX_BODY))
             .with_state(self)
     }
@@ -259,14 +259,6 @@ async fn list_skills(State(api): Shared) -> Response {
     match found {
         Ok(found) => reply::document(&skills::listed(&found)),
         Err(_) => failed("the look for skills broke off"),
-    }
-}
-
-async fn show_policy(State(api): Shared) -> Response {
-    let house = api.house.clone();
-    match tokio::task::spawn_blocking(move || policy::shown(&house)).await {
-        Ok(shown) => reply::document(&shown),
-        Err(_) => failed("the look at the policy broke off"),
     }
 }
 

@@ -143,8 +143,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   for (const name of ["h1.txt", "h2.txt", "h3.txt"]) await page.locator(".queue-row:not(.settled)", { hasText: name }).waitFor();
   for (const name of ["h1.txt", "h2.txt"]) {
     await page.locator(".queue-row:not(.settled)", { hasText: name }).locator("a").click();
-    await page.locator(".card .path", { hasText: name }).waitFor();
-    await page.waitForTimeout(100);
+    await page.locator(".card.seen .path", { hasText: name }).waitFor();
   }
   for (const name of ["h1.txt", "h2.txt", "h3.txt"]) await page.locator(".queue-row:not(.settled)", { hasText: name }).getByRole("checkbox").check();
   const choice = (name) => page.locator(".batch-list li", { hasText: name }).getByRole("combobox");

@@ -195,6 +195,7 @@ export interface PolicyShown {
   rules: { list: Verdict; rule: string; layer: string; reason?: string; matched?: number }[];
   guards: { name: string }[];
   findings: { rule: string; problem: string; advice: string }[];
+  looked_at?: number;
   sandbox: { require: string; network: string };
   skills: { name: string; requests: string[]; restricts_to?: string[]; excludes?: string[] }[];
 }

@@ -1,5 +1,7 @@
 //! Looking things up: a search over tools and records, skills whole, what would happen, what works here.
 
+use std::collections::HashMap;
+
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
@@ -19,6 +21,8 @@ const TOOLS: usize = 50;
 const LOOKED: usize = 20_000;
 /// Calls that a search shows where nothing is said, and at most.
 const SHOWN: (usize, usize) = (100, 1_000);
+/// Recent calls on which it is counted what rules decided.
+const COUNTED: usize = 1_000;
 
 /// All tools, or those that fit some words, the best first.
 pub(super) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
@@ -88,6 +92,47 @@ pub(super) async fn explain(State(api): Shared, body: Bytes) -> Response {
             let advice = problem.advice().unwrap_or_default();
             reply::error(status, kind, format!("{} {advice}", problem.what()).trim())
         }
+    }
+}
+
+/// The policy in force; for the operator, who may read all records, with how many recent calls each rule decided.
+pub(super) async fn policy_in_force(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let house = api.house.clone();
+    let look = move || serde_json::to_value(policy::shown(&house));
+    let Ok(Ok(mut shown)) = tokio::task::spawn_blocking(look).await else {
+        return failed("the look at the policy broke off");
+    };
+    if caller == Caller::Operator {
+        match runs::recent_calls(&api.house, COUNTED).await {
+            Ok(calls) => count(&mut shown, &calls),
+            // The rules are worth more than the count.
+            Err(problem) => tracing::warn!(%problem, "count what rules decided"),
+        }
+    }
+    reply::document(&shown)
+}
+
+/// Writes beside each rule how many of these calls it decided: of those written alike in one list, the first does.
+fn count(shown: &mut Value, calls: &[Value]) {
+    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut decided: HashMap<_, usize> = HashMap::new();
+    for call in calls {
+        *decided
+            .entry((text(call, "verdict"), text(call, "rule")))
+            .or_default() += 1;
+    }
+    let rules = shown.get_mut("rules").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        let matched = decided.remove(&(text(rule, "list"), text(rule, "rule")));
+        if let Value::Object(rule) = rule {
+            rule.insert("matched".into(), json!(matched.unwrap_or_default()));
+        }
+    }
+    if let Value::Object(shown) = shown {
+        shown.insert("looked_at".into(), json!(calls.len()));
     }
 }
 

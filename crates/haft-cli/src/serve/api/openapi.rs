@@ -67,7 +67,7 @@ const ROUTES: &[Route] = &[
     read("/skills/{name}", "one skill, whole"),
     read("/memory", "what is remembered, and what waits to be"),
     change("/memory/{id}/{decision}", "accepts or rejects what an agent wants remembered", ""),
-    read("/policy", "the policy in force"),
+    read("/policy", "the policy in force; for the operator with how many recent calls each rule decided"),
     change("/policy/explain", "why a call would be allowed, asked about or denied; nothing runs", "Call"),
     read("/health", "what works here, found by trying"),
     read("/openapi.json", "this document"),

@@ -118,12 +118,13 @@ function Effective() {
   return (
     <section aria-label="the rules in force">
       <h2>Rules in force</h2>
-      <p>Profile <strong>{shown.profile}</strong>: what happens where no rule matches. Deny is read first, then ask, then allow.</p>
+      <p>Profile <strong>{shown.profile}</strong>: what happens where no rule matches. Deny is read first, then ask, then allow.
+        {counted && shown.looked_at !== undefined && ` Counted: how many of the last ${shown.looked_at.toLocaleString("en")} calls each rule decided.`}</p>
       {shown.rules.length > 0 ? (
         <div class="scroll" tabIndex={0} role="group" aria-label="rules">
           <table class="data">
-            <thead><tr><th scope="col">list</th><th scope="col">rule</th><th scope="col">from</th>{counted && <th scope="col">matched</th>}<th scope="col">why</th></tr></thead>
-            <tbody>{shown.rules.map((rule, index) => <tr key={index}><td><StateWord word={rule.list} /></td><td class="mono"><Shown text={rule.rule} /></td><td><Shown text={rule.layer} /></td>{counted && <td>{rule.matched?.toLocaleString("en")}</td>}<td>{rule.reason && <Shown text={rule.reason} />}</td></tr>)}</tbody>
+            <thead><tr><th scope="col">list</th><th scope="col">rule</th><th scope="col">from</th>{counted && <th scope="col">decided</th>}<th scope="col">why</th></tr></thead>
+            <tbody>{shown.rules.map((rule, index) => <tr key={index}><td><StateWord word={rule.list} /></td><td class="mono"><Shown text={rule.rule} /></td><td><Shown text={rule.layer} /></td>{counted && <td class="decisions">{rule.matched?.toLocaleString("en")}</td>}<td>{rule.reason && <Shown text={rule.reason} />}</td></tr>)}</tbody>
           </table>
         </div>
       ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> of haft.toml, or come from “Always…” on a request.</p>}

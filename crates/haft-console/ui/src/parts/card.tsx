@@ -43,7 +43,7 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
   const question = detail.kind === "question" && detail.form;
   useKeys(() => (waits && !question ? keysOf(detail, held.size, openFolds, panel, setPanel) : back(detail.id, panel, setPanel)));
   return (
-    <article class="card" aria-label={`${detail.kind === "question" ? "question" : "request"}: ${detail.tool}`}>
+    <article class={seenWhole.value.has(detail.id) ? "card seen" : "card"} aria-label={`${detail.kind === "question" ? "question" : "request"}: ${detail.tool}`}>
       <FoldsContext.Provider value={folds}>
         {question
           ? waits
