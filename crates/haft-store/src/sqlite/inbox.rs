@@ -1,19 +1,21 @@
 //! `SqliteInbox`: the inbox in haft's own database file, which several processes share.
 //!
-//! A thread of its own does all that changes something, as much of what waits as there is in one transaction (group
-//! commit), and answers when it is on the disk. Another one reads, and while somebody listens it looks for what other
-//! processes changed.
+//! A change that comes alone is made where it comes from: to hand it to another thread and back costs as much as the disk.
+//! Those that come together go to a thread of their own, which makes as many as wait in one transaction (group commit) and
+//! answers when it is on the disk. Another one reads, and while somebody listens it looks for what other processes changed.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
+use std::slice::from_ref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
+use tokio::runtime::{Handle, RuntimeFlavor, worker_index};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::approvals::{BEHIND, Draft, Verdict, unavailable};
@@ -26,7 +28,7 @@ mod write;
 
 use read::Read;
 use steps::{Said, Step};
-use write::Write;
+use write::{Write, Writer};
 
 /// Requests in `haft.db`.
 #[derive(Debug)]
@@ -40,6 +42,10 @@ pub struct SqliteInbox {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
+    /// What writes: of whoever holds it.
+    writer: Mutex<Writer>,
+    /// How many changes are made or wait.
+    under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
     /// Numbers of this inbox's own transactions that were told already, kept while somebody listens.
     told: Mutex<BTreeSet<i64>>,
@@ -57,6 +63,8 @@ impl SqliteInbox {
     pub fn at(path: PathBuf) -> Self {
         Self {
             shared: Arc::new(Shared {
+                writer: Mutex::new(Writer::new(&path)),
+                under_way: AtomicUsize::new(0),
                 path,
                 changes: broadcast::channel(BEHIND).0,
                 told: Mutex::default(),
@@ -70,12 +78,11 @@ impl SqliteInbox {
     /// Ends the threads, after what waits; what comes later begins new ones. Dropping without it loses nothing.
     pub async fn shut(&self) {
         let (done, heard) = oneshot::channel();
-        let job = Write::Leave(done);
-        if self
+        let shared = Arc::clone(&self.shared);
+        let leave = self
             .writes
-            .send_at_once(job, |_| Err(io::ErrorKind::NotConnected.into()))
-            .is_ok()
-        {
+            .send_at_once(Write::Leave(done), |jobs| write_thread(shared, jobs));
+        if leave.is_ok() {
             let _ = heard.await;
         }
         self.writes.end();
@@ -83,14 +90,39 @@ impl SqliteInbox {
     }
 
     async fn write(&self, step: Step, bytes: usize) -> Result<Said, InboxError> {
+        let (turn, alone) = Turn::take(&self.shared);
+        if alone
+            && may_block()
+            && let Some(said) = self.at_once(&step)
+        {
+            return said;
+        }
         let (answer, heard) = oneshot::channel();
-        let job = Write::Step { step, answer };
+        let job = Write::Step { step, answer, turn };
         let shared = Arc::clone(&self.shared);
         let given = self
             .writes
             .give(job, bytes, move |jobs| write_thread(shared, jobs));
         given.await.map_err(unavailable)?;
         heard.await.map_err(|_| lost())?
+    }
+
+    /// Makes a change before which none waits; none where more are likely to come beside it.
+    fn at_once(&self, step: &Step) -> Option<Result<Said, InboxError>> {
+        let mut writer = self.shared.writer.try_lock().ok()?;
+        if writer.had_several() {
+            return None;
+        }
+        let said = tokio::task::block_in_place(|| writer.several(&self.shared, from_ref(step)));
+        let wake = writer.wants_waking();
+        drop(writer);
+        if wake {
+            let shared = Arc::clone(&self.shared);
+            let start = |jobs| write_thread(shared, jobs);
+            // Where the thread cannot start, others see in some seconds that nobody says that this process is alive.
+            let _ = self.writes.send_at_once(Write::Wake, start);
+        }
+        said.into_iter().next()
     }
 
     async fn read<T>(
@@ -110,7 +142,8 @@ impl SqliteInbox {
     fn sweep(&self, tenant: &str) {
         let step = Step::Sweep(tenant.to_owned());
         let answer = oneshot::channel().0;
-        self.writes.offer(Write::Step { step, answer });
+        let (turn, _) = Turn::take(&self.shared);
+        self.writes.offer(Write::Step { step, answer, turn });
     }
 
     async fn one(&self, step: Step, bytes: usize) -> Result<Entry, InboxError> {
@@ -119,6 +152,31 @@ impl SqliteInbox {
             _ => Err(lost()),
         }
     }
+}
+
+/// A change that is made or waits. The next one is made at once only when there is none: they stay in their order.
+#[derive(Debug)]
+struct Turn(Arc<Shared>);
+
+impl Turn {
+    /// One more, and whether there is no other.
+    fn take(shared: &Arc<Shared>) -> (Self, bool) {
+        let others = shared.under_way.fetch_add(1, Ordering::AcqRel);
+        (Self(Arc::clone(shared)), others == 0)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Whether this thread may be held up: a worker of a runtime that has other tasks go on elsewhere meanwhile.
+fn may_block() -> bool {
+    worker_index().is_some()
+        && Handle::try_current()
+            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 fn write_thread(shared: Arc<Shared>, jobs: Jobs<Write>) -> io::Result<()> {

@@ -1,7 +1,8 @@
-//! The thread that writes: what waits goes into one transaction, and is answered when that is on the disk.
+//! `Writer` and its thread: what waits goes into one transaction, and is answered when that is on the disk.
 
-use std::sync::PoisonError;
+use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,9 @@ use haft::clock;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use super::Shared;
 use super::beat::Beat;
 use super::steps::{No, Room, Said, Step, Steps};
+use super::{Shared, Turn};
 use crate::approvals::{RETENTION, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::sqlite::file::DbFile;
@@ -42,101 +43,146 @@ pub(super) enum Write {
     Step {
         step: Step,
         answer: Answer,
+        turn: Turn,
     },
+    /// There is something to say regularly from now on.
+    Wake,
     /// The process goes; told when others can know it.
     Leave(oneshot::Sender<()>),
 }
 
 type Answer = oneshot::Sender<Result<Said, InboxError>>;
 
-struct Writer<'a> {
-    shared: &'a Shared,
+/// The connection, and what is known about the table.
+#[derive(Debug)]
+pub(super) struct Writer {
     file: DbFile,
     beat: Beat,
     room: Room,
     swept: Option<Instant>,
-    /// How many steps the last transaction had.
+    /// How many steps the thread's last transaction had.
     last: usize,
+    /// Whether the thread knows that there is something to say.
+    awake: bool,
 }
 
 /// Works until nobody can give a job any more.
 pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
-    let mut writer = Writer {
-        shared,
-        file: DbFile::new(&shared.path),
-        beat: Beat::new(),
-        room: Room::default(),
-        swept: None,
-        last: 0,
-    };
     loop {
-        match jobs.next(writer.beat.due()) {
-            Next::Job(first) => writer.turn(first, jobs),
-            // Nobody waits for an answer, and the next beat tries again.
-            Next::Quiet => drop(writer.transact(&[])),
+        let due = writer(shared).beats();
+        match jobs.next(due) {
+            Next::Job(first) => turn(shared, first, jobs),
+            Next::Quiet => writer(shared).say(shared),
             Next::End => break,
         }
     }
-    writer.leave();
+    writer(shared).leave();
 }
 
-impl Writer<'_> {
-    /// Makes a job and those that wait behind it.
-    fn turn(&mut self, first: Write, jobs: &Jobs<Write>) {
-        let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
-        let mut next = Some(first);
-        let began = Instant::now();
-        while let Some(job) = next.take() {
-            match job {
-                Write::Step { step, answer } => {
-                    steps.push(step);
-                    answers.push(answer);
-                }
-                Write::Leave(done) => {
-                    left = Some(done);
-                    break;
-                }
+fn writer(shared: &Shared) -> MutexGuard<'_, Writer> {
+    shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a job and those that wait behind it.
+fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
+    // Others come while it is waited for.
+    let mut writer = writer(shared);
+    let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
+    let mut next = Some(first);
+    let began = Instant::now();
+    while let Some(job) = next.take() {
+        match job {
+            Write::Step { step, answer, turn } => {
+                steps.push(step);
+                answers.push((answer, turn));
             }
-            if steps.len() < MOST {
-                next = jobs.waiting();
-                while next.is_none() && steps.len() < self.last && began.elapsed() < GATHER {
-                    thread::yield_now();
-                    next = jobs.waiting();
-                }
+            Write::Wake => {}
+            Write::Leave(done) => {
+                left = Some(done);
+                break;
             }
         }
-        self.last = steps.len();
-        self.answer(&steps, answers);
-        if let Some(done) = left {
-            self.leave();
-            let _ = done.send(());
+        if steps.len() < MOST {
+            next = jobs.waiting();
+            while next.is_none() && steps.len() < writer.last && began.elapsed() < GATHER {
+                thread::yield_now();
+                next = jobs.waiting();
+            }
+        }
+    }
+    writer.last = steps.len();
+    let said = writer.several(shared, &steps);
+    for (said, (answer, turn)) in said.into_iter().zip(answers) {
+        drop(turn);
+        // Whoever asked may be gone.
+        let _ = answer.send(said);
+    }
+    if let Some(done) = left {
+        writer.leave();
+        let _ = done.send(());
+    }
+}
+
+impl Writer {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            file: DbFile::new(path),
+            beat: Beat::new(),
+            room: Room::default(),
+            swept: None,
+            last: 0,
+            awake: false,
         }
     }
 
-    fn answer(&mut self, steps: &[Step], answers: Vec<Answer>) {
+    /// How long until the thread has something to say.
+    fn beats(&mut self) -> Option<Duration> {
+        let due = self.beat.due();
+        self.awake = due.is_some();
+        due
+    }
+
+    /// Says that this process is alive, where that is due.
+    fn say(&mut self, shared: &Shared) {
+        if self.beat.due().is_some_and(|due| due.is_zero()) {
+            // Nobody waits for an answer, and the next beat tries again.
+            drop(self.transact(shared, &[]));
+        }
+    }
+
+    /// Whether the thread has to be told that there is something to say: once.
+    pub(super) fn wants_waking(&mut self) -> bool {
+        self.beat.due().is_some() && !std::mem::replace(&mut self.awake, true)
+    }
+
+    /// Whether the last transaction of the thread had several steps: whoever made them comes again.
+    pub(super) fn had_several(&self) -> bool {
+        self.last > 1
+    }
+
+    /// Makes steps; what is said of each.
+    pub(super) fn several(
+        &mut self,
+        shared: &Shared,
+        steps: &[Step],
+    ) -> Vec<Result<Said, InboxError>> {
         if steps.is_empty() {
-            return;
+            return Vec::new();
         }
-        match self.transact(steps) {
-            Ok(said) => {
-                for (said, answer) in said.into_iter().zip(answers) {
-                    // Whoever asked may be gone.
-                    let _ = answer.send(said);
-                }
-            }
-            Err(why) => {
-                self.file.let_go();
-                self.beat.unsaid();
-                self.room = Room::default();
-                for answer in answers {
-                    let _ = answer.send(Err(unavailable(&why)));
-                }
-            }
-        }
+        self.transact(shared, steps).unwrap_or_else(|why| {
+            self.file.let_go();
+            self.beat.unsaid();
+            self.room = Room::default();
+            steps.iter().map(|_| Err(unavailable(&why))).collect()
+        })
     }
 
     /// Makes these steps in one transaction and tells of what they changed.
-    fn transact(&mut self, steps: &[Step]) -> Result<Vec<Result<Said, InboxError>>, String> {
+    fn transact(
+        &mut self,
+        shared: &Shared,
+        steps: &[Step],
+    ) -> Result<Vec<Result<Said, InboxError>>, String> {
         let (connection, new) = self.file.connection()?;
         if new {
             self.beat.unsaid();
@@ -151,17 +197,17 @@ impl Writer<'_> {
         let made = made.and_then(|()| {
             let parts = (&mut self.beat, &mut self.room);
             let made = transaction(connection, parts, steps, sweep)?;
-            made.commit(self.shared)
+            made.commit(shared)
         });
         let made = made.map_err(|error| self.file.reason(&error))?;
         if sweep {
             self.swept = Some(Instant::now());
         }
         let holds = self.beat.holds();
-        self.shared.held.store(holds, Ordering::Relaxed);
+        shared.held.store(holds, Ordering::Relaxed);
         for id in made.changed {
             // The last listener may just have gone.
-            let _ = self.shared.changes.send(id);
+            let _ = shared.changes.send(id);
         }
         Ok(made.said)
     }
