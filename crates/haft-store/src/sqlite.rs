@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_memory.sql"),
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_journal.sql"),
+    include_str!("migrations/0005_approvals_lean.sql"),
 ];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.

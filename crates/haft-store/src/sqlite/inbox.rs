@@ -47,10 +47,31 @@ struct Shared {
     /// How many changes are made or wait.
     under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
-    /// Numbers of this inbox's own transactions that were told already, kept while somebody listens.
-    told: Mutex<BTreeSet<i64>>,
+    /// What this inbox changed itself and told of already, kept while somebody listens.
+    told: Mutex<Told>,
     /// How many requests this process attends or runs: while it is any, others' decisions are looked for more often.
     held: AtomicUsize,
+}
+
+/// How what an inbox changed itself is known again.
+#[derive(Debug, Default)]
+struct Told {
+    /// Rows that it wrote.
+    rows: BTreeSet<i64>,
+    /// Numbers of its transactions.
+    numbers: BTreeSet<i64>,
+}
+
+impl Told {
+    fn add(&mut self, rows: &[i64], number: Option<i64>) {
+        self.rows.extend(rows);
+        self.numbers.extend(number);
+    }
+
+    fn remove(&mut self, rows: &[i64], number: Option<i64>) {
+        self.rows.retain(|row| !rows.contains(row));
+        self.numbers.retain(|known| Some(*known) != number);
+    }
 }
 
 impl SqliteInbox {

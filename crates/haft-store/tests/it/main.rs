@@ -9,3 +9,4 @@ mod processes;
 mod request;
 mod runs;
 mod trouble;
+mod upgrade;

@@ -1,5 +1,6 @@
 //! The thread that reads, and while somebody listens looks for what other processes changed.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,9 +11,9 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
-use super::Shared;
 use super::beat::alive;
 use super::steps::{bare, columns, get};
+use super::{Shared, Told};
 use crate::approvals::{BEHIND, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::sqlite::file::DbFile;
@@ -29,8 +30,11 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 const LIST: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE tenant = ?");
 const ROW: &str = "SELECT row FROM approvals WHERE id = ?";
-const NEWEST: &str = "SELECT coalesce(max(changed), 0) FROM approvals";
-const SINCE: &str = "SELECT id, changed FROM approvals WHERE changed > ? ORDER BY changed LIMIT ?";
+const NEWEST: &str = "SELECT coalesce((SELECT max(row) FROM approvals), 0), \
+    coalesce((SELECT max(changed) FROM approvals WHERE changed > 0), 0)";
+const NEW: &str = "SELECT id, row FROM approvals WHERE row > ? ORDER BY row LIMIT ?";
+const CHANGED: &str =
+    "SELECT id, changed FROM approvals WHERE changed > ? AND changed > 0 ORDER BY changed LIMIT ?";
 
 /// A job for the thread.
 #[derive(Debug)]
@@ -45,8 +49,19 @@ pub(super) enum Read {
     Look,
 }
 
-/// The newest number that was seen, and the database's count of other connections' changes.
-type Seen = (i64, i64);
+/// What was seen.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// The newest row.
+    row: i64,
+    /// The newest number of a change.
+    number: i64,
+    /// The database's count of other connections' changes.
+    version: i64,
+}
+
+/// Requests, each with its row or the number of its change, rising.
+type Found = Vec<(String, i64)>;
 
 struct Reader<'a> {
     shared: &'a Shared,
@@ -110,8 +125,9 @@ impl Reader<'_> {
         let looked = look(connection, self.seen, new);
         self.failing = looked.is_err();
         match looked {
-            Ok((seen, rows)) => {
-                self.tell(&rows);
+            Ok((seen, new, changed)) => {
+                self.tell(&new, |told| &mut told.rows);
+                self.tell(&changed, |told| &mut told.numbers);
                 self.seen = Some(seen);
             }
             Err(_) => self.file.let_go(),
@@ -119,13 +135,14 @@ impl Reader<'_> {
     }
 
     /// Tells of what this inbox did not change itself.
-    fn tell(&self, rows: &[(String, i64)]) {
-        let Some((_, newest)) = rows.last() else {
+    fn tell(&self, found: &Found, kind: fn(&mut Told) -> &mut BTreeSet<i64>) {
+        let Some((_, newest)) = found.last() else {
             return;
         };
         let told = &self.shared.told;
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        for (id, _) in rows.iter().filter(|(_, number)| !told.contains(number)) {
+        let told = kind(&mut told);
+        for (id, _) in found.iter().filter(|(_, number)| !told.contains(number)) {
             // The last listener may just have gone.
             let _ = self.shared.changes.send(ApprovalId::new(id.as_str()));
         }
@@ -161,39 +178,53 @@ impl Reader<'_> {
     }
 }
 
-/// What changed since it was looked last, and up to where that reaches.
+/// What is new and what changed since it was looked last, and up to where that reaches.
 fn look(
     connection: &Connection,
     seen: Option<Seen>,
-    new: bool,
-) -> rusqlite::Result<(Seen, Vec<(String, i64)>)> {
+    fresh: bool,
+) -> rusqlite::Result<(Seen, Found, Found)> {
     let version: i64 = connection
         .prepare_cached("PRAGMA data_version")?
         .query_row([], |row| row.get(0))?;
-    let Some((number, before)) = seen else {
-        let newest = connection
-            .prepare_cached(NEWEST)?
-            .query_row([], |row| row.get(0))?;
-        return Ok(((newest, version), Vec::new()));
+    let Some(mut seen) = seen else {
+        let newest = connection.prepare_cached(NEWEST)?.query_row([], |found| {
+            Ok(Seen {
+                row: found.get(0)?,
+                number: found.get(1)?,
+                version,
+            })
+        })?;
+        return Ok((newest, Vec::new(), Vec::new()));
     };
-    if before == version && !new {
-        return Ok(((number, version), Vec::new()));
+    if seen.version == version && !fresh {
+        return Ok((seen, Vec::new(), Vec::new()));
     }
+    let new = since(connection, NEW, seen.row)?;
+    let mut changed = since(connection, CHANGED, seen.number)?;
+    let more = new.len() >= BEHIND || changed.len() >= BEHIND;
+    if changed.len() >= BEHIND {
+        // More than a listener can be behind: the rest of this number and what follows is looked at next time.
+        let newest = changed.last().map_or(0, |(_, newest)| *newest);
+        if changed.first().is_some_and(|(_, first)| *first < newest) {
+            changed.retain(|(_, number)| *number < newest);
+        }
+    }
+    seen.row = new.last().map_or(seen.row, |(_, row)| *row);
+    seen.number = changed.last().map_or(seen.number, |(_, number)| *number);
+    seen.version = if more {
+        version.wrapping_sub(1)
+    } else {
+        version
+    };
+    Ok((seen, new, changed))
+}
+
+fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<Found> {
     let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
-    let mut query = connection.prepare_cached(SINCE)?;
-    let mut rows = query
-        .query_map(params![number, most], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<Vec<(String, i64)>>>()?;
-    let Some(newest) = rows.last().map(|(_, newest)| *newest) else {
-        return Ok(((number, version), rows));
-    };
-    if rows.len() < BEHIND {
-        return Ok(((newest, version), rows));
-    }
-    // More than a listener can be behind: the rest of this number and what follows is looked at next time.
-    rows.retain(|(_, number)| *number < newest);
-    let upto = rows.last().map_or(newest, |(_, number)| *number);
-    Ok(((upto, version.wrapping_sub(1)), rows))
+    let mut query = connection.prepare_cached(sql)?;
+    let found = query.query_map(params![number, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    found.collect()
 }
 
 fn list(

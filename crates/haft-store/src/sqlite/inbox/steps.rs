@@ -23,14 +23,14 @@ const GET: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE id = ?")
 const ALIKE: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM approvals WHERE fingerprint = ? AND run = ? ORDER BY row DESC LIMIT 1"
+    " FROM approvals WHERE substr(fingerprint, -16) = substr(?1, -16) AND run = ?2 AND fingerprint = ?1 \
+    ORDER BY row DESC LIMIT 1"
 );
-const NEXT: &str = "SELECT coalesce(max(changed), 0) + 1 FROM approvals";
+const NEXT: &str = "SELECT coalesce(max(changed), 0) + 1 FROM approvals WHERE changed > 0";
 const PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ? AND status = 'pending' LIMIT ?)";
 const INSERT: &str = "INSERT INTO approvals \
-    (tenant, id, run, fingerprint, created, expires, changed, waiter, digest, request) \
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    (tenant, id, run, fingerprint, created, expires, waiter, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 const DECIDE: &str = concat!(
     "UPDATE approvals SET status = ?2, decision = ?3, edited_digest = ?4, changed = ?5 \
     WHERE id = ?1 AND status = 'pending' AND expires > ?6 RETURNING ",
@@ -103,9 +103,11 @@ pub(super) struct Steps<'a> {
     pub(super) connection: &'a Connection,
     pub(super) beat: &'a mut Beat,
     pub(super) room: &'a mut Room,
-    /// The transaction's number.
-    pub(super) number: i64,
-    /// The requests that changed.
+    /// The transaction's number, once something changes that was there before.
+    pub(super) number: Option<i64>,
+    /// The rows that are new.
+    pub(super) rows: Vec<i64>,
+    /// The requests that are new or changed.
     pub(super) changed: Vec<ApprovalId>,
 }
 
@@ -114,29 +116,27 @@ pub(super) struct Steps<'a> {
 pub(super) struct Room(HashMap<String, u32>);
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(
-        connection: &'a Connection,
-        beat: &'a mut Beat,
-        room: &'a mut Room,
-    ) -> rusqlite::Result<Self> {
-        let number = connection
-            .prepare_cached(NEXT)?
-            .query_row([], |row| row.get(0))?;
-        Ok(Self {
+    pub(super) fn new(connection: &'a Connection, beat: &'a mut Beat, room: &'a mut Room) -> Self {
+        Self {
             connection,
             beat,
             room,
-            number,
+            number: None,
+            rows: Vec::new(),
             changed: Vec::new(),
-        })
+        }
     }
 
     pub(super) fn make(&mut self, step: &Step) -> Result<Said, No> {
-        let number = self.number;
+        let number = match step {
+            // Its row tells that it is new.
+            Step::File(_) => 0,
+            _ => self.number()?,
+        };
         match step {
             Step::File(draft) => self.file(draft),
-            Step::Decide(id, verdict) => self.decide(id, verdict),
-            Step::Claim(id) => self.claim(id),
+            Step::Decide(id, verdict) => self.decide(id, verdict, number),
+            Step::Claim(id) => self.claim(id, number),
             Step::Finish {
                 id,
                 outcome,
@@ -168,8 +168,19 @@ impl<'a> Steps<'a> {
                 self.update(id, END, &[&id.as_str(), &status.as_str(), &number])?;
                 Ok(Said::Done)
             }
-            Step::Sweep(tenant) => self.sweep(tenant),
+            Step::Sweep(tenant) => self.sweep(tenant, number),
         }
+    }
+
+    fn number(&mut self) -> rusqlite::Result<i64> {
+        if let Some(number) = self.number {
+            return Ok(number);
+        }
+        let number = self
+            .connection
+            .prepare_cached(NEXT)?
+            .query_row([], |row| row.get(0))?;
+        Ok(*self.number.insert(number))
     }
 
     fn file(&mut self, draft: &Draft) -> Result<Said, No> {
@@ -191,11 +202,10 @@ impl<'a> Steps<'a> {
             draft.fingerprint,
             draft.created,
             draft.expires,
-            self.number,
             self.beat.me,
-            draft.digest,
             draft.request,
         ])?;
+        self.rows.push(self.connection.last_insert_rowid());
         self.beat.hold(&draft.id);
         self.changed.push(ApprovalId::new(draft.id.as_str()));
         Ok(Said::Done)
@@ -225,14 +235,14 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    fn decide(&mut self, id: &ApprovalId, verdict: &Verdict) -> Result<Said, No> {
+    fn decide(&mut self, id: &ApprovalId, verdict: &Verdict, number: i64) -> Result<Said, No> {
         let now = nanoseconds(clock::now());
         let values = params![
             id.as_str(),
             verdict.status,
             verdict.json,
             verdict.edited_digest,
-            self.number,
+            number,
             now
         ];
         let decided = self
@@ -246,17 +256,17 @@ impl<'a> Steps<'a> {
         }
         let entry = self.known(id)?;
         if entry.status == RequestStatus::Expired {
-            let (expired, number) = (RequestStatus::Expired.as_str(), self.number);
+            let expired = RequestStatus::Expired.as_str();
             self.update(id, END, &[&id.as_str(), &expired, &number])?;
         }
         Err(settled(&entry).into())
     }
 
-    fn claim(&mut self, id: &ApprovalId) -> Result<Said, No> {
+    fn claim(&mut self, id: &ApprovalId, number: i64) -> Result<Said, No> {
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
-            .query_row(params![id.as_str(), self.beat.me, self.number], bare)
+            .query_row(params![id.as_str(), self.beat.me, number], bare)
             .optional()?;
         let Some(claimed) = claimed else {
             return Err(not_to_be_had(&self.known(id)?).into());
@@ -268,12 +278,10 @@ impl<'a> Steps<'a> {
         Ok(Said::Entry(Box::new(self.entry(claimed)?)))
     }
 
-    fn sweep(&mut self, tenant: &str) -> Result<Said, No> {
+    fn sweep(&mut self, tenant: &str, number: i64) -> Result<Said, No> {
         let now = nanoseconds(clock::now());
         let mut expire = self.connection.prepare_cached(EXPIRE)?;
-        let ids = expire.query_map(params![tenant, now, self.number], |row| {
-            row.get::<_, String>(0)
-        })?;
+        let ids = expire.query_map(params![tenant, now, number], |row| row.get::<_, String>(0))?;
         for id in ids {
             self.changed.push(ApprovalId::new(id?));
         }

@@ -29,11 +29,11 @@ const GATHER: Duration = Duration::from_micros(60);
 /// How often what ended long ago is looked for.
 const SWEEP: Duration = Duration::from_hours(1);
 
-/// What is looked at each time: those that changed the longest ago. The newest stays, so that numbers go on rising.
-const OLD: &str = "DELETE FROM approvals WHERE row IN \
-    (SELECT row FROM (SELECT row, status, created, changed FROM approvals ORDER BY changed LIMIT 2000) \
+/// What is looked at each time: those that changed the longest ago. The newest stay, so that numbers go on rising.
+const OLD: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM \
+    (SELECT row, status, created, changed FROM approvals WHERE changed > 0 ORDER BY changed LIMIT 2000) \
     WHERE created < ? AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn') \
-    AND changed < (SELECT max(changed) FROM approvals))";
+    AND changed < (SELECT max(changed) FROM approvals WHERE changed > 0) AND row < (SELECT max(row) FROM approvals))";
 /// Processes that are gone for a day; one that the clock makes seem so says again that it is alive.
 const GONE: &str = "DELETE FROM approval_processes WHERE abs(alive_until - ?) > 86400000000000";
 
@@ -231,7 +231,8 @@ impl Writer {
 struct Making<'a> {
     transaction: Transaction<'a>,
     made: Made,
-    number: i64,
+    number: Option<i64>,
+    rows: Vec<i64>,
 }
 
 /// What a transaction came to.
@@ -241,16 +242,16 @@ struct Made {
 }
 
 impl Making<'_> {
-    /// Brings it to the disk. The thread that reads is told before that its number is known: it would tell of it again.
+    /// Brings it to the disk. The thread that reads is told before that what it will find: it would tell of it again.
     fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
         let told = || shared.told.lock().unwrap_or_else(PoisonError::into_inner);
         let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
         if tells {
-            told().insert(self.number);
+            told().add(&self.rows, self.number);
         }
         let committed = self.transaction.commit();
         if committed.is_err() && tells {
-            told().remove(&self.number);
+            told().remove(&self.rows, self.number);
         }
         committed.map(|()| self.made)
     }
@@ -268,7 +269,7 @@ fn transaction<'a>(
         transaction.execute(OLD, params![now.saturating_sub(RETENTION)])?;
         transaction.execute(GONE, params![now])?;
     }
-    let mut making = Steps::new(&transaction, beat, room)?;
+    let mut making = Steps::new(&transaction, beat, room);
     let mut said = Vec::with_capacity(steps.len());
     for step in steps {
         said.push(match making.make(step) {
@@ -277,13 +278,14 @@ fn transaction<'a>(
             Err(No::Database(error)) => return Err(error),
         });
     }
-    let (number, changed) = (making.number, making.changed);
+    let (number, rows, changed) = (making.number, making.rows, making.changed);
     beat.renew(&transaction)?;
     let made = Made { said, changed };
     Ok(Making {
         transaction,
         made,
         number,
+        rows,
     })
 }
 
