@@ -28,7 +28,8 @@ const LOOK_SOON: Duration = Duration::from_millis(5);
 /// How often it is tried where the database cannot be used.
 const AGAIN: Duration = Duration::from_secs(1);
 
-const LIST: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE tenant = ?");
+const LIST: &str = "SELECT row FROM approvals WHERE tenant = ?";
+const AT: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE row = ?");
 const ROW: &str = "SELECT row FROM approvals WHERE id = ?";
 const NEWEST: &str = "SELECT coalesce((SELECT max(row) FROM approvals), 0), \
     coalesce((SELECT max(changed) FROM approvals WHERE changed > 0), 0)";
@@ -231,6 +232,30 @@ fn list(
     connection: &Connection,
     filter: &Filter,
 ) -> rusqlite::Result<Result<(Vec<Entry>, bool), InboxError>> {
+    let alive = alive(connection)?;
+    let (now, mut stale, mut entries) = (clock::now(), false, Vec::new());
+    let mut at = connection.prepare_cached(AT)?;
+    for row in rows(connection, filter)? {
+        if entries.len() >= filter.limit {
+            break;
+        }
+        let kept = at.query_row([row], bare)?.alive(&alive);
+        let pending = kept.status == RequestStatus::Pending.as_str();
+        let entry = match kept.entry(now) {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Err(error)),
+        };
+        stale |= pending && entry.status == RequestStatus::Expired;
+        if filter.status.is_empty() || filter.status.contains(&entry.status) {
+            entries.push(entry);
+        }
+    }
+    Ok(Ok((entries, stale)))
+}
+
+/// The rows that a filter is about, oldest first. Only their numbers are sorted: `SQLite` would sort the texts with them, and
+/// write a file for it.
+fn rows(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let mut sql = LIST.to_owned();
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(filter.tenant.clone())];
     if !filter.status.is_empty() {
@@ -256,24 +281,10 @@ fn list(
         sql.push_str(" AND row > ?");
         values.push(Box::new(row.unwrap_or(0)));
     }
-    sql.push_str(" ORDER BY row");
-    let alive = alive(connection)?;
-    let (now, mut stale, mut entries) = (clock::now(), false, Vec::new());
     let mut query = connection.prepare_cached(&sql)?;
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
-    let mut rows = query.query(values.as_slice())?;
-    while entries.len() < filter.limit {
-        let Some(row) = rows.next()? else { break };
-        let kept = bare(row)?.alive(&alive);
-        let pending = kept.status == RequestStatus::Pending.as_str();
-        let entry = match kept.entry(now) {
-            Ok(entry) => entry,
-            Err(error) => return Ok(Err(error)),
-        };
-        stale |= pending && entry.status == RequestStatus::Expired;
-        if filter.status.is_empty() || filter.status.contains(&entry.status) {
-            entries.push(entry);
-        }
-    }
-    Ok(Ok((entries, stale)))
+    let found = query.query_map(values.as_slice(), |row| row.get(0))?;
+    let mut found: Vec<i64> = found.collect::<rusqlite::Result<_>>()?;
+    found.sort_unstable();
+    Ok(found)
 }
