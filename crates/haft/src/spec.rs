@@ -146,6 +146,25 @@ pub struct ToolUi {
     pub prefers_border: bool,
 }
 
+/// The page of a tool as the tool gives it: not looked at yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolPage {
+    /// What it says it is: `text/html`, with or without parameters.
+    pub media_type: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl ToolPage {
+    /// A page of HTML.
+    pub fn html(text: impl Into<String>) -> Self {
+        Self {
+            media_type: "text/html".to_owned(),
+            bytes: text.into().into_bytes(),
+        }
+    }
+}
+
 /// What to do with a result over the inline limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,7 +17,7 @@ use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::permission::Permission;
 use crate::result::{Content, ToolResult};
-use crate::spec::{NameError, ToolName, ToolSpec};
+use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 
 /// A callable thing. Only the executor calls it.
 ///
@@ -37,6 +37,13 @@ pub trait Tool: Send + Sync + 'static {
     fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
         let _ = arguments;
         Vec::new()
+    }
+
+    /// The page that the spec's `ui` names, for a person who looks at the tool: no call, no effects. Who reads it from
+    /// elsewhere reads no more than `most` bytes and one.
+    fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
+        let _ = most;
+        Box::pin(async { Err(no_page(self.spec())) })
     }
 
     /// Runs it. Dropping the future ends the call; the tool must then leave nothing half-done.
@@ -74,6 +81,11 @@ pub trait TypedTool: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The page that the spec's `ui` names, for a person who looks at the tool; none where it names none.
+    fn page(&self) -> Option<ToolPage> {
+        None
+    }
+
     /// Runs it.
     fn run(
         &self,
@@ -93,6 +105,11 @@ pub trait TypedTool: Send + Sync + 'static {
             tool: self,
         }))
     }
+}
+
+/// There is no page to show.
+pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
+    ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
 }
 
 /// The JSON Schema (2020-12, self-contained) of a type, as a tool's input schema.
@@ -135,6 +152,10 @@ impl<T: TypedTool> Tool for Erased<T> {
         input
             .map(|input| self.tool.preview(&input))
             .unwrap_or_default()
+    }
+
+    fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
+        Box::pin(async { self.tool.page().ok_or_else(|| no_page(&self.spec)) })
     }
 
     fn call<'a>(

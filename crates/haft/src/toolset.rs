@@ -18,6 +18,7 @@ use crate::tool::Tool;
 use crate::toolset::search::Index;
 
 pub mod list;
+pub mod page;
 pub mod registry;
 pub mod search;
 pub mod view;

@@ -1,0 +1,177 @@
+//! `Entry::page`: a tool's own page as a person may be shown it: HTML, whole, within a bound; or why there is none.
+
+use crate::error::ToolError;
+use crate::tool::no_page;
+use crate::toolset::{Entry, Run};
+
+/// The largest page, in bytes: many times what a form or a chart takes, little enough to hold for everybody who looks.
+pub const LARGEST: usize = 1024 * 1024;
+
+/// The scheme of a page's address (MCP Apps).
+const SCHEME: &str = "ui://";
+
+/// How much of a wrong media type is told.
+const TOLD: usize = 80;
+
+impl Entry {
+    /// Reads the page that the tool's `ui` names. That is no call: nothing is judged and nothing is recorded, for only a
+    /// person sees it; whoever shows it keeps it from everything else.
+    ///
+    /// Fails where the tool names no page or does not give it, or where what it gives is not HTML, not UTF-8, or larger than
+    /// [`LARGEST`].
+    pub async fn page(&self) -> Result<String, ToolError> {
+        let spec = self.spec();
+        let named = spec.ui.as_ref();
+        let named = named.is_some_and(|ui| ui.resource_uri.starts_with(SCHEME));
+        let Run::Local(tool) = &self.run else {
+            return Err(no_page(spec));
+        };
+        if !named {
+            return Err(no_page(spec));
+        }
+        let page = tool.page(LARGEST).await?;
+        let wrong = |what: String| ToolError::failed(format!("the page of {} {what}", spec.name));
+        let essence = page.media_type.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("text/html") {
+            let told: String = essence.chars().take(TOLD).collect();
+            return Err(wrong(format!("is `{told}`, not `text/html`")));
+        }
+        if page.bytes.len() > LARGEST {
+            return Err(wrong("is larger than 1 MiB".to_owned()));
+        }
+        String::from_utf8(page.bytes).map_err(|_| wrong("is not UTF-8".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::LARGEST;
+    use crate::arguments::Arguments;
+    use crate::audit::BoxFuture;
+    use crate::context::CallContext;
+    use crate::error::{ErrorKind, ToolError};
+    use crate::result::ToolResult;
+    use crate::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
+    use crate::tool::Tool;
+    use crate::toolset::Toolset;
+    use crate::toolset::registry::ToolRegistry;
+
+    /// Has a page, and cannot be called.
+    struct Paged {
+        spec: Arc<ToolSpec>,
+        page: Option<ToolPage>,
+    }
+
+    impl Tool for Paged {
+        fn spec(&self) -> &Arc<ToolSpec> {
+            &self.spec
+        }
+
+        fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
+            assert_eq!(most, LARGEST);
+            let page = self.page.clone();
+            Box::pin(async { page.ok_or_else(|| ToolError::unavailable("its server is gone")) })
+        }
+
+        fn call<'a>(
+            &'a self,
+            _: &'a Arguments,
+            _: &'a CallContext,
+        ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+            Box::pin(async { Err(ToolError::failed("nobody calls it")) })
+        }
+    }
+
+    async fn read(
+        uri: Option<&str>,
+        page: Option<ToolPage>,
+    ) -> Result<String, (ErrorKind, String)> {
+        let name = ToolName::new("paged").unwrap();
+        let mut spec = ToolSpec::new(name, "has a page", json!({"type": "object"}));
+        spec.ui = uri.map(|uri| ToolUi {
+            resource_uri: uri.to_owned(),
+            ..ToolUi::default()
+        });
+        let spec = Arc::new(spec);
+        let registry = ToolRegistry::new();
+        let paged: Arc<dyn Tool> = Arc::new(Paged { spec, page });
+        registry.add_all([paged]).unwrap();
+        let snapshot = registry.snapshot();
+        let page = snapshot.entry("paged").unwrap().page().await;
+        page.map_err(|e| (e.kind(), e.message().to_owned()))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "a row may have no page")]
+    fn typed(media_type: &str, bytes: impl Into<Vec<u8>>) -> Option<ToolPage> {
+        let (media_type, bytes) = (media_type.to_owned(), bytes.into());
+        Some(ToolPage { media_type, bytes })
+    }
+
+    #[tokio::test]
+    async fn a_page_is_html_in_bounds_or_there_is_none() {
+        let at = Some("ui://a/b");
+        let largest = "x".repeat(LARGEST);
+        for (uri, page, expect) in [
+            (at, typed("text/html", "<p>hi"), Ok("<p>hi")),
+            (at, typed("text/html;profile=mcp-app", "hi"), Ok("hi")),
+            (at, typed("Text/HTML ; charset=utf-8", "hi"), Ok("hi")),
+            (at, typed("text/html", ""), Ok("")),
+            (at, typed("text/html", largest.clone()), Ok(&*largest)),
+            (
+                at,
+                typed("text/html", format!("{largest}x")),
+                Err((ErrorKind::Failed, "larger than 1 MiB")),
+            ),
+            (
+                at,
+                typed("text/html", vec![0xff]),
+                Err((ErrorKind::Failed, "not UTF-8")),
+            ),
+            (
+                at,
+                typed("text/plain", "hi"),
+                Err((ErrorKind::Failed, "`text/plain`, not")),
+            ),
+            (
+                at,
+                typed("text/htmlx", "hi"),
+                Err((ErrorKind::Failed, "not `text/html`")),
+            ),
+            (
+                at,
+                typed("", "hi"),
+                Err((ErrorKind::Failed, "not `text/html`")),
+            ),
+            (
+                at,
+                None,
+                Err((ErrorKind::Unavailable, "its server is gone")),
+            ),
+            (
+                Some("https://a/b"),
+                typed("text/html", "hi"),
+                Err((ErrorKind::NotFound, "no page")),
+            ),
+            (
+                None,
+                typed("text/html", "hi"),
+                Err((ErrorKind::NotFound, "no page")),
+            ),
+        ] {
+            let got = read(uri, page.clone()).await;
+            let same = match (&got, &expect) {
+                (Ok(text), Ok(expect)) => text == expect,
+                (Err((kind, message)), Err((expect, part))) => {
+                    kind == expect && message.contains(part)
+                }
+                _ => false,
+            };
+            let page = page.map(|page| (page.media_type, page.bytes.len()));
+            assert!(same, "{uri:?} {page:?}: {:?}", got.map(|text| text.len()));
+        }
+    }
+}
