@@ -38,6 +38,8 @@ pub(crate) mod feed;
 pub(crate) mod follow;
 mod memory;
 mod network;
+#[cfg(feature = "testing")]
+mod paged;
 mod parts;
 mod policy;
 mod runs;

@@ -28,6 +28,8 @@ use haft_sandbox::code::CodeJail;
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "testing")]
+use crate::assemble::paged;
 use crate::assemble::selection::{self, Offer};
 use crate::assemble::{chain, discover, policy, skills, stores, web};
 use crate::environment::Environment;
@@ -149,6 +151,11 @@ pub(crate) fn standard(
     };
     builtins.discover = discover::options(settings, skills)?;
     let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
+    #[cfg(feature = "testing")]
+    let tools = match at.environment.get("HAFT_TESTING_PAGES") {
+        Some(folder) => [tools, paged::tools(folder)].concat(),
+        None => tools,
+    };
     let offers = tools.iter().map(|builtin| Offer {
         name: builtin.tool.spec().name.to_string(),
         bundle: builtin.bundle,

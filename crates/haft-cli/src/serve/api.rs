@@ -27,6 +27,7 @@ mod events;
 mod look;
 mod memory;
 mod openapi;
+mod tool_page;
 mod webhook;
 
 /// The largest body of a call; the executor's own limits are the ones that decide.
@@ -57,6 +58,8 @@ impl Api {
         Router::new()
             .route("/tools", get(look::list_tools))
             .route("/tools/{name}", get(look::show_tool))
+            .route("/tools/{name}/ui", get(tool_page::about))
+            .route("/tools/{name}/ui/page", get(tool_page::page))
             .route("/events", get(events::events))
             .route("/health", get(look::health))
             .route("/openapi.json", get(openapi::document))

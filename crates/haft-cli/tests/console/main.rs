@@ -139,6 +139,11 @@ fn a_server_that_was_killed_comes_back_with_what_waited() {
 }
 
 #[test]
+fn a_tools_own_page_is_shown_and_reaches_nothing() {
+    check("tool_page.mjs");
+}
+
+#[test]
 fn among_a_thousand_that_wait_one_is_found_and_decided() {
     check("many.mjs");
 }

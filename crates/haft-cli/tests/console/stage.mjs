@@ -29,12 +29,14 @@ class Server {
     this.root = root;
     this.args = args;
     this.home = path.join(root, home);
+    this.pages = path.join(root, "pages");
   }
 
   /** Starts it and waits until it says that it listens, and how to log in. */
   async start(port = 0) {
     const env = { PATH: process.env.PATH, HOME: this.root, HAFT_HOME: this.home, XDG_CONFIG_HOME: path.join(this.root, "config") };
     if (process.env.HAFT_TESTING_UI_DIR) env.HAFT_TESTING_UI_DIR = process.env.HAFT_TESTING_UI_DIR;
+    if (fs.existsSync(this.pages)) env.HAFT_TESTING_PAGES = this.pages;
     const args = ["serve", "--http", `127.0.0.1:${port}`, ...this.args];
     this.child = spawn(process.env.HAFT_BIN, args, { cwd: path.join(this.root, "ws"), env, stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
@@ -130,10 +132,13 @@ export function watch(page, expected = []) {
 }
 
 /** Plays a scenario; `act` gets the server, a logged-in page, and the means to open more. */
-export async function play({ name = "", args = [], settings = "", expected = [], width = 1280, height = 800, login = true }, act) {
+export async function play({ name = "", args = [], settings = "", pages = {}, expected = [], width = 1280, height = 800, login = true }, act) {
   const root = scene();
   fs.writeFileSync(path.join(root, "config/haft/config.toml"), settings);
   const server = new Server(root, args);
+  // Each is the page of a tool that is there for the test alone.
+  if (Object.keys(pages).length) fs.mkdirSync(server.pages);
+  for (const [file, text] of Object.entries(pages)) fs.writeFileSync(path.join(server.pages, file), text);
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   let failed = true;
   try {

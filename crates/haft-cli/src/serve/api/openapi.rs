@@ -53,6 +53,8 @@ const ROUTES: &[Route] = &[
     Route { query: &[("run", "of this run alone")], ..read("/events", "server-sent events: approval, run, call, progress") },
     Route { query: &[("q", "rank by these words")], ..read("/tools", "the tools that callers see") },
     read("/tools/{name}", "one tool, with its verdict under the policy"),
+    Route { who: "operator", ..read("/tools/{name}/ui", "whether a tool gives the page that it names") },
+    Route { who: "operator", ..read("/tools/{name}/ui/page", "that page, as HTML for a sandboxed frame") },
     read("/calls", "the calls of this API's own run"),
     Route { who: "all", ..change("/calls", "one call through the executor; waits where a person must decide", "Call") },
     Route { who: "all", ..change("/chains", "a script whose calls go the same way", "Chain") },

@@ -77,10 +77,15 @@ function ToolDetail({ name }: { name: string }) {
 /** A server's own page for a tool: in a frame without an origin, so that it can reach nothing of ours. */
 function Interface({ tool }: { tool: Tool }) {
   const [open, setOpen] = useState(false);
+  const route = `/tools/${encodeURIComponent(tool.name)}/ui`;
+  // Asked first, so that a page which cannot be had is said in words, not shown in the frame.
+  const about = useReading<{ bytes: number }>(open ? route : undefined);
   return (
     <details onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>Its own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
-      {open && <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1/tools/${encodeURIComponent(tool.name)}/ui`} />}
+      {open && (about.value && !about.trouble
+        ? <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1${route}/page`} />
+        : <Pending reading={about} />)}
     </details>
   );
 }
