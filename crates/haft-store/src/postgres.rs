@@ -44,6 +44,7 @@ const LOCK: i64 = 0x6861_6674;
 const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0001_store.sql"),
     include_str!("postgres/migrations/0002_journal.sql"),
+    include_str!("postgres/migrations/0003_approvals_lean.sql"),
 ];
 
 /// Haft's tables in a `PostgreSQL` database, connected at first use.
@@ -100,6 +101,7 @@ impl PostgresStore {
         if let Some(pool) = self.0.pool.get() {
             // Where it cannot be said, it shows after some seconds.
             let _ = timeout(WITHIN, self.0.beat.leave(pool)).await;
+            let _ = timeout(WITHIN, self.0.filing.close()).await;
             let _ = timeout(WITHIN, pool.close()).await;
         }
     }

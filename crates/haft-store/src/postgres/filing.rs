@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Filed, InboxError};
 use haft::clock;
-use sqlx::PgPool;
+use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::beat::hold;
@@ -25,12 +25,35 @@ const ROOM: usize = 64 << 10;
 /// How often what ended long ago is looked for.
 const SWEEP: Duration = Duration::from_hours(1);
 
-const FILE: &str = "INSERT INTO haft.approvals \
-    (tenant, id, run, fingerprint, created, expires, changed, waiter, digest, request) \
-    SELECT n.tenant, n.id, n.run, n.fingerprint, n.created, n.expires, 0, $9, n.digest, n.request \
+/// When it is written, in microseconds, and telling of it; a trigger of the table would cost more.
+macro_rules! now {
+    () => {
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    };
+}
+macro_rules! unless_one_stands {
+    () => {
+        "ON CONFLICT (fingerprint, run) WHERE stands DO NOTHING \
+        RETURNING id, pg_notify('haft_approvals', changed || ' ' || id)"
+    };
+}
+
+const FILE: &str = concat!(
+    "INSERT INTO haft.approvals (tenant, id, run, fingerprint, created, expires, changed, waiter, digest, request) \
+    SELECT n.tenant, n.id, n.run, n.fingerprint, n.created, n.expires, ",
+    now!(),
+    ", $9, n.digest, n.request \
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) \
-    AS n(tenant, id, run, fingerprint, created, expires, digest, request) \
-    ON CONFLICT (fingerprint, run) WHERE stands DO NOTHING RETURNING id";
+    AS n(tenant, id, run, fingerprint, created, expires, digest, request) ",
+    unless_one_stands!()
+);
+const FILE_ONE: &str = concat!(
+    "INSERT INTO haft.approvals (tenant, id, run, fingerprint, created, expires, digest, request, waiter, changed) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, ",
+    now!(),
+    ") ",
+    unless_one_stands!()
+);
 const PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' LIMIT $2) AS p";
 const ALIKE: &str = "SELECT id FROM haft.approvals WHERE fingerprint = $1 AND run = $2 AND stands";
@@ -48,6 +71,8 @@ pub(super) struct Filing {
     /// Held while a statement is made.
     at_work: Arc<tokio::sync::Mutex<()>>,
     desk: Mutex<Desk>,
+    /// The connection of the statement before: the pool asks the server about each that it takes back.
+    kept: Mutex<Option<PgConnection>>,
     room: Arc<Semaphore>,
 }
 
@@ -67,7 +92,23 @@ impl Default for Filing {
             waiting: Mutex::default(),
             at_work: Arc::default(),
             desk: Mutex::default(),
+            kept: Mutex::default(),
             room: Arc::new(Semaphore::new(ROOM)),
+        }
+    }
+}
+
+impl Filing {
+    fn kept(&self) -> MutexGuard<'_, Option<PgConnection>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes its connection; the next statement makes another one.
+    pub(super) async fn close(&self) -> Result<(), sqlx::Error> {
+        let kept = self.kept().take();
+        match kept {
+            Some(connection) => connection.close().await,
+            None => Ok(()),
         }
     }
 }
@@ -78,6 +119,7 @@ pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Filed, In
     let room = server.filing.room.acquire_many(weight).await;
     let _room = room.map_err(unavailable)?;
     let (answer, mut heard) = oneshot::channel();
+    let id = draft.id.clone();
     server.waiting().push((draft, answer));
     let at_work = Arc::clone(&server.filing.at_work);
     tokio::select! {
@@ -86,7 +128,11 @@ pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Filed, In
         // Whoever is at work takes all that waits.
         at_work = at_work.lock_owned() => {
             let batch = server.take();
-            if !batch.is_empty() {
+            if let [(draft, _)] = batch.as_slice() && draft.id == id {
+                // Others who come meanwhile wait for this one to end, or to be given up.
+                round(server, batch).await;
+                drop(at_work);
+            } else if !batch.is_empty() {
                 let server = Arc::clone(server);
                 // Apart: whoever asked may stop waiting, the others do not.
                 drop(tokio::spawn(async move {
@@ -125,29 +171,30 @@ impl Server {
 }
 
 async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
-    loop {
-        let (drafts, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        let drafts = &drafts;
-        let made = server.ask(
-            move |pool| async move { insert(server, &pool, drafts).await },
-            is_lost,
-        );
-        match server.told(made.await) {
-            Ok(filed) => {
-                for (filed, answer) in filed.into_iter().zip(answers) {
-                    let _ = answer.send(filed);
-                }
-            }
-            Err(error) => {
-                for answer in answers {
-                    let _ = answer.send(Err(error.clone()));
-                }
-            }
-        }
+    while !batch.is_empty() {
+        round(server, batch).await;
         // Nobody else may come to take what was left behind.
         batch = server.take();
-        if batch.is_empty() {
-            return;
+    }
+}
+
+async fn round(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
+    let (drafts, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    let drafts = &drafts;
+    let made = server.ask(
+        move |pool| async move { insert(server, &pool, drafts).await },
+        is_lost,
+    );
+    match server.told(made.await) {
+        Ok(filed) => {
+            for (filed, answer) in filed.into_iter().zip(answers) {
+                let _ = answer.send(filed);
+            }
+        }
+        Err(error) => {
+            for answer in answers {
+                let _ = answer.send(Err(error.clone()));
+            }
         }
     }
 }
@@ -192,12 +239,51 @@ async fn statement(
     pool: &PgPool,
     drafts: &[&Draft],
 ) -> Result<HashSet<String>, sqlx::Error> {
+    let me = server.beat.me(pool).await?;
+    let kept = server.filing.kept().take();
+    let mut connection = match kept {
+        Some(connection) => connection,
+        None => pool.acquire().await?.detach(),
+    };
+    // After a failure, or where nobody waits any more, it is dropped with what may be under way on it.
+    let new = match drafts {
+        [] => Vec::new(),
+        [draft] => write_one(&mut connection, me, draft).await?,
+        drafts => write_all(&mut connection, me, drafts).await?,
+    };
+    *server.filing.kept() = Some(connection);
+    Ok(new.into_iter().collect())
+}
+
+async fn write_one(
+    connection: &mut PgConnection,
+    me: &str,
+    draft: &Draft,
+) -> Result<Vec<String>, sqlx::Error> {
+    let writing = sqlx::query_scalar(FILE_ONE)
+        .bind(&draft.tenant)
+        .bind(&draft.id)
+        .bind(&draft.run)
+        .bind(&draft.fingerprint)
+        .bind(draft.created)
+        .bind(draft.expires)
+        .bind(&draft.digest)
+        .bind(&draft.request)
+        .bind(me);
+    writing.fetch_all(connection).await
+}
+
+async fn write_all(
+    connection: &mut PgConnection,
+    me: &str,
+    drafts: &[&Draft],
+) -> Result<Vec<String>, sqlx::Error> {
     let texts = |of: fn(&Draft) -> &String| -> Vec<&str> {
         drafts.iter().map(|draft| of(draft).as_str()).collect()
     };
     let numbers =
         |of: fn(&Draft) -> i64| -> Vec<i64> { drafts.iter().map(|draft| of(draft)).collect() };
-    let new: Vec<String> = sqlx::query_scalar(FILE)
+    let writing = sqlx::query_scalar(FILE)
         .bind(texts(|draft| &draft.tenant))
         .bind(texts(|draft| &draft.id))
         .bind(texts(|draft| &draft.run))
@@ -206,10 +292,8 @@ async fn statement(
         .bind(numbers(|draft| draft.expires))
         .bind(texts(|draft| &draft.digest))
         .bind(texts(|draft| &draft.request))
-        .bind(server.beat.me(pool).await?)
-        .fetch_all(pool)
-        .await?;
-    Ok(new.into_iter().collect())
+        .bind(me);
+    writing.fetch_all(connection).await
 }
 
 /// What stands in the way of a request. What has expired does not any more.

@@ -1,11 +1,15 @@
 //! Databases that an older haft made: what waited in them is there, and goes on.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Filed, Inbox as _, RequestStatus};
+use haft::approval::inbox::{Ending, Filed, Inbox, RequestStatus};
 use haft::audit::index::RunIndex as _;
+use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
 use rusqlite::{Connection, params};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection as _, Executor as _};
 
+use crate::cluster::Cluster;
 use crate::request::{all, id, request, yes};
 
 /// Up to the schema before requests became lean.
@@ -42,17 +46,19 @@ fn old(path: &std::path::Path, statuses: &[RequestStatus]) {
     }
 }
 
+const STATUSES: [RequestStatus; 7] = [
+    RequestStatus::Pending,
+    RequestStatus::Approved,
+    RequestStatus::Denied,
+    RequestStatus::Answered,
+    RequestStatus::Done,
+    RequestStatus::Expired,
+    RequestStatus::Withdrawn,
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_file_keeps_what_waits_in_it() {
-    let statuses = [
-        RequestStatus::Pending,
-        RequestStatus::Approved,
-        RequestStatus::Denied,
-        RequestStatus::Answered,
-        RequestStatus::Done,
-        RequestStatus::Expired,
-        RequestStatus::Withdrawn,
-    ];
+    let statuses = STATUSES;
     // The connection of the runs and that of the inbox bring it up to date, each where it comes first.
     for runs_first in [true, false] {
         let home = tempfile::tempdir().unwrap();
@@ -83,4 +89,77 @@ async fn an_older_file_keeps_what_waits_in_it() {
             .unwrap();
         assert_eq!(version, 5);
     }
+}
+
+/// The server's schema before requests became lean.
+const OLD_SERVER: &[&str] = &[
+    include_str!("../../src/postgres/migrations/0001_store.sql"),
+    include_str!("../../src/postgres/migrations/0002_journal.sql"),
+    "UPDATE haft.version SET version = 2",
+];
+
+async fn old_server(url: &str) -> PgConnection {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    for step in OLD_SERVER {
+        connection.execute(sqlx::raw_sql(*step)).await.unwrap();
+    }
+    for (n, status) in (0_i64..).zip(STATUSES) {
+        let one = request(&format!("a{n}"), &format!("f{n}"));
+        let sql = "INSERT INTO haft.approvals (tenant, id, run, fingerprint, status, created, expires, changed, \
+            waiter, claimed_by, digest, request) VALUES ('local', $1, 'r1', $2, $3, $4, $5, 0, 'gone', 'gone/1', 'd', $6)";
+        sqlx::query(sql)
+            .bind(one.id.as_str())
+            .bind(&one.fingerprint)
+            .bind(status.as_str())
+            .bind(i64::try_from(one.created).unwrap())
+            .bind(i64::try_from(one.expires).unwrap())
+            .bind(serde_json::to_string(&one).unwrap())
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    connection
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_server_keeps_what_waits_in_it() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let url = cluster.database();
+    let mut server = old_server(&url).await;
+    let inbox = PostgresStore::new(&url).unwrap();
+    let listed = Inbox::list(&inbox, &all()).await.unwrap();
+    let found: Vec<_> = listed.iter().map(|entry| entry.status).collect();
+    assert_eq!(found, STATUSES);
+
+    // What stands is known again, as it was and as it comes to be.
+    let known = inbox.file(&request("b", "f0")).await.unwrap();
+    assert!(matches!(known, Filed::Known(entry) if entry.request.id == id("a0")));
+    assert_eq!(
+        inbox.file(&request("c", "f5")).await,
+        Ok(Filed::New),
+        "expired"
+    );
+    inbox.end(&id("c"), Ending::Withdrawn).await.unwrap();
+    assert_eq!(inbox.file(&request("d", "f5")).await, Ok(Filed::New));
+    inbox.decide(&id("d"), &yes("ada")).await.unwrap();
+    let known = inbox.file(&request("e", "f5")).await.unwrap();
+    assert!(matches!(known, Filed::Known(entry) if entry.request.id == id("d")));
+
+    // What no statement of haft says is still refused.
+    for wrong in [
+        "status = 'perhaps'",
+        "status = 'running', claimed_by = NULL",
+    ] {
+        let sql = format!("UPDATE haft.approvals SET {wrong} WHERE id = 'd'");
+        assert!(
+            server
+                .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(sql)))
+                .await
+                .is_err(),
+            "{wrong}"
+        );
+    }
+    inbox.shut().await;
 }
