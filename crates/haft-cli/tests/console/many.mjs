@@ -1,18 +1,18 @@
 // A thousand calls wait at once: the page stays usable, and one of them is found, decided and done, the others left alone.
 
-import { assert, connected, fs, play, until } from "./stage.mjs";
+import { PATIENCE, assert, connected, fs, play, until } from "./stage.mjs";
 
 const COUNT = 1000;
 const name = (index) => `f-${String(index).padStart(4, "0")}.txt`;
 
 await play({}, async ({ server, page }) => {
   const rows = page.locator(".queue-row");
-  const says = (count) => page.locator(".queue-head", { hasText: `${count.toLocaleString("en")} wait` }).waitFor();
+  const says = (count, timeout = PATIENCE) => page.locator(".queue-head", { hasText: `${count.toLocaleString("en")} wait` }).waitFor({ timeout });
   const pathOnCard = (path) => page.locator(".card .path", { hasText: path }).waitFor();
 
   // They come in while the page looks on; each has a client that waits.
   const calls = Array.from({ length: COUNT }, (_, index) => server.call("write_file", { path: `many/${name(index)}`, content: `${index}` }));
-  await says(COUNT);
+  await says(COUNT, 6 * PATIENCE);
   const listed = (await server.api("GET", `/approvals?limit=${COUNT + 1}`)).value;
   // As the page has them: oldest first.
   listed.sort((a, b) => (a.created + a.id < b.created + b.id ? -1 : 1));
