@@ -1,12 +1,23 @@
-//! The store against real database files.
+//! The store against real database files, folders and servers.
 
 mod cluster;
 mod inbox;
 mod journal;
 mod memory;
 mod memory_search;
+#[cfg(feature = "s3")]
+mod objects;
+#[cfg(feature = "s3")]
+mod objects_life;
+#[cfg(feature = "s3")]
+mod objects_trouble;
+#[cfg(feature = "s3")]
+mod places;
 mod processes;
 mod request;
 mod runs;
+#[cfg(feature = "s3")]
+#[path = "../bucket/server.rs"]
+mod server;
 mod trouble;
 mod upgrade;

@@ -1,0 +1,147 @@
+//! `Bridge`: operations of a bucket on one thread of their own, for callers within a runtime and without one.
+
+use std::io;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use haft::artifact::ArtifactError;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::Bucket;
+
+/// Operations at once; more wait their turn, each with a caller or a pin that waits with it.
+const AT_ONCE: usize = 32;
+
+/// What a caller grants the thread beyond an operation's limit.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked which runs have to be held anew.
+const TICK: Duration = Duration::from_hours(1);
+
+/// The thread, once there is something to do. It ends with the store.
+#[derive(Debug)]
+pub(super) struct Bridge {
+    place: Arc<str>,
+    running: Mutex<Option<Running>>,
+    room: Arc<Semaphore>,
+}
+
+/// A thread that runs: dropped, it ends.
+#[derive(Debug)]
+struct Running {
+    runtime: Handle,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Bridge {
+    pub(super) fn new(place: Arc<str>) -> Self {
+        Self {
+            place,
+            running: Mutex::new(None),
+            room: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
+    /// Runs a job and waits for what comes of it, at most so long.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        bucket: &Arc<Bucket>,
+        limit: Duration,
+        job: impl Future<Output = T> + Send + 'static,
+    ) -> io::Result<T> {
+        let (done, ended) = mpsc::sync_channel(1);
+        let room = Arc::clone(&self.room);
+        let job = async move {
+            let job = async {
+                let _room = room.acquire().await;
+                job.await
+            };
+            // Nobody listens any more where the caller gave up.
+            let _ = done.send(timeout(limit, job).await);
+        };
+        self.runtime(bucket)?.spawn(job);
+        match ended.recv_timeout(limit.saturating_add(GRACE)) {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Timeout) => Err(self.late(limit)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(io::Error::other(format!(
+                "{}: its thread ended",
+                self.place
+            ))),
+        }
+    }
+
+    /// Runs a job that nobody waits for.
+    pub(super) fn spawn(
+        &self,
+        bucket: &Arc<Bucket>,
+        limit: Duration,
+        job: impl Future<Output = Result<(), ArtifactError>> + Send + 'static,
+    ) -> io::Result<()> {
+        let room = Arc::clone(&self.room);
+        self.runtime(bucket)?.spawn(async move {
+            let job = async {
+                let _room = room.acquire().await;
+                job.await
+            };
+            if let Ok(Err(error)) = timeout(limit, job).await {
+                tracing::warn!(%error, "hold the artifacts of a run");
+            }
+        });
+        Ok(())
+    }
+
+    fn late(&self, limit: Duration) -> io::Error {
+        let seconds = limit.as_secs();
+        io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!(
+                "{} did not answer within {seconds} s: try again when it is reachable",
+                self.place
+            ),
+        )
+    }
+
+    /// The runtime of the thread, which is started where none runs.
+    fn runtime(&self, bucket: &Arc<Bucket>) -> io::Result<Handle> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &*running {
+            return Ok(running.runtime.clone());
+        }
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        runtime.spawn(upkeep(Arc::downgrade(bucket)));
+        let thread = thread::Builder::new().name("haft-objects".to_owned());
+        thread.spawn(move || {
+            // Never sent: dropped with the store.
+            let _ = runtime.block_on(stopped);
+            runtime.shutdown_background();
+        })?;
+        *running = Some(Running {
+            runtime: handle.clone(),
+            _stop: stop,
+        });
+        Ok(handle)
+    }
+}
+
+/// What the store does by itself: sweeps what expired, and holds the runs in use.
+async fn upkeep(bucket: Weak<Bucket>) {
+    loop {
+        let Some(now) = bucket.upgrade() else { return };
+        if let Some(every) = now.terms.sweep {
+            let swept = timeout(super::SWEEP_LIMIT, now.sweep_if_due(every)).await;
+            if let Ok(Err(error)) = swept {
+                tracing::warn!(%error, "sweep expired artifacts");
+            }
+        }
+        now.renew_pins().await;
+        let pause = TICK.min(now.lag() / 4);
+        drop(now);
+        sleep(pause).await;
+    }
+}

@@ -1,0 +1,144 @@
+//! Listing: one artifact of a run, or the newest of a principal.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+use haft::call::{Principal, RunId};
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
+
+use super::keys::{self, Entry, Kept};
+use super::pins::RunFile;
+use super::reading::not_found;
+use super::{Bucket, REMEMBERED};
+
+/// Most artifacts that are listed: the newest 10,000.
+const LISTED: usize = 10_000;
+
+/// Files of runs read at once.
+const AT_ONCE: usize = 16;
+
+/// Longest file of a run that is read.
+const LONGEST: u64 = 16 << 10;
+
+impl Bucket {
+    /// An owner's artifact; the oldest, where the same bytes were stored twice at one moment.
+    pub(super) async fn find(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+    ) -> Result<Kept, ArtifactError> {
+        let place = keys::place(&self.keys.run(owner), reference);
+        let mut listed = self.store.list(Some(&place));
+        let mut oldest: Option<Kept> = None;
+        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+            if let Some(Entry::Kept(kept)) = self.keys.entry(&meta)
+                && oldest.as_ref().is_none_or(|old| kept.created < old.created)
+            {
+                oldest = Some(kept);
+            }
+        }
+        oldest.ok_or_else(|| not_found(reference))
+    }
+
+    pub(super) async fn list(
+        &self,
+        principal: &Principal,
+        run: Option<&RunId>,
+    ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+        let folder = match run {
+            Some(run) => self.keys.run(&Owner {
+                principal: principal.clone(),
+                run: run.clone(),
+            }),
+            None => self.keys.principal(principal),
+        };
+        let newest = self.newest(&Path::from(folder.as_str())).await?;
+        let names = match run {
+            Some(run) => HashMap::from([(folder, run.clone())]),
+            None => self.names_of(&newest).await?,
+        };
+        let named = newest.iter();
+        let named = named.filter_map(|kept| Some(kept.info(names.get(&kept.folder)?.clone())));
+        Ok(named.collect())
+    }
+
+    /// The newest artifacts below a folder, newest first, each once.
+    async fn newest(&self, folder: &Path) -> Result<Vec<Kept>, ArtifactError> {
+        let mut listed = self.store.list(Some(folder));
+        let mut found = Vec::new();
+        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+            if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
+                found.push(kept);
+            }
+            if found.len() >= 2 * LISTED {
+                found = newest_of(found);
+            }
+        }
+        Ok(newest_of(found))
+    }
+
+    /// The runs that the artifacts' folders belong to, as far as their files say.
+    async fn names_of(&self, all: &[Kept]) -> Result<HashMap<String, RunId>, ArtifactError> {
+        let wanted: HashSet<&str> = all.iter().map(|kept| kept.folder.as_str()).collect();
+        let mut named = HashMap::new();
+        let mut asked = Vec::new();
+        {
+            let known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            for folder in wanted {
+                match known.get(folder) {
+                    Some(run) => drop(named.insert(folder.to_owned(), run.clone())),
+                    None => asked.push(folder.to_owned()),
+                }
+            }
+        }
+        let mut answers = stream::iter(asked)
+            .map(|folder| async { self.name_of(&folder).await.map(|run| (folder, run)) })
+            .buffer_unordered(AT_ONCE);
+        while let Some((folder, run)) = answers.try_next().await? {
+            let Some(run) = run else { continue };
+            let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(folder.clone(), run.clone());
+            named.insert(folder, run);
+        }
+        Ok(named)
+    }
+
+    /// The run of a folder; none where its file is gone, or is not what haft writes.
+    async fn name_of(&self, folder: &str) -> Result<Option<RunId>, ArtifactError> {
+        let found = match self.store.get(&keys::run_file(folder)).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            found => found.map_err(|e| self.told(&e))?,
+        };
+        if found.meta.size > LONGEST {
+            return Ok(None);
+        }
+        let text = found.bytes().await.map_err(|e| self.told(&e))?;
+        let Ok(file) = serde_json::from_slice::<RunFile>(&text) else {
+            return Ok(None);
+        };
+        let owner = Owner {
+            principal: Principal::new(file.tenant, file.subject),
+            run: RunId::new(file.run),
+        };
+        Ok((self.keys.run(&owner) == folder).then_some(owner.run))
+    }
+}
+
+fn newest_of(mut found: Vec<Kept>) -> Vec<Kept> {
+    // Of the same bytes stored twice in a run the oldest counts.
+    found.sort_by(|a, b| {
+        let key = |kept: &Kept| (kept.folder.clone(), kept.reference.clone(), kept.created);
+        key(a).cmp(&key(b))
+    });
+    found.dedup_by(|b, a| (&a.folder, &a.reference) == (&b.folder, &b.reference));
+    found.sort_by_key(|kept| Reverse((kept.created, kept.reference.clone())));
+    found.truncate(LISTED);
+    found
+}

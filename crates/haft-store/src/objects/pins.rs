@@ -1,0 +1,123 @@
+//! Pins: which runs this process has a session of, and when it last told the others.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use haft::artifact::{ArtifactError, Owner};
+use object_store::ObjectStoreExt as _;
+use serde::{Deserialize, Serialize};
+
+use super::{Bucket, REMEMBERED, keys};
+
+/// The runs in use here.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    /// How many sessions hold each.
+    held: HashMap<String, (Owner, usize)>,
+    /// When each run's file was last written.
+    renewed: HashMap<String, Instant>,
+}
+
+/// Whose run a folder belongs to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RunFile {
+    pub(super) tenant: String,
+    pub(super) subject: String,
+    pub(super) run: String,
+}
+
+impl Pins {
+    /// One more session holds this run; says whether it is the first.
+    pub(super) fn pin(&mut self, folder: &str, owner: &Owner) -> bool {
+        let (_, held) = self
+            .held
+            .entry(folder.to_owned())
+            .or_insert_with(|| (owner.clone(), 0));
+        *held += 1;
+        *held == 1
+    }
+
+    /// One session less.
+    pub(super) fn unpin(&mut self, folder: &str) {
+        if let Some((_, held)) = self.held.get_mut(folder) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(folder);
+            }
+        }
+    }
+
+    pub(super) fn holds(&self, folder: &str) -> bool {
+        self.held.contains_key(folder)
+    }
+
+    /// Whether the run's file was not written within this time.
+    fn is_due(&self, folder: &str, within: Duration) -> bool {
+        let renewed = self.renewed.get(folder);
+        renewed.is_none_or(|at| at.elapsed() >= within)
+    }
+
+    fn renewed(&mut self, folder: &str) {
+        if self.renewed.len() >= REMEMBERED {
+            let held = &self.held;
+            self.renewed.retain(|folder, _| held.contains_key(folder));
+        }
+        self.renewed.insert(folder.to_owned(), Instant::now());
+    }
+}
+
+impl Bucket {
+    /// Says that the run is in use, unless that was said lately. Its file is made where there is none.
+    pub(super) async fn hold(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
+        if self.pins().is_due(folder, self.lag() / 2) {
+            self.write_run(owner, folder).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for a run that has something stored.
+    pub(super) async fn renew_pin(&self, owner: &Owner) -> Result<(), ArtifactError> {
+        let folder = self.keys.run(owner);
+        if !self.pins().is_due(&folder, self.lag() / 2) {
+            return Ok(());
+        }
+        match self.store.head(&keys::run_file(&folder)).await {
+            Ok(_) => self.write_run(owner, &folder).await,
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.told(&error)),
+        }
+    }
+
+    /// Holds all runs in use for which it is time.
+    pub(super) async fn renew_pins(&self) {
+        let within = self.lag() / 2;
+        let due: Vec<Owner> = {
+            let pins = self.pins();
+            let held = pins.held.iter();
+            held.filter(|(folder, _)| pins.is_due(folder, within))
+                .map(|(_, (owner, _))| owner.clone())
+                .collect()
+        };
+        for owner in due {
+            if let Err(error) = self.renew_pin(&owner).await {
+                // The next time is soon enough for what was renewed half a day ago.
+                tracing::warn!(%error, "hold the artifacts of run {}", owner.run);
+                return;
+            }
+        }
+    }
+
+    async fn write_run(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
+        let file = RunFile {
+            tenant: owner.principal.tenant.to_string(),
+            subject: owner.principal.subject.to_string(),
+            run: owner.run.to_string(),
+        };
+        let text = serde_json::to_vec(&file).map_err(std::io::Error::from)?;
+        let path = keys::run_file(folder);
+        let written = self.store.put(&path, text.into()).await;
+        written.map_err(|e| self.told(&e))?;
+        self.pins().renewed(folder);
+        Ok(())
+    }
+}

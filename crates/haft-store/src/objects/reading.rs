@@ -1,0 +1,85 @@
+//! Reading: the whole of an artifact where its hash is not known to hold, and ranges of the rest.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::TryStreamExt as _;
+use haft::artifact::{ArtifactError, ArtifactRef, Owner};
+use object_store::GetOptions;
+
+use super::Bucket;
+use super::keys::Kept;
+
+/// Up to this size an artifact is read whole the first time, whatever is asked for, and its hash checked: 8 MiB.
+const CHECKED: u64 = 8 << 20;
+
+impl Bucket {
+    pub(super) async fn read(
+        &self,
+        owner: &Owner,
+        reference: &ArtifactRef,
+        range: Range<u64>,
+    ) -> Result<Bytes, ArtifactError> {
+        let kept = self.find(owner, reference).await?;
+        if kept.found != kept.bytes {
+            return Err(damaged(&kept));
+        }
+        let end = range.end.min(kept.bytes);
+        let start = range.start.min(end);
+        let sound = self.is_sound(&kept.path, kept.tag.as_deref());
+        let whole = end - start == kept.bytes;
+        if !sound && (whole || kept.bytes <= CHECKED) {
+            let bytes = self.read_whole(&kept).await?;
+            let place = |n: u64| usize::try_from(n).unwrap_or(bytes.len());
+            return Ok(bytes.slice(place(start)..place(end)));
+        }
+        self.fetch(&kept, start..end).await
+    }
+
+    async fn read_whole(&self, kept: &Kept) -> Result<Bytes, ArtifactError> {
+        let bytes = self.fetch(kept, 0..kept.bytes).await?;
+        if ArtifactRef::of(&bytes) != kept.reference {
+            self.forget_sound(&kept.path);
+            return Err(damaged(kept));
+        }
+        self.note_sound(&kept.path, kept.tag.as_deref());
+        Ok(bytes)
+    }
+
+    async fn fetch(&self, kept: &Kept, range: Range<u64>) -> Result<Bytes, ArtifactError> {
+        let wanted = usize::try_from(range.end - range.start).map_err(std::io::Error::other)?;
+        if wanted == 0 {
+            return Ok(Bytes::new());
+        }
+        let options = GetOptions {
+            range: Some(range.into()),
+            ..GetOptions::default()
+        };
+        let failed = |error: &object_store::Error| match error {
+            // It expired between the two requests.
+            object_store::Error::NotFound { .. } => not_found(&kept.reference),
+            error => self.told(error),
+        };
+        let found = self.store.get_opts(&kept.path, options).await;
+        let mut stream = found.map_err(|e| failed(&e))?.into_stream();
+        let mut bytes = BytesMut::with_capacity(wanted);
+        while let Some(piece) = stream.try_next().await.map_err(|e| failed(&e))? {
+            if bytes.len() + piece.len() > wanted {
+                return Err(damaged(kept));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        if bytes.len() != wanted {
+            return Err(damaged(kept));
+        }
+        Ok(bytes.freeze())
+    }
+}
+
+pub(super) fn not_found(reference: &ArtifactRef) -> ArtifactError {
+    ArtifactError::NotFound(reference.as_str().to_owned())
+}
+
+fn damaged(kept: &Kept) -> ArtifactError {
+    ArtifactError::Damaged(kept.reference.as_str().to_owned())
+}

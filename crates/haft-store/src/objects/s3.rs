@@ -1,0 +1,171 @@
+//! A bucket of S3, or of a server that speaks as S3 does, from a URL and the environment's variables.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::AmazonS3Builder;
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use reqwest::redirect;
+use rustls::{ClientConfig, RootCertStore};
+use url::Url;
+
+use super::{ObjectArtifacts, Terms};
+use crate::error::StoreError;
+
+/// Longest prefix: with what haft adds it stays well below the 1,024 bytes of a key.
+const PREFIX: usize = 500;
+
+/// How long a connection may take to be made; and an answer, from one piece to the next.
+const CONNECT: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_secs(10);
+
+impl ObjectArtifacts {
+    /// Artifacts in the bucket that `s3://BUCKET/PREFIX` names, with what the variables tell of the server.
+    ///
+    /// The variables are those of AWS's own tools: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one,
+    /// `AWS_SESSION_TOKEN`; `AWS_REGION` or `AWS_DEFAULT_REGION` (`us-east-1` without); `AWS_ENDPOINT_URL_S3` or
+    /// `AWS_ENDPOINT_URL` for a server other than Amazon's, which may be `http://` only with `AWS_ALLOW_HTTP=true`.
+    /// Fails when one of them is missing or wrong; the server is not asked yet.
+    pub fn s3(
+        url: &str,
+        variable: impl Fn(&str) -> Option<String>,
+        terms: Terms,
+    ) -> Result<Self, StoreError> {
+        let (bucket, prefix) = place(url).map_err(StoreError)?;
+        let given = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let wanted = |name: &str| {
+            given(name).ok_or_else(|| {
+                StoreError(format!("the bucket's credentials are missing: set {name}"))
+            })
+        };
+        let region = given("AWS_REGION").or_else(|| given("AWS_DEFAULT_REGION"));
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(bucket)
+            .with_region(region.unwrap_or_else(|| "us-east-1".to_owned()))
+            .with_access_key_id(wanted("AWS_ACCESS_KEY_ID")?)
+            .with_secret_access_key(wanted("AWS_SECRET_ACCESS_KEY")?)
+            .with_retry(patience());
+        if let Some(token) = given("AWS_SESSION_TOKEN") {
+            builder = builder.with_token(token);
+        }
+        let mut plain = false;
+        for name in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
+            if let Some(endpoint) = given(name) {
+                let allowed =
+                    given("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1");
+                plain = is_plain(name, &endpoint, allowed).map_err(StoreError)?;
+                builder = builder.with_endpoint(endpoint).with_allow_http(plain);
+                break;
+            }
+        }
+        let client =
+            client(plain).map_err(|e| StoreError(format!("set up its HTTP client: {e}")))?;
+        let store = builder
+            .with_http_connector(Connector(client))
+            .build()
+            .map_err(|_| StoreError("its AWS_… variables do not fit together".to_owned()))?;
+        let place = format!("s3://{bucket}/{prefix}");
+        let place = place.trim_end_matches('/');
+        Ok(Self::new(Arc::new(store), place, prefix, terms))
+    }
+}
+
+/// The bucket and the prefix of a URL.
+fn place(url: &str) -> Result<(&str, &str), String> {
+    let rest = url
+        .strip_prefix("s3://")
+        .ok_or("it is no s3://BUCKET/PREFIX")?;
+    if rest.contains('@') {
+        return Err(
+            "credentials do not belong in it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                .into(),
+        );
+    }
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let sound = (3..=63).contains(&bucket.len())
+        && bucket.bytes().all(|b| letter(b) || b == b'-' || b == b'.')
+        && bucket.bytes().next().is_some_and(letter)
+        && bucket.bytes().last().is_some_and(letter);
+    if !sound {
+        return Err("the bucket's name has 3 to 63 lower-case letters, digits, `-` and `.`".into());
+    }
+    let prefix = match prefix.strip_suffix('/') {
+        Some(named) if !named.is_empty() => named,
+        _ => prefix,
+    };
+    let part = |part: &str| {
+        let sound = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        !part.is_empty() && part != "." && part != ".." && part.bytes().all(sound)
+    };
+    if !prefix.is_empty() && (prefix.len() > PREFIX || !prefix.split('/').all(part)) {
+        return Err(
+            "its prefix has at most 500 letters, digits, `-`, `_` and `.`, in parts between `/`"
+                .into(),
+        );
+    }
+    Ok((bucket, prefix))
+}
+
+/// Whether the server is spoken to without encryption.
+fn is_plain(name: &str, endpoint: &str, allowed: bool) -> Result<bool, String> {
+    let url = Url::parse(endpoint).map_err(|_| format!("{name} is no URL"))?;
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+        return Err(format!("{name} holds more than a server's address"));
+    }
+    match url.scheme() {
+        "https" => Ok(false),
+        "http" if allowed => Ok(true),
+        "http" => Err(format!(
+            "{name} is not encrypted: set AWS_ALLOW_HTTP=true if that is meant"
+        )),
+        _ => Err(format!("{name} is neither https:// nor http://")),
+    }
+}
+
+/// Tried again a little: an operation has 30 seconds in all.
+fn patience() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(2),
+            base: 2.0,
+        },
+        max_retries: 3,
+        retry_timeout: Duration::from_secs(15),
+    }
+}
+
+/// Hands out the one HTTP client.
+#[derive(Debug)]
+struct Connector(reqwest::Client);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.0.clone()))
+    }
+}
+
+/// A client with this process's one TLS and the machine's own roots.
+fn client(plain: bool) -> Result<reqwest::Client, String> {
+    let mut roots = RootCertStore::empty();
+    if !plain {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .https_only(!plain)
+        .redirect(redirect::Policy::none())
+        .user_agent("haft")
+        .connect_timeout(CONNECT)
+        .read_timeout(SILENCE)
+        .build();
+    client.map_err(|e| e.to_string())
+}

@@ -1,0 +1,146 @@
+//! Sweeping: what nobody holds and whose time is over goes.
+//!
+//! Every deletion is sound by itself, so a sweep may end at any point, and two may run at once.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use haft::artifact::ArtifactError;
+use haft::clock;
+use object_store::path::Path;
+use object_store::{ObjectStoreExt as _, PutPayload};
+
+use super::keys::{self, Entry};
+use super::{Bucket, ObjectArtifacts, SWEEP_LIMIT};
+
+/// Written when all was swept.
+const MARK: &str = "swept";
+
+/// Written to read the server's clock.
+const CLOCK: &str = "clock";
+
+/// Most objects that one sweep removes; the next one goes on.
+const REMOVED: usize = 100_000;
+
+impl ObjectArtifacts {
+    /// Removes what expired unless the last sweep, of whatever process, is younger than `every`; says how many went.
+    pub fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
+        self.run(SWEEP_LIMIT, |bucket| async move {
+            bucket.sweep_if_due(every).await
+        })
+    }
+
+    /// Removes what expired, and says how many went. A full quota calls it by itself.
+    pub fn sweep(&self) -> Result<u64, ArtifactError> {
+        self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await })
+    }
+}
+
+impl Bucket {
+    pub(super) async fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
+        let last = match self.store.head(&self.keys.note(MARK)).await {
+            Ok(mark) => Some(mark.last_modified.timestamp()),
+            Err(object_store::Error::NotFound { .. }) => None,
+            Err(error) => return Err(self.told(&error)),
+        };
+        // This machine's clock will do: where it is wrong, sweeps are more or fewer, never of what is held.
+        let now = i64::try_from(clock::now() / 1_000_000_000).unwrap_or(i64::MAX);
+        let due = last.is_none_or(|last| last > now || now - last >= seconds(every));
+        if !due {
+            return Ok(None);
+        }
+        self.sweep().await.map(Some)
+    }
+
+    pub(super) async fn sweep(&self) -> Result<u64, ArtifactError> {
+        let removed = self.sweep_below(&self.keys.all()).await?;
+        self.write_note(MARK).await?;
+        Ok(removed)
+    }
+
+    /// Removes what expired below a folder.
+    pub(super) async fn sweep_below(&self, folder: &Path) -> Result<u64, ArtifactError> {
+        let end = self.server_clock().await? - seconds(self.terms.ttl) - seconds(self.lag());
+        let mut old: HashMap<String, Vec<Path>> = HashMap::new();
+        let mut count = 0;
+        let mut listed = self.store.list(Some(folder));
+        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+            if meta.last_modified.timestamp() >= end {
+                continue;
+            }
+            match self.keys.entry(&meta) {
+                Some(Entry::Kept(kept)) => old.entry(kept.folder).or_default().push(kept.path),
+                Some(Entry::Run(folder)) => drop(old.entry(folder).or_default()),
+                None => continue,
+            }
+            count += 1;
+            if count >= REMOVED {
+                break;
+            }
+        }
+        let mut removed = 0;
+        for (folder, expired) in old {
+            removed += self.sweep_run(&folder, expired, end).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes what expired of a run that nobody holds, and its file with the last of it.
+    async fn sweep_run(
+        &self,
+        folder: &str,
+        expired: Vec<Path>,
+        end: i64,
+    ) -> Result<u64, ArtifactError> {
+        let file = keys::run_file(folder);
+        let held = match self.store.head(&file).await {
+            Ok(meta) => meta.last_modified.timestamp() >= end,
+            Err(object_store::Error::NotFound { .. }) => false,
+            Err(error) => return Err(self.told(&error)),
+        };
+        if held || self.pins().holds(folder) {
+            return Ok(0);
+        }
+        let mut removed = 0;
+        for path in expired {
+            self.remove(&path).await?;
+            self.forget_sound(&path);
+            removed += 1;
+        }
+        let folder = Path::from(folder);
+        let mut listed = self.store.list(Some(&folder));
+        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+            if meta.location != file {
+                return Ok(removed);
+            }
+        }
+        self.remove(&file).await?;
+        Ok(removed)
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), ArtifactError> {
+        match self.store.delete(path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.told(&error)),
+        }
+    }
+
+    /// Seconds since 1970 by the clock that stamps objects.
+    async fn server_clock(&self) -> Result<i64, ArtifactError> {
+        self.write_note(CLOCK).await?;
+        let stamped = self.store.head(&self.keys.note(CLOCK)).await;
+        let stamped = stamped.map_err(|e| self.told(&e))?;
+        Ok(stamped.last_modified.timestamp())
+    }
+
+    async fn write_note(&self, name: &str) -> Result<(), ArtifactError> {
+        let note = PutPayload::from_static(b"haft");
+        let written = self.store.put(&self.keys.note(name), note).await;
+        written.map(drop).map_err(|e| self.told(&e))
+    }
+}
+
+fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,282 @@
+//! The duties of every artifact store, over buckets in memory, in a folder and on a real S3 server.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
+use haft::call::{Principal, RunId};
+use haft_store::objects::Terms;
+
+use crate::places::Place;
+use crate::server::Server;
+
+pub(crate) fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
+    Owner {
+        principal: Principal::new(tenant, subject),
+        run: RunId::new(run),
+    }
+}
+
+pub(crate) fn put(store: &dyn ArtifactStore, owner: &Owner, text: &str) -> ArtifactRef {
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    store.put(owner, "text/plain", bytes).unwrap()
+}
+
+/// Every kind of bucket that can be had here, each empty.
+fn places() -> Vec<Place> {
+    let mut places = vec![Place::memory(), Place::local()];
+    places.extend(Server::start().map(|server| Place::s3(&Arc::new(server))));
+    places
+}
+
+/// Runs a duty over every bucket, with a quota of 1,000 bytes.
+fn check(duty: impl Fn(&Place, &dyn ArtifactStore)) {
+    let terms = Terms {
+        quota: 1000,
+        ..Terms::default()
+    };
+    for place in places() {
+        let store = place.open(terms);
+        duty(&place, &store);
+    }
+}
+
+#[test]
+fn what_is_stored_is_read_back_whole_and_in_ranges_by_every_haft() {
+    check(|place, store| {
+        let ada = owner("t", "ada", "r");
+        let reference = put(store, &ada, "0123456789");
+        assert_eq!(reference, ArtifactRef::of(b"0123456789"));
+        let empty = put(store, &ada, "");
+        let other = place.open(Terms::default());
+        for store in [store, &other] {
+            #[expect(clippy::reversed_empty_ranges, reason = "a caller may ask for one")]
+            for (range, expect) in [
+                (3..5, "34"),
+                (0..10, "0123456789"),
+                (0..u64::MAX, "0123456789"),
+                (3..5, "34"),
+                (8..99, "89"),
+                (10..20, ""),
+                (50..60, ""),
+                (4..4, ""),
+                (6..2, ""),
+            ] {
+                let read = store.read(&ada, &reference, range.clone()).unwrap();
+                assert_eq!(read, expect, "{range:?} {place:?}");
+            }
+            let info = store.info(&ada, &reference).unwrap();
+            assert_eq!(
+                (info.bytes, info.media_type.as_str(), info.run.as_str()),
+                (10, "text/plain", "r")
+            );
+            assert!(info.created.ends_with('Z'));
+            assert_eq!(store.read(&ada, &empty, 0..9).unwrap(), "");
+        }
+    });
+}
+
+#[test]
+fn a_media_type_of_any_form_comes_back() {
+    check(|_, store| {
+        let ada = owner("t", "ada", "r");
+        let long = "x/".repeat(200);
+        for (n, (given, kept)) in [
+            ("", ""),
+            ("text/html; charset=utf-8", "text/html; charset=utf-8"),
+            ("../../a b%2F\n\u{202e}ü", "../../a b%2F\n\u{202e}ü"),
+            (&long, &long[..128]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let bytes = Bytes::from(vec![b'x'; n + 1]);
+            let reference = store.put(&ada, given, bytes).unwrap();
+            assert_eq!(store.info(&ada, &reference).unwrap().media_type, kept);
+            let listed = store.list(&ada.principal, None).unwrap();
+            assert_eq!(listed[0].media_type, kept);
+        }
+    });
+}
+
+#[test]
+fn the_same_bytes_are_kept_once_and_keep_their_time() {
+    check(|place, store| {
+        let ada = owner("t", "ada", "r");
+        let reference = put(store, &ada, "same");
+        let made = store.info(&ada, &reference).unwrap().created;
+        put(store, &ada, "same");
+        put(&place.open(Terms::default()), &ada, "same");
+        assert_eq!(place.blobs().len(), 1, "{:?}", place.keys());
+        assert_eq!(store.info(&ada, &reference).unwrap().created, made);
+        assert_eq!(store.list(&ada.principal, None).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_ref_is_good_in_its_own_run_alone() {
+    check(|place, store| {
+        let ada = owner("t", "ada", "r");
+        let reference = put(store, &ada, "mine");
+        let strangers = [
+            owner("t", "ada", "s"),
+            owner("t", "bob", "r"),
+            owner("u", "ada", "r"),
+            owner("t", "adar", ""),
+            owner("ta", "da", "r"),
+            owner("../t", "ada", "r"),
+            owner("t", "ada", "r/../r"),
+        ];
+        let not_found = |e: ArtifactError| matches!(e, ArtifactError::NotFound(_));
+        for stranger in &strangers {
+            let read = store.read(stranger, &reference, 0..9).unwrap_err();
+            assert!(not_found(read), "{stranger:?}");
+            let info = store.info(stranger, &reference).unwrap_err();
+            assert!(not_found(info), "{stranger:?}");
+        }
+        let unknown = ArtifactRef::of(b"never stored");
+        assert!(not_found(store.read(&ada, &unknown, 0..1).unwrap_err()));
+        // No name is in a key.
+        let keys = place.keys().join("\n");
+        assert!(!keys.contains("ada") && !keys.contains("/r/"), "{keys}");
+    });
+}
+
+#[test]
+fn runs_and_people_are_listed_apart_the_newest_first() {
+    check(|place, store| {
+        let (r, s, bob) = (
+            owner("t", "ada", "r"),
+            owner("t", "ada", "s"),
+            owner("t", "bob", "r"),
+        );
+        let one = put(store, &r, "one");
+        let two = put(store, &s, "two");
+        put(store, &s, "one");
+        put(store, &bob, "bob's");
+        let other = place.open(Terms::default());
+        for store in [store, &other, &other] {
+            let list = |run: Option<&RunId>| {
+                let found = store.list(&r.principal, run).unwrap();
+                let made: Vec<_> = found.iter().map(|info| info.created.clone()).collect();
+                assert!(made.is_sorted_by(|a, b| a >= b), "{made:?}");
+                let told = |info: haft::artifact::ArtifactInfo| {
+                    (info.reference, info.run.as_str().to_owned())
+                };
+                found.into_iter().map(told).collect::<Vec<_>>()
+            };
+            let at = |reference: &ArtifactRef, run: &str| (reference.clone(), run.to_owned());
+            assert_eq!(list(None), [at(&one, "s"), at(&two, "s"), at(&one, "r")]);
+            assert_eq!(list(Some(&r.run)), [at(&one, "r")]);
+            assert_eq!(list(Some(&s.run)), [at(&one, "s"), at(&two, "s")]);
+            assert!(list(Some(&RunId::new("none"))).is_empty());
+        }
+        let nobody = Principal::new("t", "nobody");
+        assert!(store.list(&nobody, None).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn more_than_a_page_of_artifacts_is_listed() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let place = Place::s3(&Arc::new(server));
+    let store = place.open(Terms::default());
+    let ada = owner("t", "ada", "r");
+    // One is stored as it should be, the others are put beside it: 1,000 are in one page of a listing.
+    put(&store, &ada, "x");
+    let folder = place.blobs()[0].rsplitn(3, '/').last().unwrap().to_owned();
+    for n in 0..1010 {
+        let digits =
+            &ArtifactRef::of(&[n.to_string().as_bytes()].concat()).as_str()[7..].to_owned();
+        place.write(&format!("{folder}/{digits}/{n:019}-1-dA"), b"x");
+    }
+    let listed = store.list(&ada.principal, None).unwrap();
+    assert_eq!(listed.len(), 1011);
+    assert_eq!(listed[0].reference, ArtifactRef::of(b"x"));
+    assert_eq!(listed[1].media_type, "t");
+}
+
+#[test]
+fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
+    check(|place, store| {
+        let bytes = |n: usize| Bytes::from(vec![b'x'; n]);
+        let ada = owner("t", "ada", "r");
+        store.put(&ada, "text/plain", bytes(600)).unwrap();
+        store.put(&ada, "text/plain", bytes(600)).unwrap();
+        let terms = Terms {
+            quota: 1000,
+            ..Terms::default()
+        };
+        let bob = owner("t", "bob", "s");
+        for store in [store, &place.open(terms)] {
+            let full = store.put(&bob, "text/plain", bytes(500)).unwrap_err();
+            assert!(
+                matches!(
+                    full,
+                    ArtifactError::Quota {
+                        bytes: 500,
+                        left: 400
+                    }
+                ),
+                "{full}"
+            );
+        }
+        let eve = owner("u", "eve", "r");
+        let large = store.put(&eve, "text/plain", bytes(1001)).unwrap_err();
+        assert!(
+            matches!(
+                large,
+                ArtifactError::Quota {
+                    bytes: 1001,
+                    left: 1000
+                }
+            ),
+            "{large}"
+        );
+        store.put(&ada, "text/plain", bytes(400)).unwrap();
+        store.put(&eve, "text/plain", bytes(1000)).unwrap();
+        let full = store.put(&bob, "text/plain", bytes(1)).unwrap_err();
+        assert!(
+            matches!(full, ArtifactError::Quota { bytes: 1, left: 0 }),
+            "{full}"
+        );
+    });
+}
+
+#[test]
+fn many_threads_and_runtimes_use_it_at_once() {
+    check(|place, _| {
+        let terms = Terms {
+            quota: 4000,
+            ..Terms::default()
+        };
+        let store = Arc::new(place.open(terms));
+        let work = |n: usize| {
+            let ada = owner("t", "ada", &format!("r{}", n % 3));
+            for m in 0..4 {
+                let shared = put(&*store, &ada, &format!("shared {m}"));
+                put(&*store, &ada, &format!("own {n} {m}"));
+                let read = store.read(&ada, &shared, 0..99).unwrap();
+                assert_eq!(read, format!("shared {m}"));
+            }
+        };
+        std::thread::scope(|scope| {
+            for n in 0..6 {
+                let work = &work;
+                scope.spawn(move || {
+                    if n % 2 == 0 {
+                        return work(n);
+                    }
+                    // Within a runtime that has this one thread.
+                    let runtime = tokio::runtime::Builder::new_current_thread().build();
+                    runtime.unwrap().block_on(async { work(n) });
+                });
+            }
+        });
+        let ada = Principal::new("t", "ada");
+        assert_eq!(store.list(&ada, None).unwrap().len(), 3 * 4 + 6 * 4);
+    });
+}
