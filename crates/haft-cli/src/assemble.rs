@@ -32,6 +32,7 @@ use crate::screen::{Screen, visible};
 use crate::settings::Settings;
 
 mod approvals;
+mod artifacts;
 pub(crate) mod chain;
 mod discover;
 pub(crate) mod feed;
@@ -133,7 +134,7 @@ impl House {
         let all = parts::standard(at, settings, &policy, confined, (&skills, memory))?;
         let on = parts::on(&all, settings)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
-        let artifacts = parts::artifacts(at, settings)?;
+        let artifacts = artifacts::artifacts(at, settings)?;
         let journal = stores.journal;
         let code = chain::jail(settings, &sandbox)?;
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;

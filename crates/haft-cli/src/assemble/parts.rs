@@ -1,12 +1,9 @@
-//! Single parts from settings: limits, the view of tools, sandbox, stores, the principal.
+//! Single parts from settings: limits, the view of tools, sandbox, the principal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::artifact::ArtifactStore;
-use haft::artifact::dir::DirArtifacts;
-use haft::artifact::memory::MemoryArtifacts;
 use haft::call::Principal;
 use haft::journal::Journal;
 use haft::policy::Policy;
@@ -31,14 +28,11 @@ use serde_json::{Map, Value};
 #[cfg(feature = "testing")]
 use crate::assemble::paged;
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{chain, discover, policy, skills, stores, web};
+use crate::assemble::{chain, discover, policy, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::settings::{Entry, Settings, value};
-
-/// How often artifacts that expired are looked for.
-const DAY: Duration = Duration::from_hours(24);
 
 /// Most bytes of one progress event, whatever settings say.
 const LONGEST_EVENT: usize = 1 << 20;
@@ -304,37 +298,6 @@ fn json_object(value: &toml::Value) -> Map<String, Value> {
     match serde_json::to_value(value) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
-    }
-}
-
-/// Large results: on disk under home or where settings say; what expired goes, at most once a day.
-pub(crate) fn artifacts(
-    at: &Invocation,
-    settings: &Settings,
-) -> Result<Arc<dyn ArtifactStore>, Problem> {
-    let root = match settings.text("artifacts.url") {
-        None => at.home.join("artifacts"),
-        Some("memory:") => return Ok(Arc::new(MemoryArtifacts::new())),
-        Some(url) => match stores::artifacts_folder(url) {
-            Some(folder) => folder,
-            // The value may hold a password: it is not shown.
-            None => return Err(not_yet(settings, "artifacts.url", "…")),
-        },
-    };
-    let store = Arc::new(DirArtifacts::new(root));
-    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
-    tokio::spawn(sweep_daily(Arc::clone(&store)));
-    Ok(store)
-}
-
-async fn sweep_daily(store: Arc<DirArtifacts>) {
-    loop {
-        let store = Arc::clone(&store);
-        let swept = tokio::task::spawn_blocking(move || store.sweep_if_due(DAY)).await;
-        if let Ok(Err(error)) = swept {
-            tracing::warn!(%error, "sweep expired artifacts");
-        }
-        tokio::time::sleep(DAY).await;
     }
 }
 

@@ -11,6 +11,7 @@ use haft_store::journal::DbJournal;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
 
+use crate::assemble::artifacts;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -73,7 +74,7 @@ pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Pro
 
 /// The files of a database and the folder of artifacts that settings put elsewhere: haft's own, which no tool touches.
 pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
-    let artifacts = settings.text("artifacts.url").and_then(artifacts_folder);
+    let artifacts = settings.text("artifacts.url").and_then(artifacts::folder);
     let Some(path) = file(at, settings) else {
         return artifacts.into_iter().collect();
     };
@@ -86,15 +87,6 @@ pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
         .chain(beside)
         .chain(artifacts)
         .collect()
-}
-
-/// The folder that `artifacts.url` names.
-pub(crate) fn artifacts_folder(url: &str) -> Option<PathBuf> {
-    let path = url.strip_prefix("file://")?;
-    path.starts_with('/').then(|| {
-        let path = percent_encoding::percent_decode_str(path);
-        PathBuf::from(path.decode_utf8_lossy().into_owned())
-    })
 }
 
 /// The file that `store.url` names; a relative one is below haft's state folder.

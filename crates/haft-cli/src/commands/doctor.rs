@@ -173,7 +173,7 @@ fn artifacts(house: &House) -> Check {
             "artifacts",
             false,
             e.to_string(),
-            "make the artifacts folder in the state folder writable",
+            "make the artifacts folder in the state folder, or what `artifacts.url` names, writable",
         ),
     }
 }
