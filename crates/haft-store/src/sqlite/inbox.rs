@@ -135,13 +135,11 @@ impl SqliteInbox {
             return None;
         }
         let said = tokio::task::block_in_place(|| writer.several(&self.shared, from_ref(step)));
-        let wake = writer.wants_waking();
-        drop(writer);
-        if wake {
+        if writer.wants_waking() {
             let shared = Arc::clone(&self.shared);
             let start = |jobs| write_thread(shared, jobs);
             // Where the thread cannot start, others see in some seconds that nobody says that this process is alive.
-            let _ = self.writes.send_at_once(Write::Wake, start);
+            writer.wakes(self.writes.send_at_once(Write::Wake, start).is_ok());
         }
         said.into_iter().next()
     }

@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::request::{MINUTE, all, answer, id, no, request, yes};
 
 /// A place that keeps requests, and ways to it.
-pub(crate) trait Place {
+pub(crate) trait Place: Send + Sync {
     /// Another connection to it, as another process has one.
     fn inbox(&self) -> Arc<dyn Inbox>;
 
@@ -99,9 +99,13 @@ macro_rules! on_each {
         mod $module { $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $test() {
-                if let Some(place) = super::Kind::$kind.place() {
-                    super::$test(&*place).await;
-                }
+                // As a task: what is done alone is done where it is, on a thread that others can do without.
+                let test = tokio::spawn(async {
+                    if let Some(place) = super::Kind::$kind.place() {
+                        super::$test(&*place).await;
+                    }
+                });
+                test.await.unwrap();
             }
         )* }
     };
@@ -118,6 +122,7 @@ on_each!(
     of_many_deciders_and_claimers_one_wins,
     changes_are_heard_from_every_connection,
     an_outcome_is_delivered_once,
+    whoever_waits_is_alive_for_as_long,
 );
 
 async fn status(inbox: &Arc<dyn Inbox>, name: &str) -> RequestStatus {
@@ -493,6 +498,16 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
     assert_eq!(next(&mut here).await, id("a"));
     assert_eq!(next(&mut there).await, id("a"));
     assert_eq!(status(&asker, "a").await, RequestStatus::Approved);
+}
+
+async fn whoever_waits_is_alive_for_as_long(place: &dyn Place) {
+    let (asker, other) = (place.inbox(), place.inbox());
+    asker.file(&request("a", "f")).await.unwrap();
+    // Longer than it is taken to be alive after it last said so, with nothing else to do.
+    tokio::time::sleep(Duration::from_millis(5500)).await;
+    assert!(other.get(&id("a")).await.unwrap().unwrap().attended);
+    asker.attend(&id("a"), false).await.unwrap();
+    assert!(!other.get(&id("a")).await.unwrap().unwrap().attended);
 }
 
 async fn an_outcome_is_delivered_once(place: &dyn Place) {

@@ -23,7 +23,7 @@ const GET: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE id = ?")
 const ALIKE: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM approvals WHERE substr(fingerprint, -16) = substr(?1, -16) AND run = ?2 AND fingerprint = ?1 \
+    " FROM approvals WHERE substr(fingerprint, -16) = ?3 AND run = ?2 AND fingerprint = ?1 \
     ORDER BY row DESC LIMIT 1"
 );
 const NEXT: &str = "SELECT coalesce(max(changed), 0) + 1 FROM approvals WHERE changed > 0";
@@ -186,7 +186,10 @@ impl<'a> Steps<'a> {
     fn file(&mut self, draft: &Draft) -> Result<Said, No> {
         let mut alike = self.connection.prepare_cached(ALIKE)?;
         let found = alike
-            .query_row(params![draft.fingerprint, draft.run], bare)
+            .query_row(
+                params![draft.fingerprint, draft.run, end(&draft.fingerprint)],
+                bare,
+            )
             .optional()?;
         if let Some(found) = found {
             let entry = self.entry(found)?;
@@ -315,6 +318,15 @@ impl<'a> Steps<'a> {
         let alive = alive(self.connection)?;
         Ok(row.alive(&alive).entry(clock::now())?)
     }
+}
+
+/// The part of a fingerprint that is looked for: its last 16 digits.
+fn end(fingerprint: &str) -> &str {
+    let from = fingerprint
+        .char_indices()
+        .nth_back(15)
+        .map_or(0, |(at, _)| at);
+    &fingerprint[from..]
 }
 
 pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<Bare>> {

@@ -150,9 +150,14 @@ impl Writer {
         }
     }
 
-    /// Whether the thread has to be told that there is something to say: once.
-    pub(super) fn wants_waking(&mut self) -> bool {
-        self.beat.due().is_some() && !std::mem::replace(&mut self.awake, true)
+    /// Whether the thread has to be told that there is something to say.
+    pub(super) fn wants_waking(&self) -> bool {
+        !self.awake && self.beat.due().is_some()
+    }
+
+    /// It was told, or could not be.
+    pub(super) fn wakes(&mut self, told: bool) {
+        self.awake = told;
     }
 
     /// Whether the last transaction of the thread had several steps: whoever made them comes again.
