@@ -74,8 +74,8 @@ pub struct CodeConfig {
     /// The same by age.
     pub recycle_age: Duration,
     /// The source of the Python module `haft_runtime`, loaded once before any child is made. It has
-    /// `warm()`, called in each child under its locks before it is ready, and `main(bridge, folder)`,
-    /// called with the bridge's descriptor and the folder's path.
+    /// `warm()`, called some times before any child is made and once in each child that is kept ready, and
+    /// `main(bridge, folder)`, called with the bridge's descriptor and the folder's path.
     pub runtime: Arc<str>,
     /// Never a zygote: an interpreter of its own for each script, in the same jail.
     pub force_fresh: bool,

@@ -10,7 +10,7 @@ use super::interpreter::{Interpreter, candidates};
 use super::pool::{Pool, Ready};
 use super::script::{Keeper, Script};
 use super::stage::Stage;
-use super::zygote::Zygote;
+use super::zygote::{Warmth, Zygote};
 use super::{CodeConfig, CodeProbe, Kind};
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
@@ -169,7 +169,7 @@ impl Inner {
             let stage = self.stage(chosen, interpreter, Kind::Plain);
             let tried = match Zygote::start(self.sandbox.config(), &stage).await {
                 // A zygote is no use before it has made a child.
-                Ok(zygote) => zygote.spawn().await.map(|newborn| {
+                Ok(zygote) => zygote.spawn(Warmth::Warmed).await.map(|newborn| {
                     super::zygote::kill(&newborn.pidfd);
                     zygote
                 }),
@@ -203,7 +203,7 @@ impl Inner {
         if chosen.probe.zygote {
             let ready = match self.pool(kind).pop() {
                 Some(ready) => Ok(ready),
-                None => self.on_demand(&stage).await,
+                None => self.made(&stage, Warmth::AtOnce).await,
             };
             match ready {
                 Ok(ready) => return chosen.script(ready),
@@ -216,14 +216,14 @@ impl Inner {
     }
 
     /// A child made now; by another zygote where the one there was is gone.
-    async fn on_demand(&self, stage: &Stage<'_>) -> Result<Ready, StartError> {
+    async fn made(&self, stage: &Stage<'_>, warmth: Warmth) -> Result<Ready, StartError> {
         let pool = self.pool(stage.kind);
         let mut again = true;
         loop {
             let zygote = pool
                 .zygote_or(Zygote::start(self.sandbox.config(), stage))
                 .await?;
-            match zygote.spawn().await {
+            match zygote.spawn(warmth).await {
                 Ok(newborn) => return Ok((newborn, zygote)),
                 Err(error) => {
                     pool.discard(&zygote);
@@ -256,7 +256,7 @@ impl Inner {
             let _ = pool.put(next);
         }
         while filling.wants(self.config.idle) {
-            let Ok(ready) = self.on_demand(&stage).await else {
+            let Ok(ready) = self.made(&stage, Warmth::Warmed).await else {
                 return;
             };
             filling.keep(ready);

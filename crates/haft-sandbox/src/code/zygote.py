@@ -22,6 +22,9 @@ COMMON = """
     zoneinfo secrets array warnings weakref glob
 """
 DATA = "numpy pandas"
+# So often the runtime is run before the first fork: by then CPython has specialised what every script runs, and the
+# children have that from their first line on.
+PRACTICE = 16
 
 
 def read(name):
@@ -84,7 +87,7 @@ def could_have_data(sites):
         sys.path_importer_cache.clear()
 
 
-def child(lock, bridge, folder, runtime):
+def child(lock, bridge, folder, runtime, warm):
     """One script's process, from its locks to its end."""
     try:
         os.dup2(0, 2)
@@ -97,7 +100,8 @@ def child(lock, bridge, folder, runtime):
             tempfile = sys.modules.get("tempfile")
             if tempfile is not None:
                 tempfile.tempdir = folder
-        runtime.warm()
+        if warm:
+            runtime.warm()
         os.write(3, b"R")
         runtime.main(3, folder)
     except BaseException as error:
@@ -109,7 +113,7 @@ def child(lock, bridge, folder, runtime):
         os._exit(0)
 
 
-def spawn(lock, own, namespaces, bridge, folder, runtime):
+def spawn(lock, own, namespaces, bridge, folder, runtime, warm):
     """Forks the child; its pidfd. The namespace is made for the next child alone, and left again."""
     if namespaces:
         failed = lock.haft_new_pids()
@@ -118,7 +122,7 @@ def spawn(lock, own, namespaces, bridge, folder, runtime):
     try:
         pid = os.fork()
         if pid == 0:
-            child(lock, bridge, folder, runtime)
+            child(lock, bridge, folder, runtime, warm)
     finally:
         if namespaces:
             failed = lock.haft_old_pids(own)
@@ -138,9 +142,9 @@ def serve(control, lock, own, namespaces, runtime):
             continue
         if not message:
             os._exit(0)
-        number, folder = message[:8], message[8:].decode() or "/workspace"
+        number, warm, folder = message[:8], message[8:9] == b"w", message[9:].decode() or "/workspace"
         try:
-            watch = spawn(lock, own, namespaces, files[0], folder, runtime)
+            watch = spawn(lock, own, namespaces, files[0], folder, runtime, warm)
         except BaseException as error:
             control.send(number + b"E" + str(error).encode()[:1024])
         else:
@@ -170,6 +174,8 @@ def start(kind, namespaces, sites):
         load(DATA)
     forget_environment()
     runtime = load_runtime()
+    for _ in range(PRACTICE):
+        runtime.warm()
     tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
     if tasks != 1 or sys.modules["threading"].active_count() != 1:
         control.send(b"E%d threads run after the imports" % tasks)

@@ -35,6 +35,15 @@ pub(super) struct Newborn {
     pub(super) scratch: Option<Scratch>,
 }
 
+/// Whether a child runs the runtime's `warm()` before it is ready: that takes longer than it saves the script.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Warmth {
+    /// For the pool: the script that comes later starts sooner.
+    Warmed,
+    /// For a script that waits.
+    AtOnce,
+}
+
 /// A running zygote. Its children end with it.
 #[derive(Debug)]
 pub(super) struct Zygote {
@@ -117,15 +126,15 @@ impl Zygote {
         (self.made.load(Ordering::Relaxed), self.born.elapsed())
     }
 
-    /// A new child, locked and ready.
-    pub(super) async fn spawn(&self) -> Result<Newborn, StartError> {
+    /// A new child, locked and ready; warmed where nobody waits for it yet.
+    pub(super) async fn spawn(&self, warmth: Warmth) -> Result<Newborn, StartError> {
         let scratch = if self.namespaces {
             None
         } else {
             Some(Scratch::make().map_err(failed("make a private folder"))?)
         };
         let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
-        let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref())).await;
+        let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref(), warmth)).await;
         let pidfd = match pidfd.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(answer) => answer?,
             // It ended over the request: what it wrote last says why.
@@ -159,11 +168,16 @@ impl Zygote {
         &self,
         theirs: OwnedFd,
         scratch: Option<&Scratch>,
+        warmth: Warmth,
     ) -> io::Result<Result<OwnedFd, StartError>> {
         let mut turn = self.turn.lock().await;
         *turn += 1;
         let number = turn.to_ne_bytes();
         let mut request = number.to_vec();
+        request.push(match warmth {
+            Warmth::Warmed => b'w',
+            Warmth::AtOnce => b'c',
+        });
         if let Some(scratch) = scratch {
             request.extend(scratch.0.as_os_str().as_bytes());
         }
