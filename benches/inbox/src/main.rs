@@ -65,6 +65,11 @@ fn main() {
     let folder = folder.path();
     let cluster = cluster::Cluster::start();
     let full = Full::new(here, &folder.join("full"));
+    fact(
+        "compared with",
+        "bare and raw inserts: the same JSON by its id, in a table with that key alone; ours is found by run and call, \
+        by tenant and status, and by when it changed, too",
+    );
     let mut steps: Vec<Step<'_>> = Vec::new();
     for writers in [1, MANY] {
         let row = Row::new(format!("bare/sqlite/{writers}"), "us");

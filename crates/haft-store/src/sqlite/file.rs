@@ -12,6 +12,10 @@ use super::{AGAIN, BUSY, MIGRATIONS, make_private};
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
 
+/// Pages of the write-ahead log after which it is folded into the file and begun anew: to write over what is there costs the
+/// disk less than to make a file grow, which four times as many lost a fifth of a lone writer's speed to.
+const LOG: u32 = 1000;
+
 /// Where the database is, and a connection while there is one.
 #[derive(Debug)]
 pub(crate) struct DbFile {
@@ -114,7 +118,7 @@ fn open(path: &Path) -> Result<Open, String> {
         let newer = patiently(|| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
-            connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+            connection.pragma_update(None, "wal_autocheckpoint", LOG)?;
             migrate(&mut connection)
         })?;
         Ok((connection, newer))
