@@ -1,6 +1,7 @@
 """An S3 server for tests: a free port of loopback, told what to do by lines of JSON; it ends with its input."""
 
 import datetime
+import functools
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ def start():
     return {"port": port}
 
 
+@functools.cache
 def client(service):
     known = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
     return boto3.client(service, endpoint_url=f"http://127.0.0.1:{port}", **known)
@@ -67,6 +69,11 @@ def do(job):
             return client("s3").create_bucket(Bucket=job["bucket"]) and None
         case "keys":
             return sorted(bucket(job["bucket"]).keys.keys())
+        case "fresh":
+            day = datetime.timedelta(days=1)
+            now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+            found = bucket(job["bucket"]).keys
+            return sorted(name for name in found.keys() if now - found[name].last_modified.replace(tzinfo=None) < day)
         case "write":
             body = bytes.fromhex(job["hex"])
             return client("s3").put_object(Bucket=job["bucket"], Key=job["key"], Body=body) and None

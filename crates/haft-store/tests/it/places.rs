@@ -87,6 +87,26 @@ impl Place {
         keys
     }
 
+    /// The keys that were written within the last day.
+    pub(crate) fn fresh(&self) -> Vec<String> {
+        match self {
+            Self::Memory(_) => self.keys(),
+            Self::Local(dir) => {
+                let mut keys = self.keys();
+                keys.retain(|key| {
+                    let written = dir.path().join(key).metadata().unwrap().modified();
+                    let age = written.unwrap().elapsed().unwrap_or_default();
+                    age < Duration::from_hours(24)
+                });
+                keys
+            }
+            Self::S3(server, bucket) => {
+                let keys = server.tell(&json!({"do": "fresh", "bucket": bucket}));
+                serde_json::from_value(keys).unwrap()
+            }
+        }
+    }
+
     /// Writes an object.
     pub(crate) fn write(&self, key: &str, bytes: &[u8]) {
         match self {
