@@ -6,7 +6,8 @@
 //!
 //! There is no lock in a bucket. A run is held by its `run.json` being written anew, by whoever has a session of it, at
 //! least once a day; an artifact goes when it and its run's file are older than the time to live and that day, by the
-//! server's clock. What a haft holds that cannot reach the server for all that time may go.
+//! server's clock. What a haft holds that cannot reach the server for all that time may go; so may what is taken up again in
+//! the very moment in which its time is over and somebody sweeps.
 //!
 //! Damage: an artifact of at most 8 MiB is read whole and its hash checked when a process first reads it, and again when
 //! its entity tag changed. A larger one is so checked when it is read whole; for a part of it, its size is.
@@ -82,7 +83,8 @@ impl Default for Terms {
 /// Artifacts in a bucket that several processes may share.
 ///
 /// The server is first asked when there is something to do. An operation fails that takes longer than 30 seconds, and a
-/// second for each MiB that it may move. Lists are of the newest 10,000.
+/// second for each MiB that it may move. Lists are of the newest 10,000. Whoever asks waits, but keeps no other task of a
+/// runtime of several threads from running; a task of a `LocalSet` there must ask by `spawn_blocking`.
 #[derive(Debug)]
 pub struct ObjectArtifacts {
     bucket: Arc<Bucket>,

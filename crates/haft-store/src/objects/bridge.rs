@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use haft::artifact::ArtifactError;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
@@ -64,7 +64,7 @@ impl Bridge {
             let _ = done.send(timeout(limit, job).await);
         };
         self.runtime(bucket)?.spawn(job);
-        match ended.recv_timeout(limit.saturating_add(GRACE)) {
+        match wait(|| ended.recv_timeout(limit.saturating_add(GRACE))) {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Timeout) => Err(self.late(limit)),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(io::Error::other(format!(
@@ -126,6 +126,14 @@ impl Bridge {
             _stop: stop,
         });
         Ok(handle)
+    }
+}
+
+/// Waits; a runtime whose worker waits gives that worker's other tasks to another thread, where it has several.
+fn wait<T>(until: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(until),
+        _ => until(),
     }
 }
 

@@ -127,11 +127,22 @@ fn a_server_that_never_answers_is_given_up() {
         Terms::default(),
     )
     .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
     let began = Instant::now();
-    let told = store
-        .info(&owner("t", "ada", "r"), &ArtifactRef::of(b"x"))
-        .unwrap_err()
-        .to_string();
+    let told = runtime.block_on(async {
+        let ada = owner("t", "ada", "r");
+        let asked = tokio::spawn(async move { store.info(&ada, &ArtifactRef::of(b"x")) });
+        let taken =
+            tokio::task::spawn_blocking(move || listener.accept().map(|taken| (taken, listener)));
+        let _taken = taken.await.unwrap().unwrap();
+        // It waits now, and the runtime's one worker goes on.
+        tokio::spawn(async {}).await.unwrap();
+        assert!(!asked.is_finished());
+        asked.await.unwrap().unwrap_err().to_string()
+    });
     assert!(told.contains("s3://some-bucket"), "{told}");
     assert!(began.elapsed() < Duration::from_mins(1), "beyond the limit");
 }
