@@ -25,6 +25,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 mod bridge;
+mod http;
 mod keys;
 mod listing;
 mod pins;

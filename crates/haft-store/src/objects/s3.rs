@@ -4,21 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::aws::AmazonS3Builder;
-use object_store::client::{HttpClient, HttpConnector};
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
-use reqwest::redirect;
-use rustls::{ClientConfig, RootCertStore};
+use object_store::{BackoffConfig, RetryConfig};
 use url::Url;
 
+use super::http::Client;
 use super::{ObjectArtifacts, Terms};
 use crate::error::StoreError;
 
 /// Longest prefix: with what haft adds it stays well below the 1,024 bytes of a key.
 const PREFIX: usize = 500;
-
-/// How long a connection may take to be made; and an answer, from one piece to the next.
-const CONNECT: Duration = Duration::from_secs(5);
-const SILENCE: Duration = Duration::from_secs(10);
 
 impl ObjectArtifacts {
     /// Artifacts in the bucket that `s3://BUCKET/PREFIX` names, with what the variables tell of the server.
@@ -60,9 +54,9 @@ impl ObjectArtifacts {
             }
         }
         let client =
-            client(plain).map_err(|e| StoreError(format!("set up its HTTP client: {e}")))?;
+            Client::new(plain).map_err(|e| StoreError(format!("set up its encryption: {e}")))?;
         let store = builder
-            .with_http_connector(Connector(client))
+            .with_http_connector(client)
             .build()
             .map_err(|_| StoreError("its AWS_… variables do not fit together".to_owned()))?;
         let place = format!("s3://{bucket}/{prefix}");
@@ -135,37 +129,4 @@ fn patience() -> RetryConfig {
         max_retries: 3,
         retry_timeout: Duration::from_secs(15),
     }
-}
-
-/// Hands out the one HTTP client.
-#[derive(Debug)]
-struct Connector(reqwest::Client);
-
-impl HttpConnector for Connector {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.0.clone()))
-    }
-}
-
-/// A client with this process's one TLS and the machine's own roots.
-fn client(plain: bool) -> Result<reqwest::Client, String> {
-    let mut roots = RootCertStore::empty();
-    if !plain {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .https_only(!plain)
-        .redirect(redirect::Policy::none())
-        .user_agent("haft")
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
-        .build();
-    client.map_err(|e| e.to_string())
 }

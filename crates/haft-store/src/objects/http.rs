@@ -1,0 +1,107 @@
+//! `Client`: HTTP/1.1 to a bucket's server, over this process's one TLS and the machine's own roots.
+//!
+//! Of what the client that `object_store` brings can do, haft needs this little, at less than half its weight.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+    HttpResponse, HttpResponseBody, HttpService,
+};
+use rustls::{ClientConfig, RootCertStore};
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take to begin, and a second more for each MiB that is sent.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Connections that nobody uses are kept open for so long.
+const IDLE: Duration = Duration::from_secs(30);
+
+type Connections = legacy::Client<HttpsConnector<TcpConnector>, HttpRequestBody>;
+
+/// A client; its copies share their connections.
+#[derive(Debug, Clone)]
+pub(super) struct Client(Connections);
+
+impl Client {
+    /// A client that speaks to servers without encryption only where they are `plain`.
+    pub(super) fn new(plain: bool) -> Result<Self, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        if !plain {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut tcp = TcpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT));
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls);
+        let https = if plain {
+            https.https_or_http()
+        } else {
+            https.https_only()
+        };
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(https.enable_http1().wrap_connector(tcp));
+        Ok(Self(client))
+    }
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let sent = request.body().size_hint().lower() >> 20;
+        let within = SILENCE.saturating_add(Duration::from_secs(sent));
+        let Ok(answer) = tokio::time::timeout(within, self.0.request(request)).await else {
+            let silent = "the server says nothing";
+            let silent = std::io::Error::new(std::io::ErrorKind::TimedOut, silent);
+            return Err(HttpError::new(HttpErrorKind::Timeout, silent));
+        };
+        let (parts, body) = answer.map_err(failed)?.into_parts();
+        let body = body.map_err(|e| HttpError::new(HttpErrorKind::Interrupted, e));
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
+    }
+}
+
+fn failed(error: legacy::Error) -> HttpError {
+    let kind = if error.is_connect() {
+        HttpErrorKind::Connect
+    } else {
+        HttpErrorKind::Request
+    };
+    HttpError::new(kind, error)
+}
+
+impl HttpConnector for Client {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+/// Written out as the trait's own macro would, which need not be had for one method.
+impl HttpService for Client {
+    fn call<'life, 'future>(
+        &'life self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'future>>
+    where
+        'life: 'future,
+        Self: 'future,
+    {
+        Box::pin(self.send(request))
+    }
+}
