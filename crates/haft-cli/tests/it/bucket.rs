@@ -64,6 +64,37 @@ fn a_large_result_in_a_bucket_is_read_back_by_another_process_and_another_home()
 }
 
 #[test]
+fn a_bucket_is_reached_by_tls_at_a_server_whose_certificate_is_known() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let lab = Lab::new();
+    settings(&lab);
+    lab.file("big.txt", &"0123456789abcdef".repeat(200));
+    server.tell(&json!({"do": "bucket", "bucket": "results"}));
+    let encrypted = server.tell(&json!({"do": "encrypt", "folder": lab.home()}));
+    let certificate = encrypted["certificate"].as_str().unwrap();
+    let mut variables = vec![
+        ("AWS_ACCESS_KEY_ID", "id".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "hush-hush".to_owned()),
+        (
+            "AWS_ENDPOINT_URL",
+            format!("https://localhost:{}", encrypted["port"]),
+        ),
+    ];
+    let list = ["artifacts", "list", "--json"];
+    let unknown = with(lab.command(&list), &variables);
+    assert_eq!(unknown.code, 1, "{}", unknown.stdout);
+    assert!(unknown.stderr.contains("certificate"), "{}", unknown.stderr);
+    variables.push(("SSL_CERT_FILE", certificate.to_owned()));
+    let args = ["call", "read_file", "--args", r#"{"path":"big.txt"}"#];
+    let ran = with(lab.command(&args), &variables);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let listed = with(lab.command(&list), &variables).json();
+    assert!(!listed.as_array().unwrap().is_empty());
+}
+
+#[test]
 fn what_names_no_store_is_refused_at_the_start_in_words() {
     let keys = [
         ("AWS_ACCESS_KEY_ID", "id".to_owned()),

@@ -5,13 +5,16 @@ import functools
 import json
 import os
 import sys
+import threading
 from urllib.parse import parse_qsl, quote, urlencode
 
 import boto3
 from moto import settings
 from moto.backends import get_backend
 from moto.iam.access_control import S3IAMRequest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import make_server, make_ssl_devcert
 
 port = 0
 server = None
@@ -29,6 +32,14 @@ def start():
 def client(service):
     known = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
     return boto3.client(service, endpoint_url=f"http://127.0.0.1:{port}", **known)
+
+
+def encrypt(folder):
+    """The same buckets by TLS, as localhost; its certificate is in the folder."""
+    cert, key = make_ssl_devcert(os.path.join(folder, "server"), host="localhost")
+    encrypted = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), True, ssl_context=(cert, key))
+    threading.Thread(target=encrypted.serve_forever, daemon=True).start()
+    return {"port": encrypted.port, "certificate": cert}
 
 
 def bucket(name):
@@ -65,6 +76,8 @@ def do(job):
             return server.stop()
         case "bolt":
             return bolt()
+        case "encrypt":
+            return encrypt(job["folder"])
         case "bucket":
             return client("s3").create_bucket(Bucket=job["bucket"]) and None
         case "keys":
