@@ -102,9 +102,9 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.equal((await made).status, "ok");
   assert.equal(server.read("old.txt"), undefined);
 
-  // A command shows its parts and where it writes.
+  // A command shows its parts, each with its verdict, and where it writes.
   made = asked("run_command", { command: "cat a.txt | tee copy.txt > out.txt" }, "tee copy.txt");
-  await page.locator(".command .parts li", { hasText: "tee copy.txt" }).waitFor();
+  await page.locator(".command .parts li", { hasText: /^ask\s+runs\s+tee copy\.txt/ }).waitFor();
   await page.locator(".command .writes", { hasText: "out.txt" }).waitFor();
   await button(/^Deny n/).click();
   assert.equal((await made).status, "denied");

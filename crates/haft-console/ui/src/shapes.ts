@@ -49,6 +49,8 @@ export interface Permission {
   kind: string;
   value: string;
   risk: Risk;
+  /** What the policy says of it by itself. */
+  verdict?: "allow" | "ask" | "deny";
 }
 
 export interface Preview {

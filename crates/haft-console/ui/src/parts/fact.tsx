@@ -3,6 +3,7 @@
 import { fieldsOf } from "../schema";
 import type { ApprovalDetail, Json, Permission, Schema } from "../shapes";
 import { spelled } from "../visible";
+import { StateWord } from "./badges";
 import { FileChange } from "./diffview";
 import { Block, Shown } from "./text";
 
@@ -57,11 +58,21 @@ function Command({ args, parts, permissions }: { args: Named; parts: Permission[
       <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /></div>
       {several && (
         <ul class="parts" aria-label="what it comes to">
-          {parts.map((part, index) => <li key={index}><span class="what">runs</span> <code><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span></li>)}
-          {writes.map((part, index) => <li key={`w${index}`}><span class="what">writes</span> <code class="writes"><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span></li>)}
+          {parts.map((part, index) => <Part key={index} part={part} does="runs" />)}
+          {writes.map((part, index) => <Part key={`w${index}`} part={part} does="writes" />)}
         </ul>
       )}
     </div>
+  );
+}
+
+/** A part with what the policy says of it, before what it says itself. */
+function Part({ part, does }: { part: Permission; does: "runs" | "writes" }) {
+  return (
+    <li>
+      {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}
+      <code class={does === "writes" ? "writes" : ""}><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
+    </li>
   );
 }
 
