@@ -34,6 +34,8 @@ fn start(lab: &Lab) -> Child {
 /// The run's journal, once its chain has begun.
 fn journal(lab: &Lab, child: &mut Child) -> PathBuf {
     loop {
+        // Asked before the look: on a busy machine it can begin and end between two.
+        let ended = child.try_wait().unwrap().is_some();
         let runs = std::fs::read_dir(lab.home().join("runs"))
             .into_iter()
             .flatten();
@@ -43,10 +45,7 @@ fn journal(lab: &Lab, child: &mut Child) -> PathBuf {
                 return journal;
             }
         }
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "it ended before its chain began"
-        );
+        assert!(!ended, "it ended before its chain began");
         std::thread::sleep(Duration::from_micros(200));
     }
 }
