@@ -88,17 +88,7 @@ pub(super) async fn ask(
     let inbox = &parts.inbox;
     let changes = inbox.changes();
     session.note_asked();
-    let filed = inbox.file(&request).await.map_err(|e| unwritten(&e))?;
-    let request = match filed {
-        Filed::New => request,
-        Filed::Known(entry) => {
-            if entry.status == RequestStatus::Pending {
-                // It stands, whether or not this process can say that it waits, too.
-                let _ = inbox.attend(&entry.request.id, true).await;
-            }
-            entry.request
-        }
-    };
+    // From here on whoever goes away withdraws it: it may be written, whatever is heard of that.
     let mut asked = Asked {
         inbox,
         session,
@@ -108,6 +98,16 @@ pub(super) async fn ask(
         deadline: Instant::now() + wait.limit,
         waits: true,
     };
+    let filed = inbox.file(&asked.request).await;
+    if let Filed::Known(entry) = filed.map_err(|e| unwritten(&e))? {
+        if entry.status == RequestStatus::Pending {
+            // It stands, whether or not this process can say that it waits, too.
+            let _ = inbox.attend(&entry.request.id, true).await;
+        }
+        asked.request = entry.request;
+    }
+    // The wait for a person begins when they can be asked.
+    asked.deadline = Instant::now() + wait.limit;
     asked.run(parts).await
 }
 

@@ -1,0 +1,105 @@
+//! An inbox that writes a request and never says so: whoever gives up meanwhile withdraws it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::memory::MemoryInbox;
+use haft::approval::{ApprovalId, ApprovalRequest};
+use haft::audit::BoxFuture;
+use haft::testing::TestTool;
+use haft::{Decision, Executor, Policy, Risk, Session, ToolCall, ToolRegistry};
+use tokio::sync::broadcast::Receiver;
+
+type Said<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
+
+/// Writes, and answers nobody who files.
+#[derive(Debug)]
+struct Mute(MemoryInbox);
+
+impl Inbox for Mute {
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn file<'a>(&'a self, request: &'a ApprovalRequest) -> Said<'a, Filed> {
+        Box::pin(async {
+            self.0.file(request).await?;
+            std::future::pending().await
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Option<Entry>> {
+        self.0.get(id)
+    }
+
+    fn list<'a>(&'a self, filter: &'a Filter) -> Said<'a, Vec<Entry>> {
+        self.0.list(filter)
+    }
+
+    fn decide<'a>(&'a self, id: &'a ApprovalId, decision: &'a Decision) -> Said<'a, Entry> {
+        self.0.decide(id, decision)
+    }
+
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Entry> {
+        self.0.claim(id)
+    }
+
+    fn finish<'a>(&'a self, id: &'a ApprovalId, outcome: &'a str, told: bool) -> Said<'a, ()> {
+        self.0.finish(id, outcome, told)
+    }
+
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, bool> {
+        self.0.deliver(id)
+    }
+
+    fn attend<'a>(&'a self, id: &'a ApprovalId, attended: bool) -> Said<'a, ()> {
+        self.0.attend(id, attended)
+    }
+
+    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending) -> Said<'a, ()> {
+        self.0.end(id, ending)
+    }
+
+    fn changes(&self) -> Receiver<ApprovalId> {
+        self.0.changes()
+    }
+}
+
+#[tokio::test]
+async fn a_call_given_up_while_its_request_is_written_leaves_nothing_to_approve() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&ran);
+    let spec = haft::ToolSpec {
+        risk: Risk::High,
+        ..TestTool::echo("mark")
+    };
+    let tool = TestTool::with_body(spec, move |_, _| {
+        seen.store(true, Ordering::SeqCst);
+        Box::pin(async { Ok(haft::ToolResult::text("ran")) })
+    });
+    let tools = ToolRegistry::new();
+    tools.add_all([tool.arc()]).unwrap();
+    let inbox = Arc::new(Mute(MemoryInbox::new()));
+    let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox) as _);
+    let session = Session::new(tools);
+    let mut changes = inbox.changes();
+    let asked = tokio::spawn(async move {
+        let call = ToolCall::new("mark", r#"{"a":1}"#);
+        executor.execute(&session, call).await
+    });
+    let id = changes.recv().await.unwrap();
+    asked.abort();
+    assert!(asked.await.is_err());
+    loop {
+        let entry = inbox.get(&id).await.unwrap().unwrap();
+        if entry.status == RequestStatus::Withdrawn {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let late = inbox.decide(&id, &Decision::approve("ann", "test")).await;
+    assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");
+    assert!(!ran.load(Ordering::SeqCst));
+}
