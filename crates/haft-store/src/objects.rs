@@ -84,8 +84,8 @@ impl Default for Terms {
 /// Artifacts in a bucket that several processes may share.
 ///
 /// The server is first asked when there is something to do. An operation fails that takes longer than 30 seconds, and a
-/// second for each MiB that it may move. Lists are of the newest 10,000. Whoever asks waits, but keeps no other task of a
-/// runtime of several threads from running; a task of a `LocalSet` there must ask by `spawn_blocking`.
+/// second for each MiB that it may move. Lists are of the newest 10,000. Whoever asks waits; a worker of a runtime of several
+/// threads gives its other tasks away for so long, any other thread (one of a `LocalSet`, too) is held up.
 #[derive(Debug)]
 pub struct ObjectArtifacts {
     bucket: Arc<Bucket>,

@@ -7,11 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use haft::artifact::ArtifactError;
-use tokio::runtime::{Builder, Handle, RuntimeFlavor};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::Bucket;
+use crate::lane::may_block;
 
 /// Operations at once; more wait their turn, each with a caller or a pin that waits with it.
 const AT_ONCE: usize = 32;
@@ -131,9 +132,10 @@ impl Bridge {
 
 /// Waits; a runtime whose worker waits gives that worker's other tasks to another thread, where it has several.
 fn wait<T>(until: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(until),
-        _ => until(),
+    if may_block() {
+        tokio::task::block_in_place(until)
+    } else {
+        until()
     }
 }
 

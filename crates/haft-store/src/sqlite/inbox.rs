@@ -15,11 +15,10 @@ use std::thread;
 use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
-use tokio::runtime::{Handle, RuntimeFlavor, worker_index};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::approvals::{BEHIND, Draft, Verdict, unavailable};
-use crate::lane::{Jobs, Lane};
+use crate::lane::{Jobs, Lane, may_block};
 
 mod beat;
 mod read;
@@ -189,13 +188,6 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::AcqRel);
     }
-}
-
-/// Whether this thread may be held up: a worker of a runtime that has other tasks go on elsewhere meanwhile.
-fn may_block() -> bool {
-    worker_index().is_some()
-        && Handle::try_current()
-            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 fn write_thread(shared: Arc<Shared>, jobs: Jobs<Write>) -> io::Result<()> {
