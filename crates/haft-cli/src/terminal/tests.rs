@@ -20,6 +20,18 @@ fn request(
     }
 }
 
+/// Running a part of a command line.
+fn part(command: &str) -> Permission {
+    Permission {
+        effect: Effect::Run {
+            command: command.into(),
+            argv: None,
+            jailed: true,
+        },
+        risk: Risk::High,
+    }
+}
+
 fn shown(request: &ApprovalRequest, workspace: &std::path::Path) -> String {
     let lines = fact::lines(request, workspace);
     anstream::adapter::strip_str(&lines.join("\n")).to_string()
@@ -54,14 +66,6 @@ fn enter_is_no_and_critical_needs_the_word() {
 fn the_deciding_fact_comes_whole() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.txt"), "one\ntwo\nthree\n").unwrap();
-    let part = |command: &str| Permission {
-        effect: Effect::Run {
-            command: command.into(),
-            argv: None,
-            jailed: true,
-        },
-        risk: Risk::High,
-    };
     let run = part("rm -rf build\n# \u{202e}hidden\x1b[2K");
     let connect = Permission {
         effect: Effect::Connect {
@@ -116,14 +120,6 @@ fn the_deciding_fact_comes_whole() {
 
 #[test]
 fn every_part_of_a_command_is_marked_with_its_verdict() {
-    let part = |command: &str| Permission {
-        effect: Effect::Run {
-            command: command.into(),
-            argv: None,
-            jailed: true,
-        },
-        risk: Risk::High,
-    };
     let request = ApprovalRequest {
         verdicts: vec![Verdict::Allow, Verdict::Ask, Verdict::Ask],
         ..request(

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore};
-use haft_store::objects::Terms;
+use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
+use haft_store::objects::{ObjectArtifacts, Terms};
 use serde_json::json;
 
 use crate::objects::{owner, put};
@@ -22,6 +22,20 @@ fn check(trouble: impl Fn(&Place)) {
 
 fn is_damaged(read: &Result<Bytes, ArtifactError>) -> bool {
     matches!(read, Err(ArtifactError::Damaged(_)))
+}
+
+/// What everything that asks the server is told; all of it fails.
+fn refusals(store: &ObjectArtifacts, owner: &Owner, reference: &ArtifactRef) -> Vec<ArtifactError> {
+    let errors = [
+        store.read(owner, reference, 0..9).err(),
+        store
+            .put(owner, "text/plain", Bytes::from_static(b"x"))
+            .err(),
+        store.list(&owner.principal, None).err(),
+        store.sweep().err(),
+    ];
+    assert!(errors.iter().all(Option::is_some), "{errors:?}");
+    errors.into_iter().flatten().collect()
 }
 
 #[test]
@@ -83,14 +97,7 @@ fn a_server_that_is_gone_is_told_in_time_and_found_again() {
     let reference = put(&store, &ada, "before");
     server.tell(&json!({"do": "stop"}));
     let began = Instant::now();
-    let errors = [
-        store.read(&ada, &reference, 0..9).unwrap_err(),
-        store
-            .put(&ada, "text/plain", Bytes::from_static(b"x"))
-            .unwrap_err(),
-        store.list(&ada.principal, None).unwrap_err(),
-        store.sweep().unwrap_err(),
-    ];
+    let errors = refusals(&store, &ada, &reference);
     for error in &errors {
         let told = error.to_string();
         assert!(
@@ -182,14 +189,7 @@ fn wrong_credentials_and_buckets_are_told_without_showing_a_key() {
         ),
     ] {
         let store = open(bucket, id, secret);
-        let errors = [
-            store.read(&ada, &reference, 0..9).unwrap_err(),
-            store
-                .put(&ada, "text/plain", Bytes::from_static(b"x"))
-                .unwrap_err(),
-            store.list(&ada.principal, None).unwrap_err(),
-            store.sweep().unwrap_err(),
-        ];
+        let errors = refusals(&store, &ada, &reference);
         for error in &errors {
             let told = error.to_string();
             assert!(told.contains(&format!("s3://{bucket}")), "{told}");

@@ -60,6 +60,19 @@ async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
     }
 }
 
+/// Waits until it is withdrawn; nobody can decide about it then.
+pub(crate) async fn withdrawn(inbox: &dyn Inbox, id: &ApprovalId) {
+    loop {
+        let entry = inbox.get(id).await.unwrap().unwrap();
+        if entry.status == RequestStatus::Withdrawn {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let late = inbox.decide(id, &Decision::approve("ann", "test")).await;
+    assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");
+}
+
 fn call() -> ToolCall {
     ToolCall::new("count", r#"{"a":1}"#)
 }
@@ -85,15 +98,7 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
             asked.abort();
             assert!(asked.await.is_err());
         }
-        loop {
-            let entry = inbox.get(&id).await.unwrap().unwrap();
-            if entry.status == RequestStatus::Withdrawn {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let late = inbox.decide(&id, &Decision::approve("ann", "test")).await;
-        assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");
+        withdrawn(&*inbox, &id).await;
         assert_eq!(runs.load(Ordering::SeqCst), 0);
     }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::audit::BoxFuture;
 use haft::testing::TestTool;
 use haft::{Decision, Executor, Policy, Risk, Session, ToolCall, ToolRegistry};
 use tokio::sync::broadcast::Receiver;
+
+use crate::asking::withdrawn;
 
 type Said<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
 
@@ -92,14 +93,6 @@ async fn a_call_given_up_while_its_request_is_written_leaves_nothing_to_approve(
     let id = changes.recv().await.unwrap();
     asked.abort();
     assert!(asked.await.is_err());
-    loop {
-        let entry = inbox.get(&id).await.unwrap().unwrap();
-        if entry.status == RequestStatus::Withdrawn {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let late = inbox.decide(&id, &Decision::approve("ann", "test")).await;
-    assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");
+    withdrawn(&*inbox, &id).await;
     assert!(!ran.load(Ordering::SeqCst));
 }
