@@ -221,3 +221,43 @@ fn serde_json_keeps_objects_and_numbers_plain() {
         );
     }
 }
+
+/// The rows of the security page's tables: what the last column names, `crate/function` and texts of rows within it.
+fn attempts(page: &str) -> Vec<(String, String)> {
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    rows.filter_map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let head = cells[0] == "id" || cells[0].starts_with('-');
+        (!head).then(|| (cells[0].to_owned(), cells[cells.len() - 1].to_owned()))
+    })
+    .collect()
+}
+
+#[test]
+fn every_attempt_of_the_security_page_is_held_by_a_test() {
+    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let sources = sources();
+    let holds = |home: &str, text: &str| {
+        let home = format!("crates/{home}/");
+        let own =
+            |(name, source): &(String, String)| name.starts_with(&home) && source.contains(text);
+        sources.iter().any(own)
+    };
+    for (id, held_by) in attempts(&page) {
+        let tests: Vec<(&str, &str)> = held_by
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(|test| test.split_once('/').unwrap())
+            .collect();
+        assert!(!tests.is_empty(), "{id}: no test is named in `{held_by}`");
+        for (home, function) in &tests {
+            let defined = holds(home, &format!("fn {function}("));
+            assert!(defined, "{id}: {home} has no test `{function}`");
+        }
+        for row in held_by.split('"').skip(1).step_by(2) {
+            let found = tests.iter().any(|(home, _)| holds(home, row));
+            assert!(found, "{id}: no named crate has the row \"{row}\"");
+        }
+    }
+}
