@@ -228,7 +228,7 @@ impl Scope {
     /// Counts and traces a call that is answered from a record of it: nothing runs. False when the budget is used up.
     pub fn replayed(&self, name: &str, arguments: &str, status: Status) -> bool {
         let traced = self.nest.begin(name, args_digest(arguments));
-        let within = self.session.spend_call();
+        let within = self.session.spend_call().is_ok();
         if let Some(seq) = traced {
             self.nest.end(seq, status, 0.0);
         }

@@ -14,6 +14,7 @@ use crate::call::{CallId, Principal, RunId};
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
+use crate::session::budget::{Budget, Spent};
 use crate::session::expanded::Expanded;
 use crate::session::nest::Nest;
 use crate::session::running::Running;
@@ -22,6 +23,8 @@ use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
 
 mod active;
+pub(crate) mod budget;
+mod builder;
 mod expanded;
 mod limits;
 pub(crate) mod nest;
@@ -29,6 +32,7 @@ mod patience;
 mod running;
 
 pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
+pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
 pub use patience::Patience;
 
@@ -50,7 +54,7 @@ struct Inner {
     workspace: Option<String>,
     view: Arc<dyn Toolset>,
     limits: Limits,
-    calls: Arc<AtomicU64>,
+    budget: Arc<Budget>,
     spent_nanoseconds: Arc<AtomicU64>,
     ids: Arc<AtomicU64>,
     cancel: CancellationToken,
@@ -86,12 +90,6 @@ struct Inner {
 /// Most nested scopes within one another.
 pub const MAX_DEPTH: u32 = 8;
 
-/// Builds a session.
-#[derive(Debug)]
-pub struct SessionBuilder {
-    inner: Inner,
-}
-
 impl Session {
     /// A session of the local user over these tools, with the limits of direct calls.
     pub fn new(view: impl Toolset + 'static) -> Self {
@@ -111,8 +109,8 @@ impl Session {
                 client: None,
                 workspace: None,
                 view,
+                budget: Arc::new(Budget::of_run(Limits::default().max_calls)),
                 limits: Limits::default(),
-                calls: Arc::default(),
                 spent_nanoseconds: Arc::default(),
                 ids: Arc::default(),
                 cancel: CancellationToken::new(),
@@ -233,9 +231,9 @@ impl Session {
         self.0.active.judge(policy, call, risk)
     }
 
-    /// Calls made so far.
+    /// Calls made so far, those of its scripts among them.
     pub fn calls(&self) -> u64 {
-        self.0.calls.load(Ordering::Relaxed)
+        self.0.budget.used()
     }
 
     /// Whether its budget of calls or of time is used up: further calls are refused.
@@ -369,8 +367,8 @@ impl Session {
         child.spent_nanoseconds = Arc::default();
         child.depth += 1;
         if let Some(limits) = limits {
+            child.budget = Arc::new(Budget::within(&self.0.budget, limits.max_calls));
             child.limits = limits;
-            child.calls = Arc::default();
         }
         child.into()
     }
@@ -385,14 +383,9 @@ impl Session {
         self.0.expanded.add(&self.tools(), names)
     }
 
-    /// Takes one call off the budget; false when it is used up.
-    pub(crate) fn spend_call(&self) -> bool {
-        let max = self.0.limits.max_calls;
-        let more = |used: u64| (used < max).then(|| used + 1);
-        self.0
-            .calls
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .is_ok()
+    /// Takes one call off the budget, and off those of the sessions around this one.
+    pub(crate) fn spend_call(&self) -> Result<(), Spent> {
+        self.0.budget.spend()
     }
 
     /// What is left of the time for all calls.
@@ -475,7 +468,7 @@ impl Inner {
             workspace: self.workspace.clone(),
             view: Arc::clone(&self.view),
             limits: self.limits.clone(),
-            calls: Arc::clone(&self.calls),
+            budget: Arc::clone(&self.budget),
             spent_nanoseconds: Arc::clone(&self.spent_nanoseconds),
             ids: Arc::clone(&self.ids),
             cancel: self.cancel.clone(),
@@ -506,93 +499,5 @@ impl Inner {
 impl From<Inner> for Session {
     fn from(inner: Inner) -> Self {
         Self(Arc::new(inner))
-    }
-}
-
-impl SessionBuilder {
-    /// For whom.
-    pub fn with_principal(mut self, principal: Principal) -> Self {
-        self.inner.owner.principal = principal;
-        self
-    }
-
-    /// Under this run id instead of a fresh one.
-    pub fn with_run(mut self, run: RunId) -> Self {
-        self.inner.owner.run = run;
-        self
-    }
-
-    /// Goes on with the run of this id, which another process began and did not end; its calls were numbered up to `calls`.
-    pub fn resuming(mut self, run: RunId, calls: u64) -> Self {
-        self.inner.owner.run = run;
-        self.inner.ids = Arc::new(AtomicU64::new(calls));
-        self.inner.resumed = true;
-        self
-    }
-
-    /// What the client calls itself, for the person who is asked.
-    pub fn with_client(mut self, client: Option<String>) -> Self {
-        self.inner.client = client;
-        self
-    }
-
-    /// By which door, for the record.
-    pub fn with_door(mut self, door: impl Into<String>) -> Self {
-        self.inner.door = door.into();
-        self
-    }
-
-    /// The workspace's root, for the record and for fingerprints.
-    pub fn with_workspace(mut self, root: impl Into<String>) -> Self {
-        self.inner.workspace = Some(root.into());
-        self
-    }
-
-    /// Within these bounds.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.inner.limits = limits;
-        self
-    }
-
-    /// How it waits for people.
-    pub fn with_patience(mut self, patience: Patience) -> Self {
-        self.inner.patience = patience;
-        self
-    }
-
-    /// Who shows progress.
-    pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
-        self.inner.progress = Some(sink);
-        self
-    }
-
-    /// How live output is gathered before it is shown.
-    pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.inner.pace = pace;
-        self
-    }
-
-    /// What to say of tools that the session does not see.
-    pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
-        self.inner.absent = Some(absent);
-        self
-    }
-
-    /// Only these skills, by name; all of them where this is not said.
-    pub fn with_skills(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.inner.skills = Some(Arc::new(names.into_iter().collect()));
-        self
-    }
-
-    /// Tokens of all active skills together ([`SKILL_TOKENS`] where this is not said): the oldest go when it is exceeded.
-    pub fn with_skill_tokens(self, max: usize) -> Self {
-        self.inner.active.limit(max);
-        self
-    }
-
-    /// Checks the limits and builds.
-    pub fn build(self) -> Result<Session, LimitsError> {
-        self.inner.limits.check()?;
-        Ok(self.inner.into())
     }
 }

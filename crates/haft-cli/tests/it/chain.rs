@@ -106,12 +106,34 @@ fn limits_of_settings_hold_in_a_script() {
         .map(|c| c["status"].clone())
         .collect();
     assert_eq!(statuses, ["ok", "ok", "error"], "{outcome}");
+    let said = outcome["error"]["message"].as_str().unwrap();
+    assert!(said.contains("raise chain.max_tool_calls"), "{outcome}");
     // Approvals that outlast a call make no sense: the settings are refused.
     let ran = chain(&lab, "1", &["-c", "chain.approval_timeout_s=60"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     let ran = chain(&lab, "1", &["-c", "tools.disable=[\"tool_chain\"]"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("tools.enable"), "{}", ran.stderr);
+}
+
+#[test]
+fn p12_the_budget_of_a_run_counts_the_calls_of_its_scripts() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["-c", "limits.max_calls=6"]);
+    // The first script and its four calls take five of six, the second script the last.
+    let body = json!({"code": "for i in range(4):\n  tools.list_files()"}).to_string();
+    let mut spent = Vec::new();
+    for _ in 0..2 {
+        let reply = server.ask(&post("/api/v1/chains", &server.call, &body));
+        let outcome = reply.json();
+        let calls = outcome["calls"].as_array().unwrap();
+        spent.push(calls.iter().filter(|call| call["status"] == "ok").count());
+        if outcome["status"] == "error" {
+            let said = outcome["error"]["message"].as_str().unwrap();
+            assert!(said.contains("the run's budget of 6 calls"), "{outcome}");
+        }
+    }
+    assert_eq!(spent, [4, 0]);
 }
 
 #[test]

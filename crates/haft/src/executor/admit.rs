@@ -70,11 +70,8 @@ pub(super) fn admit(
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
-    if !session.spend_call() {
-        let max = session.limits().max_calls;
-        let message = format!("the run's budget of {max} calls is used up");
-        return Err(Stop::new(ErrorKind::Budget, message)
-            .advise("start a new run, or raise limits.max_calls"));
+    if let Err(spent) = session.spend_call() {
+        return Err(Stop::new(ErrorKind::Budget, spent.to_string()).advise(spent.advice()));
     }
     if session.time_left().is_zero() {
         return Err(

@@ -1,0 +1,91 @@
+//! `Budget`: how many calls may still be made. A script's calls count for the script and for the run around it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls of a run, or of a script within one.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    used: AtomicU64,
+    max: u64,
+    outer: Option<Arc<Budget>>,
+}
+
+/// A budget that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Spent {
+    /// That of the whole run.
+    #[error("the run's budget of {0} calls is used up")]
+    Run(u64),
+    /// That of one script.
+    #[error("the script's budget of {0} calls is used up")]
+    Script(u64),
+}
+
+impl Spent {
+    /// What to do next.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Self::Run(_) => "start a new run, or raise limits.max_calls",
+            Self::Script(_) => "do the rest in another script, or raise chain.max_tool_calls",
+        }
+    }
+}
+
+impl Budget {
+    /// Calls of a run.
+    pub(crate) fn of_run(max: u64) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            max,
+            outer: None,
+        }
+    }
+
+    /// Calls of a script within a run: each is taken off both.
+    pub(crate) fn within(outer: &Arc<Self>, max: u64) -> Self {
+        Self {
+            outer: Some(Arc::clone(outer)),
+            ..Self::of_run(max)
+        }
+    }
+
+    /// Calls taken so far.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes one call off this budget and off those around it.
+    pub(crate) fn spend(&self) -> Result<(), Spent> {
+        let more = |used: u64| (used < self.max).then(|| used + 1);
+        let taken = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        match (taken, &self.outer) {
+            (Ok(_), Some(outer)) => outer.spend(),
+            (Ok(_), None) => Ok(()),
+            (Err(_), Some(_)) => Err(Spent::Script(self.max)),
+            (Err(_), None) => Err(Spent::Run(self.max)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Budget, Spent};
+
+    #[test]
+    fn p12_a_script_spends_its_own_budget_and_the_run_s() {
+        let run = Arc::new(Budget::of_run(5));
+        let script = Budget::within(&run, 3);
+        assert!((0..3).all(|_| script.spend().is_ok()));
+        assert_eq!(script.spend(), Err(Spent::Script(3)));
+        assert_eq!(run.used(), 3);
+        let second = Budget::within(&run, 3);
+        assert!((0..2).all(|_| second.spend().is_ok()));
+        assert_eq!(second.spend(), Err(Spent::Run(5)));
+        assert_eq!(run.spend(), Err(Spent::Run(5)));
+    }
+}

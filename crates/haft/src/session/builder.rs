@@ -1,0 +1,104 @@
+//! `SessionBuilder`: a session with options, its limits checked.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::call::{Principal, RunId};
+use crate::progress::{Pace, ProgressSink};
+use crate::session::budget::Budget;
+use crate::session::{Absent, Inner, Limits, LimitsError, Patience, Session};
+
+/// Builds a session.
+#[derive(Debug)]
+pub struct SessionBuilder {
+    pub(super) inner: Inner,
+}
+
+impl SessionBuilder {
+    /// For whom.
+    pub fn with_principal(mut self, principal: Principal) -> Self {
+        self.inner.owner.principal = principal;
+        self
+    }
+
+    /// Under this run id instead of a fresh one.
+    pub fn with_run(mut self, run: RunId) -> Self {
+        self.inner.owner.run = run;
+        self
+    }
+
+    /// Goes on with the run of this id, which another process began and did not end; its calls were numbered up to `calls`.
+    pub fn resuming(mut self, run: RunId, calls: u64) -> Self {
+        self.inner.owner.run = run;
+        self.inner.ids = Arc::new(AtomicU64::new(calls));
+        self.inner.resumed = true;
+        self
+    }
+
+    /// What the client calls itself, for the person who is asked.
+    pub fn with_client(mut self, client: Option<String>) -> Self {
+        self.inner.client = client;
+        self
+    }
+
+    /// By which door, for the record.
+    pub fn with_door(mut self, door: impl Into<String>) -> Self {
+        self.inner.door = door.into();
+        self
+    }
+
+    /// The workspace's root, for the record and for fingerprints.
+    pub fn with_workspace(mut self, root: impl Into<String>) -> Self {
+        self.inner.workspace = Some(root.into());
+        self
+    }
+
+    /// Within these bounds.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.inner.budget = Arc::new(Budget::of_run(limits.max_calls));
+        self.inner.limits = limits;
+        self
+    }
+
+    /// How it waits for people.
+    pub fn with_patience(mut self, patience: Patience) -> Self {
+        self.inner.patience = patience;
+        self
+    }
+
+    /// Who shows progress.
+    pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
+        self.inner.progress = Some(sink);
+        self
+    }
+
+    /// How live output is gathered before it is shown.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.inner.pace = pace;
+        self
+    }
+
+    /// What to say of tools that the session does not see.
+    pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
+        self.inner.absent = Some(absent);
+        self
+    }
+
+    /// Only these skills, by name; all of them where this is not said.
+    pub fn with_skills(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.inner.skills = Some(Arc::new(names.into_iter().collect()));
+        self
+    }
+
+    /// Tokens of all active skills together ([`SKILL_TOKENS`] where this is not said): the oldest go when it is exceeded.
+    pub fn with_skill_tokens(self, max: usize) -> Self {
+        self.inner.active.limit(max);
+        self
+    }
+
+    /// Checks the limits and builds.
+    pub fn build(self) -> Result<Session, LimitsError> {
+        self.inner.limits.check()?;
+        Ok(self.inner.into())
+    }
+}
