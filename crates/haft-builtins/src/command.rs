@@ -27,16 +27,14 @@ pub use packages::{REGISTRIES, packages_of};
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::network::Connected;
-use crate::command::output::{Cursor, Shown, follow, take};
+use crate::command::output::{Cursor, Followed, Shown, follow, take};
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
 /// The bundle's name, and the category of its tools.
 pub(crate) const COMMANDS: &str = "commands";
-/// Longest wait of one call.
-const MAX_WAIT: u64 = 600;
-/// The host's own deadline lies behind it, so that the output of a command that takes too long is kept.
-const HOST_LIMIT: Duration = Duration::from_secs(MAX_WAIT + 30);
+/// The part of a call's time that a wait takes at most which the command survives: what it has said by then is a result.
+const WAIT_PART: f64 = 0.95;
 
 /// What `run_command` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -209,11 +207,7 @@ impl TypedTool for RunCommand {
     fn describe(spec: ToolSpec) -> ToolSpec {
         // What it runs decides the risk: the permission says so.
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe);
-        let spec = known_as(spec, &["bash", "shell", "exec", "terminal"]);
-        ToolSpec {
-            timeout: Some(HOST_LIMIT),
-            ..spec
-        }
+        known_as(spec, &["bash", "shell", "exec", "terminal"])
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
@@ -242,19 +236,21 @@ impl TypedTool for RunCommand {
         } else if ends {
             // The sandbox ends it; the wait is only a little longer.
             let end = Instant::now() + wait + Duration::from_secs(20);
-            follow(running, &mut screen, &context.progress(), end).await
+            match follow(running, &mut screen, context, end).await {
+                Followed::Ended(exit) => Some(exit),
+                Followed::GoesOn => {
+                    running.kill();
+                    Some(running.wait().await)
+                }
+            }
         } else {
-            follow(
-                running,
-                &mut screen,
-                &context.progress(),
-                Instant::now() + wait,
-            )
-            .await
+            follow(running, &mut screen, context, within(context, wait))
+                .await
+                .exit()
         };
         let mut told = Cursor::default();
         let data = CommandData::of(&started, &mut told, exit.as_ref());
-        if exit.is_some() || ends {
+        if exit.is_some() {
             return result(&data, &started, exit.as_ref());
         }
         let (command, argv) = Commands::words(&input)?;
@@ -267,6 +263,11 @@ impl TypedTool for RunCommand {
         let task = self.0.tasks.keep(context, new)?;
         result(&data.going_on(&task), &started, None)
     }
+}
+
+/// When a wait for a command that survives it ends: before the call does.
+fn within(context: &CallContext, wait: Duration) -> Instant {
+    Instant::now() + wait.min(context.limit().mul_f64(WAIT_PART))
 }
 
 /// The permission to run these words.

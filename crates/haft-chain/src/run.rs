@@ -12,6 +12,7 @@ use haft::artifact::ArtifactRef;
 use haft::context::{CallContext, Scope};
 use haft::error::ToolError;
 use haft::result::{Outcome, ToolResult};
+use haft::session::Ending;
 
 use crate::bridge::frame::Kind;
 use crate::bridge::message::{Done, Message};
@@ -135,7 +136,7 @@ impl<'a> ChainRun<'a> {
     async fn serve(&mut self) -> End {
         let scope = self.scope.clone();
         let mut late = pin!(scope.elapsed(self.limit));
-        let mut cancelled = pin!(self.context.cancelled());
+        let mut ending = pin!(self.context.ending());
         loop {
             let due = self.output.due();
             let (calls, link) = (&mut self.calls, &mut self.link);
@@ -144,7 +145,10 @@ impl<'a> ChainRun<'a> {
             let event = tokio::select! {
                 biased;
                 () = &mut late => Event::Stop(End::Late(self.limit)),
-                () = &mut cancelled => Event::Stop(End::Cancelled),
+                ending = &mut ending => Event::Stop(match ending {
+                    Ending::Late => End::Late(self.context.limit()),
+                    Ending::Cancelled => End::Cancelled,
+                }),
                 Some(ended) = calls.next(), if !calls.is_empty() => Event::Ended(ended),
                 () = gathered(due), if due.is_some() => {
                     self.output.flush();

@@ -29,8 +29,6 @@ pub const TOOL_CHAIN: &str = "tool_chain";
 pub const CATEGORY: &str = "chain";
 /// Longest script, in characters.
 pub const MAX_CODE: usize = 1 << 20;
-/// What the executor's deadline adds to the chain's own, so that the chain's comes first and says what there is to say.
-const GRACE: Duration = Duration::from_secs(15);
 
 /// What all versions of the tool share.
 struct Shared {
@@ -122,7 +120,6 @@ fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, Na
         title: Some("Run a script that calls tools".to_owned()),
         category: Some(CATEGORY.to_owned()),
         source: BUILTIN.to_owned(),
-        timeout: Some(limits.total_timeout + GRACE),
         annotations: Annotations {
             // What it calls is judged by itself.
             read_only_hint: Some(false),

@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
-use crate::session::{Activated, Activation, ActiveSkill, Limits, Session};
+use crate::session::{Activated, Activation, ActiveSkill, Ending, Limits, Session};
 use crate::spec::ToolName;
 use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
@@ -72,6 +72,8 @@ pub struct CallContext {
     pub(crate) entry: Arc<Entry>,
     /// A person approved this very call.
     pub(crate) approved: bool,
+    /// How long it may take.
+    pub(crate) limit: Duration,
 }
 
 impl CallContext {
@@ -141,6 +143,17 @@ impl CallContext {
     /// Completes when the session is cancelled.
     pub async fn cancelled(&self) {
         self.session.cancellation().cancelled().await;
+    }
+
+    /// Completes when the call must end: its time is over, or the session was cancelled. A tool that waits for this has a
+    /// moment to return what it has so far, which the outcome shows beside the failure; any other is dropped at once.
+    pub async fn ending(&self) -> Ending {
+        self.nest.ending().await
+    }
+
+    /// How long the call may take, without waits for people.
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// A nested call, through the same door as every other.

@@ -34,6 +34,7 @@ mod running;
 pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
 pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
+pub use nest::Ending;
 pub use patience::Patience;
 
 /// What a host says of a tool that the session does not see: which setting would enable it, for one.
@@ -371,6 +372,11 @@ impl Session {
             child.limits = limits;
         }
         child.into()
+    }
+
+    /// Whether its calls are those of a script, under limits of their own.
+    pub(crate) fn is_script(&self) -> bool {
+        self.0.budget.is_nested()
     }
 
     /// How deep this scope lies.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use haft::context::CallContext;
 use haft::progress::{Progress, Stream};
 use haft_sandbox::{Exit, Log, Running, Waited};
 
@@ -79,8 +80,42 @@ fn skipped(piece: &mut Piece, bytes: u64) {
     piece.text.extend(words);
 }
 
-/// Waits for the end, at most until `deadline`, showing the output as it comes.
+/// What a wait for a command came to.
+#[derive(Debug)]
+pub(crate) enum Followed {
+    /// It ended.
+    Ended(Exit),
+    /// The deadline passed, or the call must end.
+    GoesOn,
+}
+
+impl Followed {
+    /// How it ended, if it did.
+    pub(crate) fn exit(self) -> Option<Exit> {
+        match self {
+            Self::Ended(exit) => Some(exit),
+            Self::GoesOn => None,
+        }
+    }
+}
+
+/// Waits for the end, at most until `deadline` and as long as the call may take, showing the output as it comes.
 pub(crate) async fn follow(
+    running: &Running,
+    shown: &mut Cursor,
+    context: &CallContext,
+    deadline: Instant,
+) -> Followed {
+    let progress = context.progress();
+    let exit = tokio::select! {
+        biased;
+        exit = watched(running, shown, &progress, deadline) => exit,
+        _ = context.ending() => running.exit(),
+    };
+    exit.map_or(Followed::GoesOn, Followed::Ended)
+}
+
+async fn watched(
     running: &Running,
     shown: &mut Cursor,
     progress: &Progress,

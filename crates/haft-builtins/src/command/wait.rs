@@ -1,7 +1,7 @@
 //! `await_command` and `kill_command`: what becomes of a task.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::command::launch::Commands;
 use crate::command::output::{Cursor, follow, show};
-use crate::command::{COMMANDS, CommandData, HOST_LIMIT, result, run_permission};
+use crate::command::{COMMANDS, CommandData, result, run_permission, within};
 use crate::describe::{builtin, known_as, writes};
 
 /// How far back a match may begin before output that came in pieces.
@@ -67,7 +67,6 @@ impl TypedTool for AwaitCommand {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::High);
         ToolSpec {
-            timeout: Some(HOST_LIMIT),
             // Other calls of the session go on meanwhile.
             concurrency_safe: true,
             ..known_as(spec, &["wait"])
@@ -85,19 +84,21 @@ impl TypedTool for AwaitCommand {
     ) -> Result<ToolResult, ToolError> {
         let task = self.0.tasks.of(context.run(), &input.task)?;
         let pattern = input.pattern.as_deref().map(matcher).transpose()?;
-        let deadline = Instant::now() + Duration::from_secs(input.timeout_s);
+        let deadline = within(context, Duration::from_secs(input.timeout_s));
         let mut shown = task.shown.lock().await;
         let (running, progress) = (&task.started.running, context.progress());
         let (exit, matched) = match pattern {
             None => {
-                let exit = follow(running, &mut shown.screen, &progress, deadline).await;
-                (exit, None)
+                let followed = follow(running, &mut shown.screen, context, deadline).await;
+                (followed.exit(), None)
             }
             Some(pattern) => {
                 let mut seen = Seen::new(pattern, shown.told);
-                let waited = running
-                    .wait_for(|running| seen.matches(running), deadline)
-                    .await;
+                let waited = tokio::select! {
+                    biased;
+                    waited = running.wait_for(|running| seen.matches(running), deadline) => waited,
+                    _ = context.ending() => Waited::TimedOut,
+                };
                 let exit = match &waited {
                     Waited::Ended(exit) => Some(exit.clone()),
                     _ => running.exit(),

@@ -15,6 +15,7 @@ mod discover;
 mod help;
 mod harness;
 mod kill;
+mod limits;
 mod memory;
 mod memory_tools;
 mod network;

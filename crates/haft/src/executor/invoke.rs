@@ -17,10 +17,16 @@ use crate::executor::clear::Cleared;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::{Given, Stop};
 use crate::progress::{Live, LiveEnd};
-use crate::session::Session;
+use crate::result::ToolResult;
 use crate::session::nest::Nest;
-use crate::spec::Risk;
+use crate::session::{Ending, Session};
+use crate::spec::{Risk, ToolSpec};
 use crate::toolset::Entry;
+
+/// How long a tool that was told to end because its time is over may take to return what it has.
+const LATE_GRACE: Duration = Duration::from_secs(10);
+/// The same for a cancelled session: shorter than an ending run waits for its calls.
+const CANCEL_GRACE: Duration = Duration::from_millis(2500);
 
 /// What a tool gave. Made here alone.
 pub(super) struct Invoked {
@@ -43,15 +49,11 @@ pub(super) async fn invoke(
     cleared: Cleared,
 ) -> Result<Invoked, Stop> {
     started(parts, session, open, cleared.risk()).await?;
-    let limit = cleared
-        .spec()
-        .timeout
-        .unwrap_or(session.limits().call_timeout);
-    let limit = limit.min(session.time_left());
+    let limit = TimeLimit::of(session, cleared.spec());
     let shared = cleared.spec().concurrency_safe;
     let (_lane, waited) = match free(session, shared) {
         Some(lane) => (lane, false),
-        None => (turn(session, shared, limit).await?, true),
+        None => (turn(session, shared, limit.time).await?, true),
     };
     // Nobody of this session writes beside it from here on.
     if let Some(path) = cleared.changed_file() {
@@ -67,6 +69,7 @@ pub(super) async fn invoke(
         entry: Arc::clone(&entry),
         approved: open.claimed.is_some(),
         live: live(session, open.id()),
+        limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
     // Waits for a person or for other calls are not the tool's time.
@@ -78,7 +81,14 @@ pub(super) async fn invoke(
     #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
     let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
     let given = match running {
-        Ok(running) => bounded(session, (open.nest(), limit), running).await,
+        Ok(running) => {
+            let clock = Clock {
+                begun,
+                nest: open.nest(),
+                limit,
+            };
+            bounded(session, clock, running).await
+        }
         Err(_) => Err(panicked()),
     };
     session.spend_time(begun.elapsed().saturating_sub(open.nest().waited().0));
@@ -162,20 +172,92 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
 /// timer; time in which a call within waits for a person does not count.
 async fn bounded(
     session: &Session,
-    (nest, limit): (&Nest, Duration),
+    clock: Clock<'_>,
     running: Pin<Box<dyn Future<Output = Given> + Send + '_>>,
 ) -> Given {
+    let Clock { begun, nest, limit } = clock;
     let mut running = pin!(CatchPanic(running));
-    let begun = Instant::now();
     let at_once = poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await;
     if let Poll::Ready(given) = at_once {
+        if begun.elapsed().saturating_sub(nest.waited().0) > limit.time {
+            // It held its thread for longer than it may take.
+            return ended(given, limit.passed());
+        }
         return given;
     }
-    tokio::select! {
+    let (ending, error, grace) = tokio::select! {
         biased;
-        given = running => given,
-        () = session.cancellation().cancelled() => Err(cancelled()),
-        () = nest.elapsed(begun, limit) => Err(timed_out(limit)),
+        given = &mut running => return given,
+        () = session.cancellation().cancelled() => (Ending::Cancelled, cancelled(), CANCEL_GRACE),
+        () = nest.elapsed(begun, limit.time) => (Ending::Late, limit.passed(), LATE_GRACE),
+    };
+    if !nest.end_now(ending) {
+        return Err(error);
+    }
+    match tokio::time::timeout(grace, running).await {
+        Ok(given) => ended(given, error),
+        Err(_) => Err(error),
+    }
+}
+
+/// What a tool gave that was told to end: what it has to show stays, but it did not succeed.
+fn ended(given: Given, error: ToolError) -> Given {
+    match given {
+        Ok(result) => {
+            let said = result.error.as_ref().map(ToolError::kind);
+            if said == Some(error.kind()) {
+                return Ok(result);
+            }
+            Ok(ToolResult {
+                summary: None,
+                ..result.with_error(error)
+            })
+        }
+        Err(said) if said.waits_for().is_some() => Err(said),
+        Err(_) => Err(error),
+    }
+}
+
+/// A running call's clock, which stands still while a person is asked.
+struct Clock<'a> {
+    begun: Instant,
+    nest: &'a Nest,
+    limit: TimeLimit,
+}
+
+/// How long a call may take, and the setting that says so.
+#[derive(Debug, Clone, Copy)]
+struct TimeLimit {
+    time: Duration,
+    setting: &'static str,
+}
+
+impl TimeLimit {
+    /// The shortest of the tool's own limit, that of every call, and what is left of the run's.
+    fn of(session: &Session, spec: &ToolSpec) -> Self {
+        let script = session.is_script();
+        let setting = |own, of_script| if script { of_script } else { own };
+        let mut limit = Self {
+            time: session.limits().call_timeout,
+            setting: setting("limits.call_timeout_s", "chain.call_timeout_s"),
+        };
+        let own = spec.timeout.map(|time| (time, "the tool's timeout_s"));
+        let total = setting("limits.total_timeout_s", "chain.total_timeout_s");
+        for (time, setting) in own.into_iter().chain([(session.time_left(), total)]) {
+            if time < limit.time {
+                limit = Self { time, setting };
+            }
+        }
+        limit
+    }
+
+    /// The failure of a call that took longer.
+    fn passed(self) -> ToolError {
+        ToolError::new(
+            ErrorKind::Timeout,
+            format!("the call was ended after {} s", self.time.as_secs_f64()),
+        )
+        .with_advice(format!("ask for less, or raise {}", self.setting))
     }
 }
 
@@ -203,12 +285,4 @@ fn panicked() -> ToolError {
 
 fn cancelled() -> ToolError {
     ToolError::new(ErrorKind::Cancelled, "the session was cancelled")
-}
-
-fn timed_out(limit: Duration) -> ToolError {
-    ToolError::new(
-        ErrorKind::Timeout,
-        format!("no answer within {} s", limit.as_secs_f64()),
-    )
-    .with_advice("ask for less, or raise the tool's timeout_s")
 }

@@ -50,6 +50,11 @@ impl Budget {
         }
     }
 
+    /// Whether there is another around it.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.outer.is_some()
+    }
+
     /// Calls taken so far.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

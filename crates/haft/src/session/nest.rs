@@ -1,6 +1,8 @@
-//! `Nest`: what a call keeps of the calls made within it: their trace, and the time in which one of them waits for a person.
+//! `Nest`: what a call keeps while it runs: the trace of the calls made within it, the time in which one of them waits for
+//! a person, and whether it has been told to end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -19,7 +21,20 @@ pub(crate) struct Nest {
     outer: Option<Arc<Nest>>,
     trace: Mutex<Vec<TracedCall>>,
     waits: Mutex<Waits>,
+    /// Why the call must end.
+    ending: OnceLock<Ending>,
+    /// Its tool waits to be told so.
+    listens: AtomicBool,
     changed: Notify,
+}
+
+/// Why a running call must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Its time is over.
+    Late,
+    /// The session was cancelled.
+    Cancelled,
 }
 
 /// Time in which at least one call within waits for a person.
@@ -37,7 +52,29 @@ impl Nest {
             outer,
             trace: Mutex::default(),
             waits: Mutex::default(),
+            ending: OnceLock::new(),
+            listens: AtomicBool::new(false),
             changed: Notify::new(),
+        }
+    }
+
+    /// Tells the call's tool to end; false where it does not listen.
+    pub(crate) fn end_now(&self, ending: Ending) -> bool {
+        // A second reason to end changes nothing.
+        let _ = self.ending.set(ending);
+        self.changed.notify_waiters();
+        self.listens.load(Ordering::Acquire)
+    }
+
+    /// Completes when the call must end.
+    pub(crate) async fn ending(&self) -> Ending {
+        self.listens.store(true, Ordering::Release);
+        loop {
+            let changed = self.changed.notified();
+            if let Some(ending) = self.ending.get() {
+                return *ending;
+            }
+            changed.await;
         }
     }
 

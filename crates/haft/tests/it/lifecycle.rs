@@ -183,3 +183,69 @@ fn limits_that_make_no_sense_are_refused_when_built() {
     }));
     assert!(!check(Limits::default()));
 }
+
+/// A tool with a deadline of its own that is far beyond the run's.
+fn slow(name: &'static str) -> ToolSpec {
+    ToolSpec {
+        timeout: Some(Duration::from_hours(1)),
+        ..TestTool::echo(name)
+    }
+}
+
+#[tokio::test]
+async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
+    let deaf = TestTool::with_body(slow("deaf"), |_, _| {
+        Box::pin(async { std::future::pending().await })
+    });
+    let listening = TestTool::with_body(slow("listening"), |_, context| {
+        Box::pin(async move {
+            let ending = context.ending().await;
+            Ok(ToolResult::text(format!("so far ({ending:?})")))
+        })
+    });
+    let blocking = TestTool::with_body(slow("blocking"), |_, context| {
+        std::thread::sleep(context.limit() * 2);
+        Box::pin(async { Ok(ToolResult::text("too late")) })
+    });
+    let limits = Limits {
+        call_timeout: Duration::from_millis(150),
+        ..Limits::default()
+    };
+    let session = session([deaf.arc(), listening.arc(), blocking.arc()], limits);
+    let executor = Executor::new(Policy::workspace());
+    for (tool, text) in [
+        ("deaf", ""),
+        ("listening", "so far (Late)"),
+        ("blocking", "too late"),
+    ] {
+        let outcome = executor.execute(&session, ToolCall::new(tool, "{}")).await;
+        assert_eq!(outcome.status, Status::Timeout, "{tool}");
+        assert_eq!(outcome.text(), text, "{tool}");
+        let advice = outcome.error.unwrap().advice.unwrap();
+        assert!(advice.contains("limits.call_timeout_s"), "{tool}: {advice}");
+    }
+}
+
+#[tokio::test]
+async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
+    let (begun, waits) = tokio::sync::oneshot::channel();
+    let begun = std::sync::Mutex::new(Some(begun));
+    let listening = TestTool::with_body(slow("listening"), move |_, context| {
+        let begun = begun.lock().unwrap().take();
+        Box::pin(async move {
+            let ending = std::pin::pin!(context.ending());
+            begun.unwrap().send(()).unwrap();
+            Ok(ToolResult::text(format!("so far ({:?})", ending.await)))
+        })
+    });
+    let session = session([listening.arc()], Limits::default());
+    let executor = Executor::new(Policy::workspace());
+    let cancel = async {
+        waits.await.unwrap();
+        session.cancel();
+    };
+    let call = executor.execute(&session, ToolCall::new("listening", "{}"));
+    let (outcome, ()) = tokio::join!(call, cancel);
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert_eq!(outcome.text(), "so far (Cancelled)");
+}
