@@ -1,17 +1,20 @@
-//! `Console`: what the gate and the routes share: the login codes and the sessions.
+//! `Console`: what the gate and the routes share: login codes, tickets and sessions.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use serde::Serialize;
 
-use crate::code::{Codes, Redeemed};
 use crate::cookie::Cookie;
+use crate::one_time::{CODE_LIFE, OneTime, TICKET_LIFE};
 use crate::pages::Pages;
 use crate::routes;
 use crate::sessions::{ConsoleSession, Fresh, SECRET_HEADER, Sessions};
+
+/// What a login code is good for.
+const LOGIN: &str = "login";
 
 /// Why the console cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +59,8 @@ pub struct Console {
     pub(crate) pages: Pages,
     pub(crate) strength: OnceLock<String>,
     https: bool,
-    codes: Mutex<Codes>,
+    codes: Mutex<OneTime>,
+    tickets: Mutex<OneTime>,
     sessions: Mutex<Sessions>,
 }
 
@@ -73,7 +77,8 @@ impl Console {
             pages,
             strength: OnceLock::new(),
             https: options.https,
-            codes: Mutex::default(),
+            codes: Mutex::new(OneTime::new(CODE_LIFE)),
+            tickets: Mutex::new(OneTime::new(TICKET_LIFE)),
             sessions: Mutex::default(),
         })
     }
@@ -84,21 +89,32 @@ impl Console {
         let _ = self.strength.set(strength.to_owned());
     }
 
-    /// A link that logs in once, within [`CODE_LIFE`](crate::CODE_LIFE). `base_url` is the server's, with or without a slash
+    /// A link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a slash
     /// at its end. The code stands in the fragment, which no browser sends and no log keeps.
     pub fn login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
-        let code = lock(&self.codes).mint(Instant::now())?;
+        let code = lock(&self.codes).issue(LOGIN, Instant::now())?;
         Ok(format!("{}/#login={code}", base_url.trim_end_matches('/')))
     }
 
-    /// The session that a request's cookie names.
+    /// The session that a request belongs to: its cookie names one, and its header carries that one's secret.
     pub fn session(&self, headers: &HeaderMap) -> Option<ConsoleSession> {
-        let id = self.cookie.read(headers)?;
-        let mut secrets = headers.get_all(SECRET_HEADER).iter();
-        let secret = secrets.next().and_then(|value| value.to_str().ok());
-        // Two secrets are none.
-        let secret = secret.filter(|_| secrets.next().is_none());
-        lock(&self.sessions).seen(id, secret, Instant::now())
+        let ids = self.cookie.read(headers);
+        lock(&self.sessions).seen(ids, secret_of(headers)?, Instant::now())
+    }
+
+    /// The session of a request that a browser makes by itself, for a frame or a download, where no page can add the
+    /// secret: its cookie names one, and its address carries a ticket for this path. The ticket is used up.
+    pub fn session_by_ticket(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        ticket: &str,
+    ) -> Option<ConsoleSession> {
+        let now = Instant::now();
+        let ids = self.cookie.read(headers);
+        let session = lock(&self.sessions).with_ticket(ids, now)?;
+        let good = lock(&self.tickets).redeem(ticket, path, now);
+        good.then_some(session)
     }
 
     /// Whether this path is one of the console's pages or files, which anybody may GET: they hold no data.
@@ -106,34 +122,42 @@ impl Console {
         Pages::is_page(path)
     }
 
-    /// The pages, `POST /api/v1/login`, `POST /api/v1/login-link`, `GET /api/v1/session` and `POST /api/v1/logout`. Who may
-    /// come here is checked before: everybody to the pages and to `login`, the operator to `login-link`.
+    /// The pages, and below `/api/v1`: `POST login`, `POST login-link`, `POST tickets`, `GET session`, `POST logout`. Who
+    /// may come here is checked before: everybody to the pages and to `login`, the operator to the rest.
     pub fn router(self: &Arc<Self>) -> Router {
         routes::router(Arc::clone(self))
     }
 
-    pub(crate) fn redeem(&self, code: &str) -> Redeemed {
-        lock(&self.codes).redeem(code, Instant::now())
+    pub(crate) fn redeem(&self, code: &str) -> bool {
+        lock(&self.codes).redeem(code, LOGIN, Instant::now())
+    }
+
+    pub(crate) fn ticket(&self, path: &str) -> Result<String, ConsoleError> {
+        lock(&self.tickets).issue(path, Instant::now())
     }
 
     pub(crate) fn open(&self) -> Result<Fresh, ConsoleError> {
         lock(&self.sessions).open(Instant::now())
     }
 
-    pub(crate) fn secret(&self, headers: &HeaderMap) -> Option<String> {
-        let id = self.cookie.read(headers)?;
-        lock(&self.sessions).secret(id, Instant::now())
-    }
-
     pub(crate) fn close(&self, headers: &HeaderMap) {
-        if let Some(id) = self.cookie.read(headers) {
-            lock(&self.sessions).close(id);
+        if let Some(secret) = secret_of(headers) {
+            lock(&self.sessions).close(self.cookie.read(headers), secret);
         }
     }
 
     pub(crate) fn scheme(&self) -> &'static str {
         if self.https { "https" } else { "http" }
     }
+}
+
+/// The secret that a request carries; two are none.
+fn secret_of(headers: &HeaderMap) -> Option<&str> {
+    let mut secrets = headers
+        .get_all(HeaderName::from_static(SECRET_HEADER))
+        .iter();
+    let secret = secrets.next()?.to_str().ok()?;
+    secrets.next().is_none().then_some(secret)
 }
 
 /// Nothing below can panic while it is held; a poisoned one is as good as another.

@@ -5,6 +5,9 @@ use http::header::COOKIE;
 
 use crate::sessions::IDLE;
 
+/// Values of one request that are looked at.
+const MOST: usize = 8;
+
 /// How this server names its cookie.
 #[derive(Debug, Clone)]
 pub(crate) struct Cookie {
@@ -45,17 +48,17 @@ impl Cookie {
         )
     }
 
-    /// Its value in a request; none where it stands twice, since two readers could take two values.
-    pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+    /// Its values in a request. Another server of this host can set one of the same name for a path of its own, so there
+    /// may be several; a session counts by its secret, too, so a value that is not ours is only passed over.
+    pub(crate) fn read<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let texts = headers.get_all(COOKIE).iter();
-        let mut values = texts
+        texts
             .filter_map(|header| header.to_str().ok())
             .flat_map(|text| text.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
-            .filter(|(name, _)| *name == self.name)
-            .map(|(_, value)| value);
-        let value = values.next().filter(|value| !value.is_empty());
-        if values.next().is_some() { None } else { value }
+            .filter(|(name, value)| *name == self.name && !value.is_empty())
+            .map(|(_, value)| value)
+            .take(MOST)
     }
 }
 
@@ -83,25 +86,25 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_read_by_its_whole_name_and_only_when_it_stands_once() {
+    fn a_cookie_is_read_by_its_whole_name() {
         let cookie = Cookie::new(1, false);
         for (headers, expect) in [
-            (&["haft_session_1=a"][..], Some("a")),
-            (&["x=y; haft_session_1=a;z=1"], Some("a")),
-            (&["x=y", "haft_session_1=a"], Some("a")),
-            (&["haft_session_1=a; haft_session_1=b"], None),
-            (&["haft_session_1=a", "haft_session_1=a"], None),
-            (&["haft_session_12=a"], None),
-            (&["xhaft_session_1=a"], None),
-            (&["haft_session_1="], None),
-            (&["haft_session_1"], None),
-            (&[], None),
+            (&["haft_session_1=a"][..], &["a"][..]),
+            (&["x=y; haft_session_1=a;z=1"], &["a"]),
+            (&["x=y", "haft_session_1=a"], &["a"]),
+            (&["haft_session_1=a; haft_session_1=b"], &["a", "b"]),
+            (&["haft_session_1=a", "haft_session_1=b"], &["a", "b"]),
+            (&["haft_session_12=a"], &[]),
+            (&["xhaft_session_1=a"], &[]),
+            (&["haft_session_1="], &[]),
+            (&["haft_session_1"], &[]),
+            (&[], &[]),
         ] {
             let mut map = HeaderMap::new();
             for text in headers {
                 map.append(COOKIE, HeaderValue::from_static(text));
             }
-            assert_eq!(cookie.read(&map), expect, "{headers:?}");
+            assert!(cookie.read(&map).eq(expect.iter().copied()), "{headers:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The routes: the pages, and logging in and out.
+//! The routes: the pages, logging in and out, and tickets.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use haft::clock;
@@ -13,12 +13,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::code::Redeemed;
 use crate::console::{About, Console};
 use crate::pages::{Pages, guarded};
-use crate::sessions::IDLE;
+use crate::sessions::{ConsoleSession, IDLE};
 
-/// The largest body of a login: a code and its braces.
+/// The largest body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
 
 type Shared = State<Arc<Console>>;
@@ -32,6 +31,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
     router
         .route("/api/v1/login", post(login))
         .route("/api/v1/login-link", post(link))
+        .route("/api/v1/tickets", post(ticket))
         .route("/api/v1/session", get(session))
         .route("/api/v1/logout", post(logout))
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -53,16 +53,9 @@ async fn login(State(console): Shared, body: Bytes) -> Response {
         let message = "the body is not {\"code\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    match console.redeem(&asked.code) {
-        Redeemed::Good => {}
-        Redeemed::Wrong => {
-            let message = "the login code is wrong, was used or is older than 5 minutes; `haft serve` prints another when it starts";
-            return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
-        }
-        Redeemed::TooMany => {
-            let message = "too many wrong login codes; try again in a minute";
-            return error(StatusCode::TOO_MANY_REQUESTS, "unavailable", message);
-        }
+    if !console.redeem(&asked.code) {
+        let message = "the login code is wrong, was used or is older than 5 minutes; `haft serve` prints another when it starts";
+        return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
     let fresh = match console.open() {
         Ok(fresh) => fresh,
@@ -90,33 +83,40 @@ async fn link(State(console): Shared, headers: HeaderMap) -> Response {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TicketAsked {
+    path: String,
+}
+
+/// A ticket for an address that the browser opens by itself.
+async fn ticket(State(console): Shared, body: Bytes) -> Response {
+    let Ok(asked) = serde_json::from_slice::<TicketAsked>(&body) else {
+        let message = "the body is not {\"path\"}";
+        return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    };
+    match console.ticket(&asked.path) {
+        Ok(ticket) => document(StatusCode::OK, &json!({"ticket": ticket})),
+        Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    }
+}
+
 #[derive(Serialize)]
 struct SessionShown<'a> {
     #[serde(flatten)]
     about: &'a About,
     #[serde(skip_serializing_if = "Option::is_none")]
     strength: Option<&'a String>,
-    secret: String,
 }
 
-/// Who is logged in, with the secret again: a reloaded page has lost it.
-async fn session(State(console): Shared, headers: HeaderMap) -> Response {
-    match console.secret(&headers) {
-        Some(secret) => {
-            let (about, strength) = (&console.about, console.strength.get());
-            let shown = SessionShown {
-                about,
-                strength,
-                secret,
-            };
-            document(StatusCode::OK, &shown)
-        }
-        None => error(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "there is no console session; open a login link",
-        ),
+/// What the top bar says, for a page that is logged in. The secret is handed out by the login alone.
+async fn session(State(console): Shared, session: Option<Extension<ConsoleSession>>) -> Response {
+    if session.is_none() {
+        let message = "there is no console session; open a login link";
+        return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
+    let (about, strength) = (&console.about, console.strength.get());
+    document(StatusCode::OK, &SessionShown { about, strength })
 }
 
 async fn logout(State(console): Shared, headers: HeaderMap) -> Response {

@@ -1,7 +1,9 @@
-//! `Sessions`: who has logged in, by the id in their cookie; each with the secret that its changes must carry.
+//! `Sessions`: the browsers that are logged in, each by the id in its cookie and the secret that its pages send.
 
 use std::fmt;
 use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
 
 use crate::console::ConsoleError;
 use crate::secret::{self, Digest};
@@ -10,27 +12,29 @@ use crate::secret::{self, Digest};
 pub const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 /// Sessions at once; a further login ends the one that was quiet for longest.
 pub const SESSIONS: usize = 64;
-/// The header that every request which changes something carries beside the cookie: a page elsewhere, which a browser
-/// would lend the cookie, cannot know it.
+/// The header that every request of a console page carries beside the cookie.
+///
+/// A browser sends a host's cookies to all its ports, so every local server that the browser visits gets the cookie. The
+/// secret lies in the page's own storage, which browsers keep apart by port.
 pub const SECRET_HEADER: &str = "x-haft-console";
 
-/// Somebody who has logged in, as far as a request shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConsoleSession {
-    may_change: bool,
-}
+/// The session that a request belongs to.
+#[derive(Debug, Clone)]
+pub struct ConsoleSession(watch::Receiver<()>);
 
 impl ConsoleSession {
-    /// Whether the request carried the session's secret; without it, it may read and change nothing.
-    pub fn may_change(self) -> bool {
-        self.may_change
+    /// Waits until the session is over: logged out, idle for too long, or replaced by newer ones.
+    pub async fn ended(&mut self) {
+        // Nothing is ever sent: the sender goes with the session.
+        while self.0.changed().await.is_ok() {}
     }
 }
 
 struct Session {
     id: Digest,
-    secret: String,
+    secret: Digest,
     seen: Instant,
+    alive: watch::Sender<()>,
 }
 
 impl fmt::Debug for Session {
@@ -50,7 +54,7 @@ pub(crate) struct Fresh {
 pub(crate) struct Sessions(Vec<Session>);
 
 impl Sessions {
-    /// A session of its own for somebody whose code was good.
+    /// A session of its own for a browser whose code was good.
     pub(crate) fn open(&mut self, now: Instant) -> Result<Fresh, ConsoleError> {
         let fresh = Fresh {
             id: secret::fresh()?,
@@ -62,41 +66,56 @@ impl Sessions {
         self.0.drain(..over);
         self.0.push(Session {
             id: Digest::of(&fresh.id),
-            secret: fresh.secret.clone(),
+            secret: Digest::of(&fresh.secret),
             seen: now,
+            alive: watch::Sender::new(()),
         });
         Ok(fresh)
     }
 
-    /// The session of this id, seen now, and whether the secret is its own.
-    pub(crate) fn seen(
+    /// The session of one of these ids, if the secret is its own. Nothing else counts as being seen.
+    pub(crate) fn seen<'a>(
         &mut self,
-        id: &str,
-        secret: Option<&str>,
+        ids: impl Iterator<Item = &'a str>,
+        secret: &str,
         now: Instant,
     ) -> Option<ConsoleSession> {
-        let session = self.find(id, now)?;
+        let secret = Digest::of(secret);
+        let session = self.find(ids, now, |session| session.secret.same(&secret))?;
         session.seen = now;
-        let own = Digest::of(&session.secret);
-        let may_change = secret.is_some_and(|given| Digest::of(given).same(&own));
-        Some(ConsoleSession { may_change })
+        Some(ConsoleSession(session.alive.subscribe()))
     }
 
-    /// The secret of the session of this id.
-    pub(crate) fn secret(&mut self, id: &str, now: Instant) -> Option<String> {
-        Some(self.find(id, now)?.secret.clone())
+    /// The session of one of these ids, for a request that carries a ticket instead of the secret.
+    pub(crate) fn with_ticket<'a>(
+        &mut self,
+        ids: impl Iterator<Item = &'a str>,
+        now: Instant,
+    ) -> Option<ConsoleSession> {
+        let session = self.find(ids, now, |_| true)?;
+        Some(ConsoleSession(session.alive.subscribe()))
     }
 
-    /// Ends a session.
-    pub(crate) fn close(&mut self, id: &str) {
-        let given = Digest::of(id);
-        self.0.retain(|session| !session.id.same(&given));
+    /// Ends the session of one of these ids, if the secret is its own.
+    pub(crate) fn close<'a>(&mut self, ids: impl Iterator<Item = &'a str>, secret: &str) {
+        let (ids, secret): (Vec<Digest>, _) = (ids.map(Digest::of).collect(), Digest::of(secret));
+        self.0.retain(|session| {
+            let named = ids.iter().any(|id| session.id.same(id));
+            !(named && session.secret.same(&secret))
+        });
     }
 
-    fn find(&mut self, id: &str, now: Instant) -> Option<&mut Session> {
+    fn find<'a>(
+        &mut self,
+        ids: impl Iterator<Item = &'a str>,
+        now: Instant,
+        fits: impl Fn(&Session) -> bool,
+    ) -> Option<&mut Session> {
         self.forget_idle(now);
-        let given = Digest::of(id);
-        self.0.iter_mut().find(|session| session.id.same(&given))
+        let ids: Vec<Digest> = ids.map(Digest::of).collect();
+        let named = |session: &Session| ids.iter().any(|id| session.id.same(id));
+        let mut sessions = self.0.iter_mut();
+        sessions.find(|session| named(session) && fits(session))
     }
 
     fn forget_idle(&mut self, now: Instant) {
@@ -107,29 +126,34 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::once;
     use std::time::{Duration, Instant};
 
-    use super::{ConsoleSession, IDLE, SESSIONS, Sessions};
+    use super::{IDLE, SESSIONS, Sessions};
 
     #[test]
-    fn a_session_reads_by_its_id_and_changes_by_its_secret() {
+    fn w1_a_session_is_its_cookie_and_its_secret_together() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
         let (one, two) = (sessions.open(now).unwrap(), sessions.open(now).unwrap());
-        let found = |may_change| Some(ConsoleSession { may_change });
-        for (id, secret, expect) in [
-            (&*one.id, Some(&*one.secret), found(true)),
-            (&one.id, None, found(false)),
-            (&one.id, Some(""), found(false)),
-            (&one.id, Some(&two.secret), found(false)),
-            ("", Some(&one.secret), None),
-            (&one.secret, Some(&one.secret), None),
-            (&one.id[1..], Some(&one.secret), None),
+        for (ids, secret, expect) in [
+            (&[&*one.id][..], &*one.secret, true),
+            (&["", &one.id, "x"], &one.secret, true),
+            (&[&two.id, &one.id], &one.secret, true),
+            (&[&one.id], "", false),
+            (&[&one.id], &two.secret, false),
+            (&[], &one.secret, false),
+            (&[""], &one.secret, false),
+            (&[&one.secret], &one.secret, false),
+            (&[&one.id[1..]], &one.secret, false),
         ] {
-            assert_eq!(sessions.seen(id, secret, now), expect);
+            let seen = sessions.seen(ids.iter().copied(), secret, now).is_some();
+            assert_eq!(seen, expect, "{ids:?}");
         }
-        sessions.close(&one.id);
-        assert_eq!(sessions.seen(&one.id, Some(&one.secret), now), None);
-        assert_eq!(sessions.secret(&two.id, now).unwrap(), two.secret);
+        sessions.close(once(&*one.id), &two.secret);
+        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_some());
+        sessions.close(once(&*one.id), &one.secret);
+        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_none());
+        assert!(sessions.seen(once(&*two.id), &two.secret, now).is_some());
     }
 
     #[test]
@@ -137,10 +161,12 @@ mod tests {
         let (mut sessions, start) = (Sessions::default(), Instant::now());
         let fresh = sessions.open(start).unwrap();
         let late = start + IDLE / 2 + IDLE / 3;
-        assert!(sessions.seen(&fresh.id, None, late).is_some());
-        // Being seen is what keeps it.
-        assert!(sessions.seen(&fresh.id, None, late + IDLE / 2).is_some());
-        assert!(sessions.seen(&fresh.id, None, late + IDLE * 2).is_none());
+        let mut seen = |secret: &str, at| sessions.seen(once(&*fresh.id), secret, at).is_some();
+        assert!(seen(&fresh.secret, late));
+        // Being seen is what keeps it; the cookie alone does not.
+        assert!(!seen("", late + IDLE / 4));
+        assert!(seen(&fresh.secret, late + IDLE / 2));
+        assert!(!seen(&fresh.secret, late + IDLE * 2));
     }
 
     #[test]
@@ -149,11 +175,32 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         let first = sessions.open(at(0)).unwrap();
         let second = sessions.open(at(1)).unwrap();
-        assert!(sessions.seen(&first.id, None, at(2)).is_some());
+        assert!(
+            sessions
+                .seen(once(&*first.id), &first.secret, at(2))
+                .is_some()
+        );
         for _ in 2..=SESSIONS {
             sessions.open(at(3)).unwrap();
         }
-        assert!(sessions.seen(&second.id, None, at(3)).is_none());
-        assert!(sessions.seen(&first.id, None, at(3)).is_some());
+        assert!(
+            sessions
+                .seen(once(&*second.id), &second.secret, at(3))
+                .is_none()
+        );
+        assert!(
+            sessions
+                .seen(once(&*first.id), &first.secret, at(3))
+                .is_some()
+        );
+    }
+
+    #[tokio::test]
+    async fn what_holds_a_session_hears_of_its_end() {
+        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let fresh = sessions.open(now).unwrap();
+        let mut held = sessions.seen(once(&*fresh.id), &fresh.secret, now).unwrap();
+        sessions.close(once(&*fresh.id), &fresh.secret);
+        held.ended().await;
     }
 }

@@ -97,4 +97,12 @@ assert.deepEqual(said.map((line) => line.text), ["one", "two", "red", "20%", "oo
 assert.deepEqual(said.map((line) => line.stream).slice(-2), ["stdout", "stderr"]);
 for (let i = 0; i < 40; i += 1) tell("x".repeat(65_536));
 assert.ok(output.outputOf("r", "c").size <= 2_000_000 + 65_536 && output.outputOf("r", "c").dropped > 0);
+const { EventParser } = await load("src/events.ts");
+const stream = ": keep-alive\n\nevent: hello\nid: 1\ndata: {\"a\":1}\n\ndata: x\r\ndata: y\r\n\r\nevent: none\n\nevent: progress\ndata:z\n\nevent: cut";
+for (const size of [1, 2, 7, 1000]) {
+  const heard = [];
+  const parser = new EventParser((name, data) => heard.push([name, data]));
+  for (let at = 0; at < stream.length; at += size) parser.push(stream.slice(at, at + size));
+  assert.deepEqual(heard, [["hello", '{"a":1}'], ["message", "x\ny"], ["progress", "z"]], `in pieces of ${size}`);
+}
 console.log("all hold");

@@ -1,86 +1,230 @@
-//! Who may knock at an HTTP door: checks of Host, Origin and token, for every route, before routing.
+//! Checks that come before routing: is a request meant for this server, does a page of another site make it, and whose
+//! token does it carry.
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, Uri};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Whose requests are taken: names under which this server is meant. A page elsewhere that makes a browser call a
-/// loopback port, or a name that was rebound to it, is none of them.
+/// Where a browser says which site the page is of that makes the request (Fetch Metadata).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What of an offending value is repeated in an error.
+const SHOWN: usize = 200;
+
+/// The names of this server. A page elsewhere that makes a browser call a loopback port uses another origin, and a name
+/// that was rebound to its address is none of them.
 #[derive(Debug, Clone)]
 pub struct HostGuard {
     bound: SocketAddr,
-    others: Vec<String>,
+    https: bool,
+    others: Vec<Authority>,
 }
+
+/// Why a request is not for this server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// A header that must be clear is not.
+    #[error("the header {0} is there twice or is not plain text")]
+    Unclear(HeaderName),
+    /// It names no server.
+    #[error("the request names no host")]
+    NoHost,
+    /// It names another server.
+    #[error("the host `{0}` is not a name of this server")]
+    Host(String),
+    /// Its target is on another server than its Host header says.
+    #[error("the request's target is on `{target}`, its Host header says `{host}`")]
+    Target {
+        /// The authority in the target.
+        target: String,
+        /// The header.
+        host: String,
+    },
+    /// A page of another origin made it.
+    #[error("the origin `{0}` is not this server's own")]
+    Origin(String),
+    /// A page of another origin made the browser send it.
+    #[error("a page of another origin made this request (Sec-Fetch-Site: {0})")]
+    Site(String),
+}
+
+/// A text that is no host name or address, with or without a port.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a host: expected a name or an address, with or without a port")]
+pub struct NotAHost(pub String);
 
 impl HostGuard {
     /// Takes the loopback names and the bound address, at the bound port.
     pub fn new(bound: SocketAddr) -> Self {
         Self {
             bound,
+            https: false,
             others: Vec::new(),
         }
     }
 
-    /// Takes this host as well, at any port: what a proxy in front calls the server.
-    pub fn also(mut self, host: &str) -> Self {
-        self.others.push(host.to_ascii_lowercase());
+    /// Browsers reach the server over HTTPS: an address without a port means port 443.
+    pub fn over_https(mut self) -> Self {
+        self.https = true;
         self
     }
 
-    /// Whether a request with this Host header is meant for this server. None, or more than a name and port, is not.
-    pub fn allows_host(&self, host: Option<&str>) -> bool {
-        host.and_then(split)
-            .is_some_and(|(name, port)| self.is_ours(&name, port.unwrap_or(80)))
+    /// Takes this host as well: `tools.example` at any port, `tools.example:8443` at that one.
+    pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
+        let host = Authority::parse(host).ok_or_else(|| NotAHost(shown(host)))?;
+        self.others.push(host);
+        Ok(self)
     }
 
-    /// Whether a request with this Origin header may be answered. No browser sent one without it.
-    pub fn allows_origin(&self, origin: Option<&str>) -> bool {
-        let Some(origin) = origin else { return true };
-        let (authority, usual) = match origin.split_once("://") {
-            Some(("http", authority)) => (authority, 80),
-            Some(("https", authority)) => (authority, 443),
-            _ => return false,
+    /// Checks that a request is meant for this server, and that no page of another origin made it.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+        let host = self.host(uri, headers)?;
+        self.check_origin(headers, &host)?;
+        check_site(headers)
+    }
+
+    /// The same for a page that holds no data: other sites may link to it, so a browser may come from one of them.
+    pub fn check_page(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+        let host = self.host(uri, headers)?;
+        self.check_origin(headers, &host)?;
+        if is_navigation(headers) {
+            return Ok(());
+        }
+        check_site(headers)
+    }
+
+    /// The host that a request names, in its target or its Host header: one of ours, and the same in both.
+    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Foreign> {
+        let header = one(headers, &HOST)?;
+        let target = uri.authority().map(http::uri::Authority::as_str);
+        let text = header.or(target).ok_or(Foreign::NoHost)?;
+        let host = Authority::parse(text).filter(|host| self.is_ours(host));
+        let host = host.ok_or_else(|| Foreign::Host(shown(text)))?;
+        if target.is_some_and(|target| Authority::parse(target).as_ref() != Some(&host)) {
+            return Err(Foreign::Target {
+                target: shown(target.unwrap_or_default()),
+                host: shown(text),
+            });
+        }
+        Ok(host)
+    }
+
+    /// An origin must be the very one that the request is sent to: another port of this host is another server.
+    fn check_origin(&self, headers: &HeaderMap, host: &Authority) -> Result<(), Foreign> {
+        let Some(text) = one(headers, &ORIGIN)? else {
+            // No browser sent a request that changes something without it.
+            return Ok(());
         };
-        split(authority).is_some_and(|(name, port)| self.is_ours(&name, port.unwrap_or(usual)))
+        let origin = match text.split_once("://") {
+            Some(("http", rest)) => Authority::parse(rest).map(|found| found.at(80)),
+            Some(("https", rest)) => Authority::parse(rest).map(|found| found.at(443)),
+            _ => None,
+        };
+        let own = host.clone().at(self.usual_port());
+        if origin == Some(own) {
+            Ok(())
+        } else {
+            Err(Foreign::Origin(shown(text)))
+        }
     }
 
-    fn is_ours(&self, name: &str, port: u16) -> bool {
-        if self.others.iter().any(|other| other == name) {
+    fn is_ours(&self, host: &Authority) -> bool {
+        let named = |other: &Authority| {
+            other.name == host.name && other.port.is_none_or(|port| Some(port) == host.port)
+        };
+        if self.others.iter().any(named) {
             return true;
         }
-        if port != self.bound.port() {
+        if host.port.unwrap_or(self.usual_port()) != self.bound.port() {
             return false;
         }
-        let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+        let address = host.name.trim_matches(['[', ']']).parse::<IpAddr>();
         match address {
+            // An unspecified address is no server's name, though some systems connect it to this machine.
+            Ok(address) if address.is_unspecified() => false,
             Ok(address) => address.is_loopback() || address == self.bound.ip(),
-            Err(_) => name == "localhost",
+            Err(_) => host.name == "localhost",
         }
+    }
+
+    fn usual_port(&self) -> u16 {
+        if self.https { 443 } else { 80 }
     }
 }
 
-/// Name (lower case) and port of an authority; `None` for anything that is not just these.
-fn split(authority: &str) -> Option<(String, Option<u16>)> {
-    let (name, port) = if let Some(end) = authority.find(']') {
-        authority.split_at(end + 1)
-    } else {
-        authority.split_at(authority.find(':').unwrap_or(authority.len()))
-    };
-    let port = if port.is_empty() {
-        None
-    } else {
-        let digits = port.strip_prefix(':')?;
-        let plain = digits.bytes().all(|b| b.is_ascii_digit());
-        Some(plain.then(|| digits.parse().ok())??)
-    };
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-    let bracketed = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    let valid = match bracketed {
-        Some(inside) => inside.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.bytes().all(plain),
-    };
-    valid.then(|| (name.to_ascii_lowercase(), port))
+/// Refuses a request that a browser sends for a page of another origin. Other ports of this host are other origins, though
+/// they get its cookies. What is no browser, or an old one, says nothing here.
+fn check_site(headers: &HeaderMap) -> Result<(), Foreign> {
+    match one(headers, &FETCH_SITE)? {
+        None | Some("none" | "same-origin") => Ok(()),
+        Some(other) => Err(Foreign::Site(shown(other))),
+    }
+}
+
+/// Whether a browser asks for a document of its own tab: the page that sent it there sees nothing of it.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let says = |name: &'static str, what: &str| headers.get(name).is_some_and(|v| v == what);
+    says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
+}
+
+/// A header's value; an error where it is there twice or is not plain text: two readers could read it in two ways.
+pub fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Foreign> {
+    let unclear = || Foreign::Unclear(name.clone());
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(unclear());
+    }
+    let text = first.map(|value| value.to_str().map_err(|_| unclear()));
+    text.transpose()
+}
+
+/// A host, with the port where one is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Authority {
+    /// In lower case; an IPv6 address in brackets.
+    name: String,
+    port: Option<u16>,
+}
+
+impl Authority {
+    /// Reads a name or address with or without a port; `None` for anything that is more than these.
+    fn parse(text: &str) -> Option<Self> {
+        let (name, port) = if let Some(end) = text.find(']') {
+            text.split_at(end + 1)
+        } else {
+            text.split_at(text.find(':').unwrap_or(text.len()))
+        };
+        let port = if port.is_empty() {
+            None
+        } else {
+            let digits = port.strip_prefix(':')?;
+            let plain = digits.bytes().all(|b| b.is_ascii_digit());
+            Some(plain.then(|| digits.parse().ok())??)
+        };
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        let bracketed = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
+        let valid = match bracketed {
+            Some(inside) => inside.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !name.is_empty() && name.bytes().all(plain),
+        };
+        valid.then(|| Self {
+            name: name.to_ascii_lowercase(),
+            port,
+        })
+    }
+
+    /// The same, at this port where none is named.
+    fn at(mut self, usual: u16) -> Self {
+        self.port.get_or_insert(usual);
+        self
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
 }
 
 /// The token of an `Authorization: Bearer …` header.
@@ -99,88 +243,4 @@ pub fn same_token(given: &str, expected: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn guard() -> HostGuard {
-        HostGuard::new("127.0.0.1:7420".parse().unwrap()).also("Tools.Example")
-    }
-
-    #[test]
-    fn a_host_is_ours_by_loopback_name_bound_address_or_leave() {
-        for (host, expect) in [
-            (Some("127.0.0.1:7420"), true),
-            (Some("localhost:7420"), true),
-            (Some("LOCALHOST:7420"), true),
-            (Some("[::1]:7420"), true),
-            (Some("127.0.0.2:7420"), true),
-            (Some("tools.example"), true),
-            (Some("tools.example:8443"), true),
-            (Some("127.0.0.1"), false),
-            (Some("localhost:7421"), false),
-            (Some("evil.example:7420"), false),
-            (Some("localhost.evil.example:7420"), false),
-            (Some("127.0.0.1.evil.example:7420"), false),
-            (Some("evil@localhost:7420"), false),
-            (Some("localhost:7420@evil"), false),
-            (Some("localhost:7420, evil"), false),
-            (Some("localhost:+7420"), false),
-            (Some("localhost:"), false),
-            (Some("localhost:99999"), false),
-            (Some("[::1:7420"), false),
-            (Some("10.0.0.1:7420"), false),
-            (Some("0.0.0.0:7420"), false),
-            (Some(""), false),
-            (None, false),
-        ] {
-            assert_eq!(guard().allows_host(host), expect, "{host:?}");
-        }
-    }
-
-    #[test]
-    fn an_origin_is_ours_or_absent() {
-        for (origin, expect) in [
-            (None, true),
-            (Some("http://localhost:7420"), true),
-            (Some("http://127.0.0.1:7420"), true),
-            (Some("http://[::1]:7420"), true),
-            (Some("https://tools.example"), true),
-            (Some("null"), false),
-            (Some(""), false),
-            (Some("http://localhost"), false),
-            (Some("http://localhost:3000"), false),
-            (Some("http://evil.example"), false),
-            (Some("file://localhost:7420"), false),
-            (Some("http://localhost:7420/path"), false),
-            (Some("chrome-extension://abc"), false),
-        ] {
-            assert_eq!(guard().allows_origin(origin), expect, "{origin:?}");
-        }
-    }
-
-    #[test]
-    fn a_bound_address_of_the_network_is_its_own_name() {
-        let guard = HostGuard::new("10.1.2.3:80".parse().unwrap());
-        assert!(guard.allows_host(Some("10.1.2.3")));
-        assert!(guard.allows_origin(Some("http://10.1.2.3")));
-        assert!(!guard.allows_host(Some("10.1.2.4")));
-    }
-
-    #[test]
-    fn a_bearer_is_read_and_compared_whole() {
-        for (header, expect) in [
-            (Some("Bearer abc"), Some("abc")),
-            (Some("bearer  abc "), Some("abc")),
-            (Some("Basic abc"), None),
-            (Some("Bearer "), None),
-            (Some("Bearer"), None),
-            (None, None),
-        ] {
-            assert_eq!(bearer(header), expect, "{header:?}");
-        }
-        assert!(same_token("secret", "secret"));
-        assert!(!same_token("secret", "secreT"));
-        assert!(!same_token("secret", "secret2"));
-        assert!(!same_token("", ""));
-    }
-}
+mod tests;

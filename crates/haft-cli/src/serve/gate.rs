@@ -6,15 +6,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use haft::call::Principal;
-use haft_console::Console;
-use haft_mcp::guard::{HostGuard, bearer, same_token};
+use haft_console::{Console, ConsoleSession};
+use haft_mcp::guard::{Foreign, HostGuard, bearer, one, same_token};
 use haft_mcp::opener::ByOperator;
-use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use crate::serve::reply;
+use crate::serve::{query, reply};
 
 /// Who asks, once the gate let them through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,20 +66,33 @@ pub(crate) struct Gate {
     pub(crate) principal: Principal,
 }
 
-/// What needs no token beside the console's pages.
-const HEALTH: &str = "/healthz";
-
 /// Where a login code is given: it is what shows who asks.
 const LOGIN: &str = "/api/v1/login";
 
-/// Where replies of the webhook go.
+/// Where replies of the webhook go, each about one request. The signature of its body is what shows who asks.
 const WEBHOOK: &str = "/api/v1/webhook/";
 
 /// Where a console session counts. MCP clients have tokens.
 const API: &str = "/api/v1/";
 
+/// The member of the query that carries a ticket.
+const TICKET: &str = "ticket";
+
 /// Where the call token may POST.
 const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", "/mcp"];
+
+/// What needs no token beside the console's pages: of any caller, with a token or without.
+fn is_public(method: &Method, path: &str) -> bool {
+    let reply = |path: &str| {
+        let id = path.strip_prefix(WEBHOOK);
+        id.is_some_and(|id| !id.is_empty() && !id.contains(['/', '%']))
+    };
+    match *method {
+        Method::GET | Method::HEAD => path == "/healthz",
+        Method::POST => path == LOGIN || reply(path),
+        _ => false,
+    }
+}
 
 /// These routes behind the gate. Around all of them, so that a route nobody knows answers no stranger either.
 pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
@@ -86,67 +102,118 @@ pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
 
 /// Lets a request through to the routes, or answers it.
 async fn check(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
-    match gate.admit(request.method(), request.uri().path(), request.headers()) {
-        Ok(caller) => {
-            if let Some((caller, way)) = caller {
-                request.extensions_mut().insert(caller);
-                request.extensions_mut().insert(way);
-                request.extensions_mut().insert(gate.principal.clone());
-                if caller == Caller::Operator {
-                    request.extensions_mut().insert(ByOperator);
-                }
+    let mut response = match gate.admit(&request) {
+        Ok(known) => {
+            if let Some(known) = known {
+                known.note(request.extensions_mut(), &gate.principal);
             }
             next.run(request).await
         }
-        Err(refusal) => *refusal,
+        Err(refusal) => refusal.into_response(),
+    };
+    harden(response.headers_mut());
+    response
+}
+
+/// A caller whom the gate let through.
+struct Known {
+    caller: Caller,
+    way: Way,
+    session: Option<ConsoleSession>,
+}
+
+impl Known {
+    /// Tells the routes who asks.
+    fn note(self, request: &mut Extensions, principal: &Principal) {
+        request.insert(self.caller);
+        request.insert(self.way);
+        request.insert(principal.clone());
+        if self.caller == Caller::Operator {
+            request.insert(ByOperator);
+        }
+        if let Some(session) = self.session {
+            request.insert(session);
+        }
+    }
+}
+
+/// What every answer says to a browser, unless its route said more: keep nothing, guess no type, show it in no page of
+/// another origin.
+fn harden(headers: &mut HeaderMap) {
+    const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+    let usual = [
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (RESOURCE_POLICY, "same-origin"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+    ];
+    for (name, value) in usual {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
 }
 
 impl Gate {
     /// Who asks; `None` where nobody needs to say. The refusal otherwise.
-    fn admit(
-        &self,
-        method: &Method,
-        path: &str,
-        headers: &HeaderMap,
-    ) -> Result<Option<(Caller, Way)>, Box<Response>> {
-        let single = |name| one(headers, name);
-        let (Ok(host), Ok(origin), Ok(authorization)) =
-            (single(HOST), single(ORIGIN), single(AUTHORIZATION))
-        else {
-            return Err(Box::new(forbidden("a header is given twice or is no text")));
-        };
-        if !self.hosts.allows_host(host) {
-            return Err(Box::new(forbidden("the Host header names another server")));
-        }
-        if !self.hosts.allows_origin(origin) {
-            return Err(Box::new(forbidden("the Origin is another site")));
-        }
+    fn admit(&self, request: &Request) -> Result<Option<Known>, Refusal> {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        let path = uri.path();
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let page = reads && self.console.is_page(path);
+        if page {
+            self.hosts.check_page(uri, headers)?;
+        } else {
+            self.hosts.check(uri, headers)?;
+        }
+        if page || is_public(method, path) {
+            return Ok(None);
+        }
+        let authorization = one(headers, &AUTHORIZATION)?;
         // Whoever sends an authorization is who it says; a cookie beside it changes nothing.
         if authorization.is_none()
-            && path.starts_with(API)
-            && let Some(session) = self.console.session(headers)
+            && let Some(session) = self.console_session(method, uri, headers)
         {
-            return if reads || session.may_change() || path == LOGIN {
-                Ok(Some((Caller::Operator, Way::Console)))
-            } else {
-                Err(Box::new(forbidden("the session's secret is missing")))
-            };
+            return Ok(Some(Known {
+                caller: Caller::Operator,
+                way: Way::Console,
+                session: Some(session),
+            }));
         }
         let caller = self.caller(bearer(authorization));
-        match caller {
-            None if reads && (path == HEALTH || self.console.is_page(path)) => Ok(None),
-            _ if path == LOGIN && *method == Method::POST => Ok(None),
-            // The signature of its body is what shows who asks.
-            None if path.starts_with(WEBHOOK) && *method == Method::POST => Ok(None),
-            None => Err(Box::new(unauthorized())),
-            // Ending one's own MCP session is a DELETE.
-            Some(Caller::Client) if !reads && !may_call(method, path) => {
-                Err(Box::new(forbidden("this needs the operator's token")))
-            }
-            caller => Ok(caller.map(|caller| (caller, Way::Token))),
+        let caller = caller.ok_or(Refusal::NoToken)?;
+        // Ending one's own MCP session is a DELETE.
+        if caller == Caller::Client && !reads && !may_call(method, path) {
+            return Err(Refusal::NotTheOperator);
         }
+        Ok(Some(Known {
+            caller,
+            way: Way::Token,
+            session: None,
+        }))
+    }
+
+    /// The console session of a request: by cookie and secret, or by cookie and a ticket where a browser opens an address
+    /// by itself.
+    fn console_session(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<ConsoleSession> {
+        let path = uri.path();
+        if !path.starts_with(API) {
+            return None;
+        }
+        if let Some(session) = self.console.session(headers) {
+            return Some(session);
+        }
+        let ticket = query::text(uri, TICKET).filter(|_| *method == Method::GET)?;
+        self.console.session_by_ticket(headers, path, &ticket)
     }
 
     fn caller(&self, token: Option<&str>) -> Option<Caller> {
@@ -165,28 +232,29 @@ fn may_call(method: &Method, path: &str) -> bool {
         || (*method == Method::DELETE && path == "/mcp")
 }
 
-/// A header's value; an error where it stands twice or is no text: two readers could take two values.
-fn one(headers: &HeaderMap, name: http::HeaderName) -> Result<Option<&str>, ()> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    if values.next().is_some() {
-        return Err(());
+/// Why a request does not come to the routes.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    /// Nobody who may come here sent it on purpose.
+    #[error(transparent)]
+    Foreign(#[from] Foreign),
+    /// It does not show who asks.
+    #[error("send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names")]
+    NoToken,
+    /// It changes something that only the operator may change.
+    #[error("this needs the operator's token")]
+    NotTheOperator,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let why = self.to_string();
+        let Self::NoToken = self else {
+            return reply::error(StatusCode::FORBIDDEN, "forbidden", &why);
+        };
+        let mut response = reply::error(StatusCode::UNAUTHORIZED, "unauthorized", &why);
+        let headers = response.headers_mut();
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        response
     }
-    first
-        .map(|value| value.to_str().map_err(|_| ()))
-        .transpose()
-}
-
-fn forbidden(why: &'static str) -> Response {
-    reply::error(StatusCode::FORBIDDEN, "forbidden", why)
-}
-
-fn unauthorized() -> Response {
-    let why =
-        "send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names";
-    let mut response = reply::error(StatusCode::UNAUTHORIZED, "unauthorized", why);
-    response
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
 }

@@ -25,17 +25,34 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   await page.reload();
   await connected(page);
 
-  // The cookie alone reads, and changes nothing.
-  const read = await page.request.get(`${server.url}/api/v1/runs`);
-  assert.equal(read.status(), 200);
-  for (const route of ["/calls", "/chains", "/approvals/ap-1/approve", "/memory/x/accept", "/policy/explain", "/login-link", "/logout"]) {
-    const bare = await page.request.post(`${server.url}/api/v1${route}`, { data: {} });
-    assert.equal(bare.status(), 403, `${route} without the secret`);
-    const wrong = await page.request.post(`${server.url}/api/v1${route}`, { data: {}, headers: { "x-haft-console": "0".repeat(64) } });
-    assert.equal(wrong.status(), 403, `${route} with a wrong secret`);
+  // The cookie alone gives nothing, to read or to change; the secret lies in the page's own storage.
+  const secret = await page.evaluate(() => localStorage.getItem("haft-secret"));
+  assert.match(secret, /^[0-9a-f]{64}$/);
+  const withSecret = { "x-haft-console": secret };
+  for (const headers of [{}, { "x-haft-console": "" }, { "x-haft-console": "0".repeat(64) }]) {
+    for (const route of ["/runs", "/session", "/approvals", "/events", "/policy"]) {
+      assert.equal((await page.request.get(`${server.url}/api/v1${route}`, { headers })).status(), 401, `${route} ${JSON.stringify(headers)}`);
+    }
+    for (const route of ["/calls", "/chains", "/approvals/ap-1/approve", "/memory/x/accept", "/policy/explain", "/login-link", "/tickets", "/logout"]) {
+      assert.equal((await page.request.post(`${server.url}/api/v1${route}`, { data: {}, headers })).status(), 401, `${route} ${JSON.stringify(headers)}`);
+    }
   }
+  const read = (route) => page.request.get(`${server.url}/api/v1${route}`, { headers: withSecret });
+  assert.equal((await read("/runs")).status(), 200);
+  assert.ok(!(await (await read("/session")).text()).includes(secret), "the secret is told again");
+  // A ticket opens one address once, for the browser that has the cookie.
+  const ticket = async (path) => (await (await page.request.post(`${server.url}/api/v1/tickets`, { data: { path }, headers: withSecret })).json()).ticket;
+  const open = async (route, value) => (await page.request.get(`${server.url}/api/v1${route}?ticket=${value}`)).status();
+  const first = await ticket("/api/v1/runs");
+  assert.equal(await open("/approvals", first), 401, "a ticket for another address");
+  assert.equal(await open("/runs", first), 200);
+  assert.equal(await open("/runs", first), 401, "a ticket that was used");
+  const stolen = await ticket("/api/v1/runs");
+  const nobody = await fetch(`${server.url}/api/v1/runs?ticket=${stolen}`);
+  assert.equal(nobody.status, 401, "a ticket without the cookie");
+  await nobody.text();
   // Another site's request is refused whatever it carries.
-  const foreign = await page.request.get(`${server.url}/api/v1/runs`, { headers: { origin: "http://evil.example" } });
+  const foreign = await page.request.get(`${server.url}/api/v1/runs`, { headers: { ...withSecret, origin: "http://evil.example" } });
   assert.equal(foreign.status(), 403);
   // A session is for the console; MCP has its tokens.
   assert.equal((await page.request.post(`${server.url}/mcp`, { data: {} })).status(), 401);
@@ -58,10 +75,13 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByText("You have logged out").waitFor();
   assert.deepEqual(await context.cookies(), []);
-  assert.equal((await page.request.get(`${server.url}/api/v1/runs`)).status(), 401);
+  assert.equal(await page.evaluate(() => localStorage.getItem("haft-secret")), null);
+  assert.equal((await read("/runs")).status(), 401);
 
-  // Guessing is slowed down for everybody.
-  let last = 0;
-  for (let guess = 0; guess < 12; guess += 1) last = (await page.request.post(`${server.url}/api/v1/login`, { data: { code: `${guess}`.padStart(64, "0") } })).status();
-  assert.equal(last, 429);
+  // W14: wrong codes, however many, keep nobody out.
+  for (let guess = 0; guess < 40; guess += 1) {
+    const wrong = await page.request.post(`${server.url}/api/v1/login`, { data: { code: `${guess}`.padStart(64, "0") } });
+    assert.equal(wrong.status(), 401);
+  }
+  await enter(page, await server.freshLink());
 });

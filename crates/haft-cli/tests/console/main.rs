@@ -104,6 +104,16 @@ fn a_login_link_works_once_and_its_session_is_held_to_this_site() {
 }
 
 #[test]
+fn w1_another_local_server_can_do_nothing_with_the_cookie_that_it_gets() {
+    check("other_port.mjs");
+}
+
+#[test]
+fn w7_ten_tabs_share_one_stream_of_events() {
+    check("tabs.mjs");
+}
+
+#[test]
 fn every_page_is_used_and_is_accessible_in_light_and_dark_wide_and_narrow() {
     check("pages.mjs");
 }

@@ -90,9 +90,19 @@ try {
     const tab = await context.newPage();
     // A refusal names no icon, so the browser asks for one by its own name.
     watch(tab, [...expected, /favicon\.ico/]);
-    assert.equal((await tab.goto(`${server.url}/api/v1/tools/chart/ui/page`)).status(), 403);
+    const address = `${server.url}/api/v1/tools/chart/ui/page`;
+    const ticket = () => console_.evaluate(async (path) => {
+      const headers = { "x-haft-console": localStorage.getItem("haft-secret") };
+      return (await (await fetch("/api/v1/tickets", { method: "POST", headers, body: JSON.stringify({ path }) })).json()).ticket;
+    }, new URL(address).pathname);
+    assert.equal((await tab.goto(address)).status(), 401);
+    assert.equal((await tab.goto(`${address}?ticket=${await ticket()}`)).status(), 403);
     await tab.close();
-    const answer = await context.request.get(`${server.url}/api/v1/tools/chart/ui/page`);
+    // What the page itself could tell of its address is used up.
+    const used = await frame.getAttribute("src");
+    assert.match(used, /ticket=[0-9a-f]{64}$/);
+    assert.equal((await context.request.get(server.url + used)).status(), 401);
+    const answer = await context.request.get(`${address}?ticket=${await ticket()}`);
     assert.equal(answer.status(), 200);
     assert.match(answer.headers()["content-security-policy"], /^sandbox allow-scripts; default-src 'none';.* frame-ancestors 'self'$/);
     assert.equal(answer.headers()["content-type"], "text/html; charset=utf-8");

@@ -13,6 +13,7 @@ mod chain_kill;
 mod cluster;
 mod discover;
 mod help;
+mod gate;
 mod harness;
 mod kill;
 mod limits;

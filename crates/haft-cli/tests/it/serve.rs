@@ -15,7 +15,7 @@ use crate::harness::{Lab, Ran, ended};
 /// A server that said it is ready.
 pub(crate) struct Server {
     child: Option<Child>,
-    address: String,
+    pub(crate) address: String,
     pub(crate) call: String,
     pub(crate) operator: String,
     said: String,
@@ -110,6 +110,7 @@ impl Caller {
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
         Some(Reply {
             status: status.unwrap_or_else(|| panic!("{answer}")),
+            head: head.to_lowercase(),
             body: body.to_owned(),
         })
     }
@@ -135,6 +136,8 @@ pub(crate) struct Request<'a> {
 
 pub(crate) struct Reply {
     pub(crate) status: u16,
+    /// Status line and headers, in lower case.
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -173,7 +176,7 @@ fn every_route_asks_every_caller_for_a_token() {
     let server = Server::start(&lab, &[]);
     let (call, operator) = (Some(server.call.as_str()), Some(server.operator.as_str()));
     // Route, then the status without a token, with a wrong one, the call token, the operator's.
-    let rows: [(&str, &str, [u16; 4]); 37] = [
+    let rows: [(&str, &str, [u16; 4]); 38] = [
         ("GET", "/", [200, 200, 200, 200]),
         ("GET", "/app.js", [200, 200, 200, 200]),
         ("GET", "/waiting/ap-1", [200, 200, 200, 200]),
@@ -181,6 +184,7 @@ fn every_route_asks_every_caller_for_a_token() {
         ("GET", "/api/v1/login", [401, 401, 405, 405]),
         ("POST", "/api/v1/login", [400, 400, 400, 400]),
         ("POST", "/api/v1/login-link", [401, 401, 403, 200]),
+        ("POST", "/api/v1/tickets", [401, 401, 403, 400]),
         ("GET", "/api/v1/session", [401, 401, 401, 401]),
         ("POST", "/api/v1/logout", [401, 401, 403, 204]),
         ("GET", "/healthz", [200, 200, 200, 200]),

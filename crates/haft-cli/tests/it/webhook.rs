@@ -165,6 +165,35 @@ fn a_signed_reply_decides_once_and_a_forged_one_never() {
 }
 
 #[test]
+fn w8_a_signed_reply_is_taken_whatever_token_comes_with_it() {
+    for more in [&[][..], &["--no-auth"]] {
+        let scene = scene(more);
+        for token in [None, Some("call"), Some("operator"), Some("foreign")] {
+            let path = format!("{}.txt", token.unwrap_or("none"));
+            let arguments = json!({"path": path, "content": "x"});
+            let asker = asked(&scene.server, "write_file", &arguments);
+            let request = scene.told();
+            let nonce = request["nonce"].as_str().unwrap();
+            let signature = sign(&[nonce.as_bytes(), b"\n", YES.as_bytes()]);
+            let token = token.map(|token| match token {
+                "call" => scene.server.call.as_str(),
+                "operator" => scene.server.operator.as_str(),
+                other => other,
+            });
+            let id = request["id"].as_str().unwrap();
+            let reply = scene.server.ask(&Request {
+                method: "POST",
+                headers: &[("x-haft-signature", &signature)],
+                body: YES,
+                ..get(&format!("/api/v1/webhook/{id}"), token)
+            });
+            assert_eq!(reply.status, 200, "{more:?} {token:?}: {}", reply.body);
+            assert_eq!(asker.join().unwrap().unwrap().json()["status"], "ok");
+        }
+    }
+}
+
+#[test]
 fn a_reply_approves_nothing_critical_and_nothing_that_expired() {
     let scene = scene(&[
         "-c",

@@ -1,13 +1,27 @@
-// Requests to the HTTP API: the session's secret on every change, errors as the server words them.
+// Requests to the HTTP API: the session's secret on every one, errors as the server words them.
 
+import { readStored, store } from "./storage";
 import type { Failure } from "./shapes";
 
-let secret = "";
+const KEPT = "haft-secret";
 
-/** Keeps the session's secret for the changes that follow. */
-export function holdSecret(value: string): void {
-  secret = value;
+/** The session's secret. All tabs of this server share it; the storage of another port's pages is another one. */
+export const secret = (): string => readStored(KEPT) ?? "";
+
+/** Keeps the secret that a login gave, or forgets it. */
+export function holdSecret(value: string | undefined): void {
+  store(KEPT, value);
 }
+
+/** Calls back when another tab has logged in or out. */
+export function onSecretChange(changed: () => void): void {
+  addEventListener("storage", (event) => {
+    if (event.key === KEPT || event.key === null) changed();
+  });
+}
+
+/** The headers of every request. */
+export const credentials = (): Record<string, string> => ({ "x-haft-console": secret() });
 
 /** What the server, or the lack of one, answered instead of a result. */
 export class Refused extends Error {
@@ -20,8 +34,7 @@ export class Refused extends Error {
 export const onUnauthorized = { run: () => {} };
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<{ value: T; headers: Headers }> {
-  const headers: Record<string, string> = { accept: "application/json" };
-  if (method !== "GET") headers["x-haft-console"] = secret;
+  const headers: Record<string, string> = { ...credentials(), accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   let response: Response;
   try {
@@ -50,6 +63,13 @@ function failureOf(text: string, status: number): Failure {
 export const get = async <T>(path: string): Promise<T> => (await ask<T>("GET", path)).value;
 export const getWithHeaders = <T>(path: string) => ask<T>("GET", path);
 export const post = async <T>(path: string, body?: unknown): Promise<T> => (await ask<T>("POST", path, body)).value;
+
+/** An address that the browser can open by itself, once and soon: for a frame or a download, where no header can be set. */
+export async function openable(path: string, query: Record<string, string> = {}): Promise<string> {
+  const full = `/api/v1${path}`;
+  const { ticket } = await post<{ ticket: string }>("/tickets", { path: full });
+  return `${full}?${new URLSearchParams({ ...query, ticket })}`;
+}
 
 /** An error as one line for a person. */
 export function told(error: unknown): string {

@@ -1,7 +1,7 @@
-// Who is logged in: the code from the address, the session behind the cookie, and what to do when it is gone.
+// Who is logged in: the code from the address, the session that cookie and secret make, and what to do when it is gone.
 
 import { signal } from "@preact/signals";
-import { Refused, get, holdSecret, onUnauthorized, post, told } from "./api";
+import { Refused, get, holdSecret, onSecretChange, onUnauthorized, post, secret, told } from "./api";
 import type { Session } from "./shapes";
 
 export type Login = "unknown" | "in" | "out";
@@ -16,13 +16,19 @@ onUnauthorized.run = () => {
   login.value = "out";
 };
 
+// All tabs log in and out together.
+onSecretChange(() => {
+  if (secret()) void resume();
+  else forget();
+});
+
 /** The code in a login link, or in what somebody pasted. */
 export function codeIn(text: string): string | undefined {
   const found = /(?:#login=|^)([0-9a-f]{32,128})\s*$/.exec(text.trim());
   return found?.[1];
 }
 
-/** Takes the code out of the address before anything else can see it, then logs in with it or by the cookie. */
+/** Takes the code out of the address before anything else can see it, then logs in with it or resumes the session. */
 export async function begin(): Promise<void> {
   const code = codeIn(location.hash.startsWith("#login=") ? location.hash : "");
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
@@ -33,7 +39,8 @@ export async function begin(): Promise<void> {
 /** Uses a code up. */
 export async function redeem(code: string): Promise<void> {
   try {
-    await post("/login", { code });
+    const fresh = await post<{ secret: string }>("/login", { code });
+    holdSecret(fresh.secret);
     loginTrouble.value = "";
   } catch (error) {
     // A reload of a used link still has its session.
@@ -44,12 +51,14 @@ export async function redeem(code: string): Promise<void> {
   await resume();
 }
 
-/** Finds the session behind the cookie; false when there is none. */
+/** Finds the session of this browser; false when there is none. */
 export async function resume(): Promise<boolean> {
+  if (!secret()) {
+    login.value = "out";
+    return false;
+  }
   try {
-    const found = await get<Session>("/session");
-    holdSecret(found.secret);
-    session.value = found;
+    session.value = await get<Session>("/session");
     login.value = "in";
     loginTrouble.value = "";
     return true;
@@ -62,6 +71,11 @@ export async function resume(): Promise<boolean> {
 /** Ends the session. */
 export async function leave(): Promise<void> {
   await post("/logout").catch(() => {});
+  holdSecret(undefined);
+  forget();
+}
+
+function forget(): void {
   loginTrouble.value = "You have logged out.";
   session.value = undefined;
   login.value = "out";

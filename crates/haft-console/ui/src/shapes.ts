@@ -227,7 +227,6 @@ export interface Session {
   strength?: string;
   version: string;
   user: string;
-  secret: string;
 }
 
 export interface Progress {

@@ -1,18 +1,15 @@
 // Light or dark: as the system says, until the switch says otherwise.
 
 import { signal } from "@preact/signals";
+import { readStored, store } from "./storage";
 
 export type Theme = "auto" | "light" | "dark";
 
 const KEPT = "haft-theme";
 
 function kept(): Theme {
-  try {
-    const found = localStorage.getItem(KEPT);
-    return found === "light" || found === "dark" ? found : "auto";
-  } catch {
-    return "auto";
-  }
+  const found = readStored(KEPT);
+  return found === "light" || found === "dark" ? found : "auto";
 }
 
 export const theme = signal<Theme>(kept());
@@ -27,10 +24,6 @@ show();
 /** Auto, light, dark, and round again. */
 export function turn(): void {
   theme.value = theme.value === "auto" ? "light" : theme.value === "light" ? "dark" : "auto";
-  try {
-    localStorage.setItem(KEPT, theme.value);
-  } catch {
-    // A browser that keeps nothing shows it until the page is closed.
-  }
+  store(KEPT, theme.value);
   show();
 }

@@ -1,6 +1,7 @@
 //! The live stream: what waits, what runs and what it prints, as server-sent events.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use haft::clock;
 use haft::progress::ProgressEvent;
 use haft::progress::hub::Listener;
 use haft::result::milliseconds;
+use haft_console::ConsoleSession;
 use http::Uri;
 use serde::Serialize;
 use serde_json::json;
@@ -41,6 +43,8 @@ struct Watch {
     told: Receiver<Told>,
     progress: Listener,
     stopped: watch::Receiver<bool>,
+    /// The console session that watches; its end is the stream's.
+    session: Option<ConsoleSession>,
     greeted: bool,
     number: u64,
 }
@@ -56,6 +60,7 @@ enum Heard {
 pub(super) async fn events(
     State(api): Shared,
     Extension(caller): Extension<Caller>,
+    session: Option<Extension<ConsoleSession>>,
     uri: Uri,
 ) -> Response {
     let run = query::text(&uri, "run").map(RunId::new);
@@ -64,6 +69,7 @@ pub(super) async fn events(
         told: api.house.feed().watch(),
         progress: api.house.hub().listen(run.clone()),
         stopped: api.stopped.clone(),
+        session: session.map(|Extension(session)| session),
         greeted: false,
         number: 0,
         caller,
@@ -84,7 +90,7 @@ fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Watch {
-    /// The next event that this client is to hear; none when the server stops.
+    /// The next event that this client is to hear; none when the server stops or its session ends.
     async fn next(&mut self) -> Option<Event> {
         if !self.greeted {
             self.greeted = true;
@@ -94,6 +100,7 @@ impl Watch {
             let heard = tokio::select! {
                 biased;
                 _ = self.stopped.wait_for(|stop| *stop) => return None,
+                () = logged_out(&mut self.session) => return None,
                 changed = self.approvals.recv() => Heard::Approval(changed),
                 told = self.told.recv() => Heard::Told(told),
                 event = self.progress.next() => Heard::Progress(event),
@@ -176,5 +183,13 @@ impl Watch {
                 }),
             ),
         }
+    }
+}
+
+/// Waits for the end of the session; for ever where there is none.
+async fn logged_out(session: &mut Option<ConsoleSession>) {
+    match session {
+        Some(session) => session.ended().await,
+        None => pending().await,
     }
 }

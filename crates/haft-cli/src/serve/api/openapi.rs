@@ -94,10 +94,12 @@ fn described() -> Value {
         "paths": paths,
         "components": {"schemas": schemas(), "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer", "description": "the call token or the operator's"},
-            "console": {"type": "apiKey", "in": "cookie", "name": "haft_session_PORT",
-                "description": "a console session; changes carry its secret in X-Haft-Console, too"},
+            "console_cookie": {"type": "apiKey", "in": "cookie", "name": "haft_session_PORT",
+                "description": "one half of a console session"},
+            "console_secret": {"type": "apiKey", "in": "header", "name": "X-Haft-Console",
+                "description": "the other half, given by the login"},
         }},
-        "security": [{"token": []}, {"console": []}],
+        "security": [{"token": []}, {"console_cookie": [], "console_secret": []}],
     })
 }
 

@@ -1,6 +1,7 @@
 // One run: its timeline, the same as a table, the selected call with its live output.
 
 import { useMemo, useState } from "preact/hooks";
+import { openable, told } from "../api";
 import { lastCall } from "../live";
 import { follow, go, pathOf } from "../route";
 import type { Approval, Call, Run, Verified } from "../shapes";
@@ -120,9 +121,25 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
         <div><dt>started</dt><dd class="mono">{call.started}</dd></div></dl>
       {!!call.artifacts?.length && (
         <ul class="artifacts" aria-label="artifacts">{call.artifacts.map((artifact) => (
-          <li key={artifact.ref}><a class="mono" href={`/api/v1/artifacts/${encodeURIComponent(artifact.ref)}?run=${encodeURIComponent(run)}`} download={artifact.ref}>{artifact.ref.slice(0, 20)}…</a>{artifact.bytes !== undefined && <span class="dim"> {artifact.bytes.toLocaleString("en")} bytes</span>}</li>
+          <li key={artifact.ref}><Download run={run} reference={artifact.ref} />{artifact.bytes !== undefined && <span class="dim"> {artifact.bytes.toLocaleString("en")} bytes</span>}</li>
         ))}</ul>
       )}
     </section>
+  );
+}
+
+/** Saves an artifact. The browser fetches it by itself, so that nothing large goes through the page. */
+function Download({ run, reference }: { run: string; reference: string }) {
+  const [trouble, setTrouble] = useState("");
+  const save = async () => {
+    const source = await openable(`/artifacts/${encodeURIComponent(reference)}`, { run });
+    const link = document.createElement("a");
+    link.href = source;
+    link.download = reference;
+    link.click();
+  };
+  return (
+    <><button type="button" class="link mono" onClick={() => { setTrouble(""); save().catch((error: unknown) => setTrouble(told(error))); }}>{reference.slice(0, 20)}…</button>
+      {trouble && <span class="bad-text"> {trouble}</span>}</>
   );
 }

@@ -1,7 +1,7 @@
 // The tools a model has: searched as the model searches them, each with its schema, its verdict, and a real call to try.
 
 import { useEffect, useState } from "preact/hooks";
-import { post, told } from "../api";
+import { openable, post, told } from "../api";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
 import { fieldsOf } from "../schema";
@@ -77,15 +77,23 @@ function ToolDetail({ name }: { name: string }) {
 /** A server's own page for a tool: in a frame without an origin, so that it can reach nothing of ours. */
 function Interface({ tool }: { tool: Tool }) {
   const [open, setOpen] = useState(false);
+  const [source, setSource] = useState("");
   const route = `/tools/${encodeURIComponent(tool.name)}/ui`;
   // Asked first, so that a page which cannot be had is said in words, not shown in the frame.
   const about = useReading<{ bytes: number }>(open ? route : undefined);
+  const [trouble, setTrouble] = useState("");
+  const had = open && about.value !== undefined && !about.trouble;
+  useEffect(() => {
+    setSource("");
+    setTrouble("");
+    if (had) openable(`${route}/page`).then(setSource, (error) => setTrouble(told(error)));
+  }, [had, route]);
   return (
     <details onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>Its own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
-      {open && (about.value && !about.trouble
-        ? <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={`/api/v1${route}/page`} />
-        : <Pending reading={about} />)}
+      {open && <Pending reading={about} />}
+      {trouble && <p class="bad-text">{trouble}</p>}
+      {source && <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={source} />}
     </details>
   );
 }
