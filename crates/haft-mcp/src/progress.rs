@@ -65,7 +65,7 @@ impl ProgressLine {
         let mut rest = match event.stream {
             // A message is shown as a line of its own.
             Stream::Info => event.text.trim_end_matches('\n'),
-            Stream::Stdout | Stream::Stderr => event.text.as_str(),
+            Stream::Stdout | Stream::Stderr => &event.text,
         };
         while !rest.is_empty() {
             let Ok(room) = self.out.reserve().await else {
@@ -110,7 +110,7 @@ mod tests {
         hub.progress(ProgressEvent {
             run: RunId::generate(),
             call: CallId::new("1"),
-            text: text.clone(),
+            text: text.as_str().into(),
             stream: Stream::Stdout,
             offset: 0,
             closed: false,

@@ -31,6 +31,7 @@ mod learning;
 mod question;
 mod refs;
 mod shape;
+mod sinks;
 mod stop;
 
 use exit::OpenCall;
@@ -272,9 +273,7 @@ impl Parts {
             at: clock::now(),
             what,
         };
-        self.sinks
-            .iter()
-            .try_for_each(|sink| sink.record(event.clone()))
+        sinks::record(&self.sinks, &event)
     }
 
     /// Tells every sink and waits until each has it safe.
@@ -284,10 +283,7 @@ impl Parts {
             at: clock::now(),
             what,
         };
-        for sink in &self.sinks {
-            sink.record_durably(event.clone()).await?;
-        }
-        Ok(())
+        sinks::record_durably(&self.sinks, &event).await
     }
 }
 

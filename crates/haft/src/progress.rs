@@ -11,6 +11,7 @@ use crate::clock;
 use crate::json::escape;
 
 mod fan;
+mod guarded;
 mod held;
 pub mod hub;
 mod live;
@@ -48,8 +49,8 @@ pub struct ProgressEvent {
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// The text.
-    pub text: String,
+    /// The text: one for all readers.
+    pub text: Arc<str>,
     /// Its stream.
     pub stream: Stream,
     /// The bytes of the stream before it. Where one call goes on with what another showed, it goes on from there; a gap
@@ -147,19 +148,19 @@ impl Progress {
     }
 
     /// Shows a piece of a stream: what follows the piece before it.
-    pub fn send(&self, stream: Stream, text: impl Into<String>) {
+    pub fn send(&self, stream: Stream, text: impl Into<Arc<str>>) {
         self.emit(stream, None, text.into());
     }
 
     /// Shows a piece that stands at this byte of its stream: of one that an earlier call began to show, or whose bytes
     /// are not those of the text.
-    pub fn send_at(&self, stream: Stream, offset: u64, text: impl Into<String>) {
+    pub fn send_at(&self, stream: Stream, offset: u64, text: impl Into<Arc<str>>) {
         self.emit(stream, Some(offset), text.into());
     }
 
     /// Shows words about the work: a line.
     pub fn info(&self, text: impl Into<String>) {
-        let mut line = text.into();
+        let mut line: String = text.into();
         if !line.ends_with('\n') {
             line.push('\n');
         }
@@ -173,7 +174,7 @@ impl Progress {
         }
     }
 
-    fn emit(&self, stream: Stream, offset: Option<u64>, text: String) {
+    fn emit(&self, stream: Stream, offset: Option<u64>, text: Arc<str>) {
         if let Some(live) = &self.live {
             live.send(stream, offset, text);
         }

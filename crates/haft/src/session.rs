@@ -338,7 +338,7 @@ impl Session {
     /// The same session, with this sink for the calls made through it, besides the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
         let sink = match &self.0.progress {
-            Some(own) => Arc::new(Fan(Arc::clone(own), sink)),
+            Some(own) => Arc::new(Fan::new(Arc::clone(own), sink)),
             None => sink,
         };
         Inner {

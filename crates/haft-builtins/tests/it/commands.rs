@@ -340,7 +340,7 @@ async fn a_screen_sees_every_byte_once_and_in_order() {
     let (events, got) = watched(line, Pace::default()).await;
     for (stream, member) in [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")] {
         let mut mine = events.iter().filter(|event| event.stream == stream);
-        let text: String = mine.clone().map(|event| event.text.as_str()).collect();
+        let text: String = mine.clone().map(|event| &*event.text).collect();
         assert_eq!(text, got[member].as_str().unwrap());
         assert!(mine.clone().count() > 1, "it was not streamed");
         assert!(mine.next_back().unwrap().closed);
@@ -395,7 +395,7 @@ async fn a_screen_is_told_as_often_as_its_pace_says() {
             bytes,
         };
         let (events, got) = watched(line, pace).await;
-        let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+        let texts: Vec<&str> = events.iter().map(|event| &*event.text).collect();
         assert_eq!(texts.concat(), got["stdout"].as_str().unwrap());
         assert!(texts.iter().all(|text| text.len() <= bytes));
         let told = texts.iter().filter(|text| !text.is_empty()).count();

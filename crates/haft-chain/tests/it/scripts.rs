@@ -16,7 +16,7 @@ struct Screen(Mutex<Vec<(Stream, String, bool)>>);
 
 impl ProgressSink for Screen {
     fn progress(&self, event: ProgressEvent) {
-        let seen = (event.stream, event.text, event.closed);
+        let seen = (event.stream, event.text.to_string(), event.closed);
         self.0.lock().unwrap().push(seen);
     }
 }

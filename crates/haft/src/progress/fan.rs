@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use crate::progress::guarded::Guarded;
 use crate::progress::{ProgressEvent, ProgressSink};
 
 /// Passes every piece on to both.
 #[derive(Debug)]
-pub(crate) struct Fan(
-    pub(crate) Arc<dyn ProgressSink>,
-    pub(crate) Arc<dyn ProgressSink>,
-);
+pub(crate) struct Fan(Guarded, Guarded);
+
+impl Fan {
+    pub(crate) fn new(one: Arc<dyn ProgressSink>, two: Arc<dyn ProgressSink>) -> Self {
+        Self(Guarded::new(one), Guarded::new(two))
+    }
+}
 
 impl ProgressSink for Fan {
     fn progress(&self, event: ProgressEvent) {

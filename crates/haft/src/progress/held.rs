@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
+use crate::bounds::Charge;
 use crate::progress::{Pace, ProgressEvent, Stream};
 
 /// Most text held of one stream for one reader, in bytes; what comes beyond is left out until the reader took it. At a
@@ -13,18 +14,19 @@ pub(super) const MOST_OF_STREAM: usize = 4 << 20;
 pub(super) const MOST: usize = 16 << 20;
 /// Most pieces held for one reader, of all streams.
 pub(super) const MOST_PIECES: usize = 2048;
-/// A piece of so many bytes takes no more in, at the least: longer ones are passed on as they are, without a copy.
+/// A piece of so many bytes takes no more in, at the least: longer ones are shared by all readers as they are, without a
+/// copy.
 const FULL: usize = 16 << 10;
 
 /// The pieces one reader has not taken yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Held {
     /// In the order in which they began to wait; of one stream, in its own.
     waiting: VecDeque<Gathered>,
     /// Parts of what was taken that are told one after the other.
     told: VecDeque<ProgressEvent>,
-    /// Bytes of `waiting`.
-    bytes: usize,
+    /// Bytes of `waiting`, taken off what all readers share.
+    charge: Charge,
     /// Of streams for which there was no place at all: the first of them, and how many bytes.
     missed: Option<(ProgressEvent, u64)>,
 }
@@ -32,7 +34,10 @@ pub(super) struct Held {
 /// What was gathered of one stream.
 #[derive(Debug)]
 struct Gathered {
+    /// The first piece, as it came.
     event: ProgressEvent,
+    /// What came after it.
+    more: String,
     since: Instant,
     /// Bytes left out after the text.
     lost: u64,
@@ -52,52 +57,68 @@ pub(super) enum Next {
 }
 
 impl Held {
+    /// Nothing yet; what comes is charged here.
+    pub(super) fn new(charge: Charge) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            told: VecDeque::new(),
+            charge,
+            missed: None,
+        }
+    }
+
     /// Takes a piece in; true when the reader should look.
-    pub(super) fn add(&mut self, mut event: ProgressEvent, now: Instant, pace: Pace) -> bool {
+    pub(super) fn add(&mut self, event: &ProgressEvent, now: Instant, pace: Pace) -> bool {
         let crowded = self.waiting.len() >= MOST_PIECES;
-        let room = self.room(&event);
-        let last = self
-            .waiting
-            .iter_mut()
-            .rev()
-            .find(|held| held.is_of(&event));
+        let keep = self.keep(event);
+        let last = self.waiting.iter_mut().rev().find(|held| held.is_of(event));
         let Some(held) = last else {
             if crowded {
                 self.miss(event);
                 return false;
             }
-            self.begin(event, now, room);
+            self.begin(event, now, keep);
             return true;
         };
-        if held.lost == 0 && !crowded && held.event.text.len() >= pace.bytes.max(FULL) {
-            self.begin(event, now, room);
+        if held.lost == 0 && !crowded && held.len() >= pace.bytes.max(FULL) {
+            self.begin(event, now, keep);
             return true;
         }
         let was_ready = held.is_ready(now, pace);
-        held.end = event.offset + event.text.len() as u64;
         // Once something is missing, what follows is missing, too: a text has no holes.
-        let room = if held.lost > 0 { 0 } else { room };
-        held.lost += cut(&mut event.text, room);
-        held.event.text.push_str(&event.text);
+        let keep = if held.lost > 0 { 0 } else { keep };
+        let keep = if self.charge.grow(keep) { keep } else { 0 };
+        held.end = event.offset + event.text.len() as u64;
+        held.lost += (event.text.len() - keep) as u64;
+        held.more.push_str(&event.text[..keep]);
         held.event.closed |= event.closed;
-        self.bytes += event.text.len();
         !was_ready && held.is_ready(now, pace)
     }
 
-    /// How many bytes more of this stream are held.
-    fn room(&self, event: &ProgressEvent) -> usize {
+    /// How many bytes of this piece are kept: whole characters within the bounds.
+    fn keep(&self, event: &ProgressEvent) -> usize {
         let same = self.waiting.iter().filter(|held| held.is_of(event));
-        let mine: usize = same.map(|held| held.event.text.len()).sum();
-        let all = MOST.saturating_sub(self.bytes);
-        all.min(MOST_OF_STREAM.saturating_sub(mine))
+        let mine: usize = same.map(Gathered::len).sum();
+        let room = MOST_OF_STREAM
+            .saturating_sub(mine)
+            .min(MOST.saturating_sub(self.charge.held()));
+        if room >= event.text.len() && self.charge.room() >= event.text.len() {
+            return event.text.len();
+        }
+        event.text.floor_char_boundary(room.min(self.charge.room()))
     }
 
-    fn begin(&mut self, mut event: ProgressEvent, now: Instant, room: usize) {
+    fn begin(&mut self, event: &ProgressEvent, now: Instant, keep: usize) {
+        let keep = if self.charge.grow(keep) { keep } else { 0 };
+        let mut event = event.clone();
         let end = event.offset + event.text.len() as u64;
-        let lost = cut(&mut event.text, room);
-        self.bytes += event.text.len();
+        let lost = (event.text.len() - keep) as u64;
+        if lost > 0 {
+            event.text = event.text[..keep].into();
+        }
         self.waiting.push_back(Gathered {
             event,
+            more: String::new(),
             since: now,
             lost,
             end,
@@ -113,7 +134,7 @@ impl Held {
         let first = (0..self.waiting.len())
             .find(|&nth| ready(&self.waiting[nth]) && !self.is_last_word(nth));
         if let Some(gathered) = first.and_then(|nth| self.waiting.remove(nth)) {
-            self.bytes -= gathered.event.text.len();
+            self.charge.shrink(gathered.len());
             return Next::Event(self.tell(gathered));
         }
         if self.waiting.is_empty()
@@ -140,19 +161,15 @@ impl Held {
 
     /// A text, then what was left out, then the end.
     fn tell(&mut self, gathered: Gathered) -> ProgressEvent {
-        let Gathered {
-            mut event,
-            lost,
-            end,
-            ..
-        } = gathered;
+        let (lost, end) = (gathered.lost, gathered.end);
+        let mut event = gathered.whole();
         if lost > 0 {
             let of = event.stream.as_str();
             self.told
                 .push_back(left_out(&event, &format!("of {of}"), lost));
             if std::mem::take(&mut event.closed) {
                 self.told.push_back(ProgressEvent {
-                    text: String::new(),
+                    text: "".into(),
                     offset: end,
                     closed: true,
                     ..event.clone()
@@ -162,12 +179,16 @@ impl Held {
         event
     }
 
-    fn miss(&mut self, event: ProgressEvent) {
-        let bytes = event.text.len() as u64;
-        match &mut self.missed {
-            Some((_, missed)) => *missed += bytes,
-            None => self.missed = Some((event, bytes)),
-        }
+    fn miss(&mut self, event: &ProgressEvent) {
+        let (_, missed) = self.missed.get_or_insert_with(|| {
+            // Its place among the others is what is told, not its text.
+            let event = ProgressEvent {
+                text: "".into(),
+                ..event.clone()
+            };
+            (event, 0)
+        });
+        *missed += event.text.len() as u64;
     }
 }
 
@@ -177,25 +198,33 @@ impl Gathered {
         mine.stream == event.stream && mine.call == event.call && mine.run == event.run
     }
 
+    fn len(&self) -> usize {
+        self.event.text.len() + self.more.len()
+    }
+
     fn is_ready(&self, now: Instant, pace: Pace) -> bool {
         self.event.closed
             || self.lost > 0
-            || self.event.text.len() >= pace.bytes
+            || self.len() >= pace.bytes
             || now >= self.since + pace.gather
+    }
+
+    /// All of it as one piece.
+    fn whole(self) -> ProgressEvent {
+        let mut event = self.event;
+        if event.text.is_empty() {
+            event.text = self.more.into();
+        } else if !self.more.is_empty() {
+            event.text = [&event.text, self.more.as_str()].concat().into();
+        }
+        event
     }
 }
 
-/// Cuts a text to so many bytes, between characters; says how many went.
-fn cut(text: &mut String, most: usize) -> u64 {
-    let keep = text.floor_char_boundary(most);
-    let lost = text.len() - keep;
-    text.truncate(keep);
-    lost as u64
-}
-
 fn left_out(event: &ProgressEvent, of: &str, bytes: u64) -> ProgressEvent {
+    let text = format!("[… {bytes} bytes {of} left out: the reader was too slow …]\n");
     ProgressEvent {
-        text: format!("[… {bytes} bytes {of} left out: the reader was too slow …]\n"),
+        text: text.into(),
         stream: Stream::Info,
         // It stands beside the stream, not in it.
         offset: 0,

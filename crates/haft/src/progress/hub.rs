@@ -1,31 +1,47 @@
 //! `Hub`: live output gathered for any number of readers; a slow one gets longer texts, and nobody waits for it.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::bounds::{Budget, Charge};
 use crate::call::RunId;
 use crate::progress::held::{Held, Next};
 use crate::progress::{Pace, ProgressEvent, ProgressSink};
 
+/// Text that the readers of one hub hold together, and that each may hold in any case, in bytes, where the host does not
+/// say otherwise.
+const SHARED: usize = 64 << 20;
+const OWN: usize = 256 << 10;
+
 /// Takes progress in and passes it on, gathered by run, call and stream.
 ///
-/// Nothing that a tool does waits here. What a reader holds is bounded: when it falls so far behind that text must be
-/// left out, one event of the stream [`Info`](crate::progress::Stream::Info) says how many bytes.
+/// Nothing that a tool does waits here. What a reader holds is bounded, and what all hold together: when one falls so far
+/// behind that text must be left out, one event of the stream [`Info`](crate::progress::Stream::Info) says how many bytes.
 #[derive(Debug)]
 pub struct Hub {
     pace: Pace,
+    /// What readers are charged to.
+    budget: Arc<Budget>,
     ears: RwLock<Vec<Arc<Ear>>>,
 }
 
+/// Whether a reader hears of a run.
+type Hears = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
+
 /// A reader's side of the hub.
-#[derive(Debug)]
 struct Ear {
-    /// Of this run alone.
-    run: Option<RunId>,
+    hears: Hears,
     held: Mutex<Held>,
     wake: Notify,
+}
+
+impl fmt::Debug for Ear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ear").finish_non_exhaustive()
+    }
 }
 
 /// One reader. It hears what comes from now on, until it is dropped.
@@ -38,15 +54,30 @@ pub struct Listener {
 impl Hub {
     /// A hub that gathers at this pace.
     pub fn new(pace: Pace) -> Arc<Self> {
+        Self::within(pace, Budget::new(SHARED, OWN))
+    }
+
+    /// The same, whose readers hold no more than this budget has: several hubs may share one.
+    pub fn within(pace: Pace, budget: Arc<Budget>) -> Arc<Self> {
         let ears = RwLock::default();
-        Arc::new(Self { pace, ears })
+        Arc::new(Self { pace, budget, ears })
     }
 
     /// A reader of all runs, or of one.
     pub fn listen(self: &Arc<Self>, run: Option<RunId>) -> Listener {
+        let hears = move |other: &RunId| run.as_ref().is_none_or(|run| run == other);
+        self.listen_to(hears, self.budget.charge())
+    }
+
+    /// A reader of the runs that `hears` names: it holds nothing of others. What it holds is charged here.
+    pub fn listen_to(
+        self: &Arc<Self>,
+        hears: impl Fn(&RunId) -> bool + Send + Sync + 'static,
+        charge: Charge,
+    ) -> Listener {
         let ear = Arc::new(Ear {
-            run,
-            held: Mutex::default(),
+            hears: Box::new(hears),
+            held: Mutex::new(Held::new(charge)),
             wake: Notify::new(),
         });
         let mut ears = self.ears.write().unwrap_or_else(PoisonError::into_inner);
@@ -61,25 +92,16 @@ impl Hub {
 impl ProgressSink for Hub {
     fn progress(&self, event: ProgressEvent) {
         let ears = self.ears.read().unwrap_or_else(PoisonError::into_inner);
-        let mut wanting = ears.iter().filter(|ear| ear.wants(&event.run));
-        let Some(mut ear) = wanting.next() else {
-            return;
-        };
-        let now = Instant::now();
-        for next in wanting {
-            ear.add(event.clone(), now, self.pace);
-            ear = next;
+        let mut now = None;
+        for ear in ears.iter().filter(|ear| (ear.hears)(&event.run)) {
+            let now = *now.get_or_insert_with(Instant::now);
+            ear.add(&event, now, self.pace);
         }
-        ear.add(event, now, self.pace);
     }
 }
 
 impl Ear {
-    fn wants(&self, run: &RunId) -> bool {
-        self.run.as_ref().is_none_or(|mine| mine == run)
-    }
-
-    fn add(&self, event: ProgressEvent, now: Instant, pace: Pace) {
+    fn add(&self, event: &ProgressEvent, now: Instant, pace: Pace) {
         let look = self.lock().add(event, now, pace);
         if look {
             self.wake.notify_one();

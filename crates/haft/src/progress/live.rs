@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
+use crate::progress::guarded::Guarded;
 use crate::progress::{ProgressEvent, ProgressSink, Stream};
 
 /// In the order in which they are closed: words about the work last.
@@ -14,7 +15,7 @@ const ALL: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
 pub(crate) struct Live {
     run: RunId,
     call: CallId,
-    sink: Arc<dyn ProgressSink>,
+    sink: Guarded,
     streams: Mutex<[Shown; ALL.len()]>,
 }
 
@@ -32,12 +33,12 @@ impl Live {
         Arc::new(Self {
             run,
             call,
-            sink,
+            sink: Guarded::new(sink),
             streams,
         })
     }
 
-    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, text: String) {
+    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, text: Arc<str>) {
         let mut streams = self.lock();
         let shown = &mut streams[stream as usize];
         if shown.closed || text.is_empty() {
@@ -55,7 +56,7 @@ impl Live {
         let shown = &mut streams[stream as usize];
         if !shown.closed {
             shown.closed = true;
-            self.emit(stream, shown.offset, String::new(), true);
+            self.emit(stream, shown.offset, "".into(), true);
         }
     }
 
@@ -67,12 +68,12 @@ impl Live {
             let open = shown.begun && !shown.closed;
             shown.closed = true;
             if open {
-                self.emit(stream, shown.offset, String::new(), true);
+                self.emit(stream, shown.offset, "".into(), true);
             }
         }
     }
 
-    fn emit(&self, stream: Stream, offset: u64, text: String, closed: bool) {
+    fn emit(&self, stream: Stream, offset: u64, text: Arc<str>, closed: bool) {
         let (run, call) = (self.run.clone(), self.call.clone());
         self.sink.progress(ProgressEvent {
             run,

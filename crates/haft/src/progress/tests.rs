@@ -9,6 +9,10 @@ use serde_json::json;
 use super::held::{MOST, MOST_OF_STREAM, MOST_PIECES};
 use super::hub::{Hub, Listener};
 use super::*;
+use crate::bounds::Budget;
+
+/// A piece that is not gathered with others.
+const FULL_PIECE: usize = 64 << 10;
 
 fn pace(milliseconds: u64, bytes: usize) -> Pace {
     Pace {
@@ -39,7 +43,7 @@ fn heard(events: &[ProgressEvent], call: &str, stream: Stream) -> (String, bool)
         closed == 0 || mine.last().unwrap().closed,
         "something after the end"
     );
-    (mine.iter().map(|e| e.text.as_str()).collect(), closed == 1)
+    (mine.iter().map(|e| &*e.text).collect(), closed == 1)
 }
 
 #[test]
@@ -97,7 +101,13 @@ async fn pieces_are_gathered_by_time_or_by_size_whichever_comes_first() {
             texts.push(event.text);
         }
         sending.await.unwrap();
-        assert_eq!(texts, expect, "{pace:?}");
+        assert!(
+            texts
+                .iter()
+                .map(|text: &Arc<str>| &**text)
+                .eq(expect.iter().copied()),
+            "{pace:?}: {texts:?}"
+        );
     }
 }
 
@@ -137,7 +147,7 @@ fn a_reader_hears_its_run_alone_and_from_when_it_began() {
     two.send(Stream::Stdout, "2");
     let mine = rest(&mut of_one);
     assert_eq!(mine.len(), 1);
-    assert_eq!((mine[0].text.as_str(), mine[0].offset), ("1", 6));
+    assert_eq!((&*mine[0].text, mine[0].offset), ("1", 6));
     assert_eq!(rest(&mut of_all).len(), 2);
 }
 
@@ -158,7 +168,7 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
     let late = rest(&mut slow);
     assert_eq!(whole as u64, sent, "a quick reader missed something");
     let (told, texts) = late.split_last().unwrap();
-    let text: String = texts.iter().map(|event| event.text.as_str()).collect();
+    let text: String = texts.iter().map(|event| &*event.text).collect();
     assert!(text.len() <= MOST_OF_STREAM && text.chars().all(|c| c == 'é'));
     assert!(texts.len() < 300, "{} events", texts.len());
     let lost = sent - text.len() as u64;
@@ -230,11 +240,90 @@ fn what_a_reader_holds_is_bounded() {
 fn both_of_a_fan_hear_everything() {
     let (one, two) = (Hub::new(Pace::default()), Hub::new(Pace::default()));
     let (mut first, mut second) = (one.listen(None), two.listen(None));
-    let fan = Arc::new(Fan(one, two)) as Arc<dyn ProgressSink>;
+    let fan = Arc::new(Fan::new(one, two)) as Arc<dyn ProgressSink>;
     let live = Live::new(RunId::new("r"), CallId::new("c"), fan);
     Progress::new(Some(live), Pace::default()).info("words");
-    assert_eq!(first.rest().unwrap().text, "words\n");
-    assert_eq!(second.rest().unwrap().text, "words\n");
+    assert_eq!(&*first.rest().unwrap().text, "words\n");
+    assert_eq!(&*second.rest().unwrap().text, "words\n");
+}
+
+/// Breaks at its first piece.
+#[derive(Debug)]
+struct Breaking;
+
+impl ProgressSink for Breaking {
+    fn progress(&self, _: ProgressEvent) {
+        panic!("the screen is gone");
+    }
+}
+
+#[test]
+fn row45_a_sink_that_panics_takes_neither_the_call_nor_the_other_sink_with_it() {
+    let hub = Hub::new(Pace::default());
+    let mut listener = hub.listen(None);
+    let fan = Arc::new(Fan::new(Arc::new(Breaking), hub)) as Arc<dyn ProgressSink>;
+    for sink in [Arc::new(Breaking) as Arc<dyn ProgressSink>, fan] {
+        let live = Live::new(RunId::new("r"), CallId::new("c"), sink);
+        let end = LiveEnd(Some(Arc::clone(&live)));
+        let progress = Progress::new(Some(live), Pace::default());
+        progress.send(Stream::Stdout, "one ");
+        progress.send(Stream::Stdout, "two");
+        drop(end);
+    }
+    let events = rest(&mut listener);
+    let expect = ("one two".to_owned(), true);
+    assert_eq!(heard(&events, "c", Stream::Stdout), expect);
+}
+
+#[test]
+fn w2_readers_that_take_nothing_share_one_budget_and_leave_room_for_the_next() {
+    let budget = Budget::new(1 << 20, 1 << 10);
+    let hubs = [(); 2].map(|()| Hub::within(Pace::default(), Arc::clone(&budget)));
+    let mut lazy = Vec::new();
+    for nth in 0..40 {
+        let hub = &hubs[nth % 2];
+        lazy.push(hub.listen(None));
+        let (progress, end) = watched(hub, "r", &nth.to_string());
+        for _ in 0..8 {
+            progress.send(Stream::Stdout, "x".repeat(64 << 10));
+        }
+        drop(end);
+        assert!(budget.used() <= 1 << 20, "{} bytes", budget.used());
+    }
+    let mut late = hubs[0].listen(None);
+    let (progress, end) = watched(&hubs[0], "r", "late");
+    progress.send(Stream::Stdout, "seen");
+    drop(end);
+    let expect = ("seen".to_owned(), true);
+    assert_eq!(heard(&rest(&mut late), "late", Stream::Stdout), expect);
+    // Whoever lost something is told how much, and what was taken or given up is free again.
+    let events = rest(&mut lazy[39]);
+    assert!(events.iter().any(|event| event.text.contains("left out")));
+    drop((lazy, late));
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn w2_a_long_piece_is_one_text_for_all_readers() {
+    let hub = Hub::new(Pace::default());
+    let mut readers = [(); 3].map(|()| hub.listen(None));
+    let (progress, _end) = watched(&hub, "r", "c");
+    progress.send(Stream::Stdout, "x".repeat(FULL_PIECE));
+    let [first, others @ ..] = readers.each_mut().map(|reader| reader.rest().unwrap().text);
+    assert!(others.iter().all(|text| Arc::ptr_eq(text, &first)));
+}
+
+#[test]
+fn w2_a_reader_holds_nothing_of_runs_that_it_does_not_hear() {
+    let budget = Budget::new(1 << 20, 0);
+    let hub = Hub::new(Pace::default());
+    let mut own = hub.listen_to(|run| run.as_str() == "own", budget.charge());
+    for run in ["other", "own"] {
+        let (progress, _end) = watched(&hub, run, "c");
+        progress.send(Stream::Stdout, run);
+    }
+    assert_eq!(budget.used(), "own".len());
+    assert_eq!(&*own.rest().unwrap().text, "own");
 }
 
 #[derive(Debug, Clone)]

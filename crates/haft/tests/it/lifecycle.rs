@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use haft::audit::{AuditError, AuditSink, Event, What};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
@@ -248,4 +249,56 @@ async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
     let (outcome, ()) = tokio::join!(call, cancel);
     assert_eq!(outcome.status, Status::Cancelled);
     assert_eq!(outcome.text(), "so far (Cancelled)");
+}
+
+/// Panics at every event of this kind.
+#[derive(Debug)]
+struct Breaking(At);
+
+type At = fn(&What) -> bool;
+
+impl AuditSink for Breaking {
+    fn record(&self, event: Event) -> Result<(), AuditError> {
+        assert!(!(self.0)(&event.what), "the sink is broken");
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn row45_a_sink_that_panics_costs_no_answer_and_lets_nothing_run_unrecorded() {
+    // The event at which it panics, the tool's risk, whether the call runs.
+    let rows: [(At, Risk, bool); 5] = [
+        (
+            |what| matches!(what, What::RunStarted(_)),
+            Risk::Safe,
+            false,
+        ),
+        (
+            |what| matches!(what, What::CallStarted(_)),
+            Risk::Safe,
+            false,
+        ),
+        (
+            |what| matches!(what, What::CallStarted(_)),
+            Risk::High,
+            false,
+        ),
+        (|what| matches!(what, What::CallEnded(..)), Risk::Safe, true),
+        (|what| matches!(what, What::CallEnded(..)), Risk::High, true),
+    ];
+    for (nth, (breaks, risk, runs)) in rows.into_iter().enumerate() {
+        let spec = ToolSpec {
+            risk,
+            ..TestTool::echo("echo")
+        };
+        let session = session([TestTool::of(spec).arc()], Limits::default());
+        let executor = Executor::new(Policy::trusted()).with_audit(Arc::new(Breaking(breaks)));
+        let outcome = executor
+            .execute(&session, ToolCall::new("echo", "{}"))
+            .await;
+        assert_eq!(outcome.is_ok(), runs, "row {nth}: {outcome:?}");
+        let kind = outcome.error.map(|error| error.kind);
+        assert_eq!(kind, (!runs).then_some(ErrorKind::Unavailable), "row {nth}");
+        executor.close(&session).unwrap();
+    }
 }

@@ -1,0 +1,182 @@
+//! `Budget`: bytes that many holders share: each has some of its own, and none takes more of the rest than it leaves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// Bytes that many holders share.
+///
+/// Each holder has some bytes that nobody can take from it, so whoever needs little is never shut out. Beyond these a
+/// holder may grow as long as it takes no more of the shared bytes than it leaves free. The number of holders must be
+/// bounded elsewhere, by [`Places`](super::Places) for one.
+#[derive(Debug)]
+pub struct Budget {
+    shared: usize,
+    own: usize,
+    /// Of the shared bytes.
+    used: AtomicUsize,
+    freed: Notify,
+}
+
+/// What one holder has taken of a budget; given back when dropped.
+#[derive(Debug)]
+pub struct Charge {
+    budget: Arc<Budget>,
+    held: usize,
+}
+
+impl Budget {
+    /// A budget of so many bytes for all, beside those that each holder has of its own.
+    pub fn new(shared: usize, own: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shared,
+            own,
+            used: AtomicUsize::new(0),
+            freed: Notify::new(),
+        })
+    }
+
+    /// A new holder, with nothing yet.
+    pub fn charge(self: &Arc<Self>) -> Charge {
+        Charge {
+            budget: Arc::clone(self),
+            held: 0,
+        }
+    }
+
+    /// The shared bytes that are taken.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Charge {
+    /// The bytes that it holds.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// The most bytes by which it could grow now.
+    pub fn room(&self) -> usize {
+        let budget = &self.budget;
+        let free = budget.shared.saturating_sub(budget.used());
+        let own = budget.own.saturating_sub(self.held);
+        own + free.saturating_sub(self.of_shared(self.held)) / 2
+    }
+
+    /// Takes more; false, and nothing taken, where it would take more of the shared bytes than it leaves.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let held = self.held.saturating_add(bytes);
+        let (before, after) = (self.of_shared(self.held), self.of_shared(held));
+        let budget = &self.budget;
+        let more = |used: usize| {
+            let used = used.checked_add(after - before)?;
+            let free = budget.shared.checked_sub(used)?;
+            (after <= free).then_some(used)
+        };
+        let order = Ordering::Relaxed;
+        let grown = after == before || budget.used.fetch_update(order, order, more).is_ok();
+        if grown {
+            self.held = held;
+        }
+        grown
+    }
+
+    /// How much of so many bytes is not the holder's own.
+    fn of_shared(&self, held: usize) -> usize {
+        held.saturating_sub(self.budget.own)
+    }
+
+    /// The same, after a wait of at most this long for others to give some back.
+    pub async fn grow_within(&mut self, bytes: usize, patience: Duration) -> bool {
+        if self.grow(bytes) {
+            return true;
+        }
+        let budget = Arc::clone(&self.budget);
+        let growing = async {
+            loop {
+                // Listens before it looks, so that nothing is given back unheard in between.
+                let freed = budget.freed.notified();
+                if self.grow(bytes) {
+                    return;
+                }
+                freed.await;
+            }
+        };
+        tokio::time::timeout(patience, growing).await.is_ok()
+    }
+
+    /// Gives some back.
+    pub fn shrink(&mut self, bytes: usize) {
+        let before = self.of_shared(self.held);
+        self.held = self.held.saturating_sub(bytes);
+        let freed = before - self.of_shared(self.held);
+        if freed > 0 {
+            self.budget.used.fetch_sub(freed, Ordering::Relaxed);
+            self.budget.freed.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.shrink(self.held);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Budget;
+
+    #[test]
+    fn greedy_holders_keep_nobody_from_its_own_bytes_and_never_exceed_the_shared_ones() {
+        let budget = Budget::new(1000, 10);
+        let mut holders = Vec::new();
+        for _ in 0..50 {
+            let mut charge = budget.charge();
+            while charge.grow(1) {}
+            assert!(charge.held() >= 10);
+            assert!(!charge.grow(1) && charge.room() == 0);
+            holders.push(charge);
+            assert!(budget.used() <= 1000);
+        }
+        let held = holders.iter().take(3).map(super::Charge::held);
+        assert_eq!(held.collect::<Vec<_>>(), [510, 260, 135]);
+        drop(holders);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_is_too_much_takes_nothing() {
+        let budget = Budget::new(100, 5);
+        let mut charge = budget.charge();
+        for bytes in [56, 100, usize::MAX] {
+            assert!(!charge.grow(bytes), "{bytes}");
+        }
+        assert_eq!((charge.room(), budget.used()), (55, 0));
+        assert!(charge.grow(55));
+        charge.shrink(20);
+        assert_eq!((charge.held(), budget.used()), (35, 30));
+        charge.shrink(33);
+        assert_eq!((charge.held(), budget.used()), (2, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_waits_for_what_others_give_back_and_not_for_ever() {
+        let budget = Budget::new(100, 0);
+        let mut first = budget.charge();
+        assert!(first.grow(50));
+        let mut second = budget.charge();
+        assert!(!second.grow_within(40, Duration::from_secs(3)).await);
+        let giving = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(first);
+        });
+        assert!(second.grow_within(40, Duration::from_secs(3)).await);
+        giving.await.unwrap();
+    }
+}

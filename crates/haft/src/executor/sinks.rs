@@ -1,0 +1,38 @@
+//! The record told to every sink: one that panics has failed, and fails nothing else.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use crate::audit::{AuditError, AuditSink, Event};
+
+/// Tells every sink, in order; the first that fails is the answer.
+pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: &Event) -> Result<(), AuditError> {
+    let tell = |sink: &Arc<dyn AuditSink>| {
+        let told = catch_unwind(AssertUnwindSafe(|| sink.record(event.clone())));
+        told.unwrap_or_else(|_| Err(panicked(sink)))
+    };
+    sinks.iter().try_for_each(tell)
+}
+
+/// Tells every sink and waits until each has it safe.
+pub(super) async fn record_durably(
+    sinks: &[Arc<dyn AuditSink>],
+    event: &Event,
+) -> Result<(), AuditError> {
+    for sink in sinks {
+        let begun = catch_unwind(AssertUnwindSafe(|| sink.record_durably(event.clone())));
+        let mut telling = begun.map_err(|_| panicked(sink))?;
+        let told = poll_fn(|cx| {
+            let polled = catch_unwind(AssertUnwindSafe(|| telling.as_mut().poll(cx)));
+            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked(sink))))
+        });
+        told.await?;
+    }
+    Ok(())
+}
+
+fn panicked(sink: &Arc<dyn AuditSink>) -> AuditError {
+    AuditError(format!("the sink {sink:?} panicked"))
+}

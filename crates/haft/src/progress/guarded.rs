@@ -1,0 +1,36 @@
+//! `Guarded`: a sink whose panic ends nothing but itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::progress::{ProgressEvent, ProgressSink};
+
+/// Passes pieces on until the sink panics, then nothing: a screen that breaks must not take the call's answer with it.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    sink: Arc<dyn ProgressSink>,
+    broken: AtomicBool,
+}
+
+impl Guarded {
+    pub(crate) fn new(sink: Arc<dyn ProgressSink>) -> Self {
+        Self {
+            sink,
+            broken: AtomicBool::new(false),
+        }
+    }
+}
+
+impl ProgressSink for Guarded {
+    fn progress(&self, event: ProgressEvent) {
+        if self.broken.load(Ordering::Relaxed) {
+            return;
+        }
+        let shown = catch_unwind(AssertUnwindSafe(|| self.sink.progress(event)));
+        if shown.is_err() {
+            self.broken.store(true, Ordering::Relaxed);
+            tracing::error!(sink = ?self.sink, "a progress sink panicked; it is told nothing more");
+        }
+    }
+}
