@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use haft::artifact::{ArtifactError, ArtifactRef};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef};
 use haft::call::Origin;
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -13,12 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, read_only};
-use crate::files::text::{clip, grouped};
+use crate::files::text::grouped;
 
 /// Bytes a direct call gets when it names no limit.
 const PAGE: u64 = 16 * 1024;
 /// The same for a call from a script, whose results are kept smaller.
 const CHAIN_PAGE: u64 = 3 * 1024;
+
+/// Tokens that a result leaves to all else that it says.
+const RESERVE: usize = 200;
 
 /// What `read_artifact` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -102,31 +105,42 @@ impl TypedTool for ReadArtifact {
         let slice = artifacts
             .read(&reference, input.offset..end)
             .map_err(told)?;
-        shown(&slice, input.offset, info.bytes, info.media_type)
+        shown(&slice, input.offset, info, context)
     }
 }
 
+/// As much of a slice as a result returns inline: what is left of it is read on, not kept once more.
 fn shown(
     slice: &[u8],
     offset: u64,
-    bytes: u64,
-    media_type: String,
+    info: ArtifactInfo,
+    context: &CallContext,
 ) -> Result<ToolResult, ToolError> {
+    let bytes = info.bytes;
     let last = offset + slice.len() as u64 >= bytes;
     // A character cut by the slice's end belongs to the next slice.
     let whole = if last { slice } else { whole_characters(slice) };
     let text = std::str::from_utf8(whole)
         .ok()
-        .filter(|text| !text.contains('\0'));
-    let taken = if text.is_some() { whole } else { slice };
-    let next_offset = offset + taken.len() as u64;
+        .filter(|text| !text.contains('\0'))
+        .map(|text| context.fitting(text, RESERVE));
+    let (base64, taken) = if let Some(text) = text {
+        (None, text.len())
+    } else {
+        let mut encoded = STANDARD.encode(slice);
+        // Four letters stand for three bytes.
+        let letters = context.fitting(&encoded, RESERVE).len() / 4 * 4;
+        encoded.truncate(letters);
+        (Some(encoded), (letters / 4 * 3).min(slice.len()))
+    };
+    let next_offset = offset + taken as u64;
     let data = ReadArtifactData {
         offset,
         next_offset,
         bytes,
         eof: next_offset >= bytes,
-        media_type,
-        base64: text.is_none().then(|| STANDARD.encode(slice)),
+        media_type: info.media_type,
+        base64,
     };
     let summary = format!("bytes {offset}-{next_offset} of {}", grouped(bytes));
     let result = match text {
@@ -139,7 +153,7 @@ fn shown(
 fn whole_characters(slice: &[u8]) -> &[u8] {
     match std::str::from_utf8(slice) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => {
-            clip(slice, error.valid_up_to())
+            slice.get(..error.valid_up_to()).unwrap_or(slice)
         }
         _ => slice,
     }

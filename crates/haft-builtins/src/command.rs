@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Effect, Permission};
-use haft::result::ToolResult;
+use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
 use haft_sandbox::{Exit, Running};
@@ -27,7 +27,7 @@ pub use packages::{REGISTRIES, packages_of};
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::network::Connected;
-use crate::command::output::{Cursor, Followed, Shown, follow, take};
+use crate::command::output::{Cursor, Followed, Shown, follow, tell};
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
@@ -90,13 +90,13 @@ pub struct CommandData {
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// What it wrote since the last call that showed it.
+    /// What it wrote since the last call that showed it: what is long is shown in part and kept whole as an artifact.
     pub stdout: String,
     /// The same of its error stream.
     pub stderr: String,
     /// All it has written to stdout so far, in bytes.
     pub stdout_bytes: u64,
-    /// Part of the output was left out here.
+    /// Some of the output is kept nowhere: of each stream the first 256 MiB are.
     pub truncated: bool,
     /// The task, while the command runs in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,21 +113,26 @@ pub struct CommandData {
 }
 
 impl CommandData {
-    /// The output since the cursor, and the exit if there was one.
-    fn of(started: &Started, shown: &mut Cursor, exit: Option<&Exit>) -> Self {
+    /// The output since the cursor, and the exit if there was one; what was kept of it aside.
+    async fn of(
+        started: &Started,
+        shown: &mut Cursor,
+        exit: Option<&Exit>,
+        context: &CallContext,
+    ) -> Result<(Self, Vec<Artifact>), ToolError> {
         let running = &started.running;
-        let out = take(running.stdout(), &mut shown.out);
-        let err = take(running.stderr(), &mut shown.err);
-        Self {
+        let told = tell(running, shown, context).await?;
+        let data = Self {
             exit_code: exit.and_then(|exit| exit.code),
             signal: exit.and_then(|exit| exit.signal),
-            stdout: out.text,
-            stderr: err.text,
+            stdout: told.stdout,
+            stderr: told.stderr,
             stdout_bytes: running.stdout().total(),
-            truncated: out.cut || err.cut,
+            truncated: told.cut,
             network_refused: started.connected.refused(),
             ..Self::default()
-        }
+        };
+        Ok((data, told.artifacts))
     }
 
     /// Names the task that goes on, with a wait that grows with its age.
@@ -161,10 +166,12 @@ impl Started {
 /// The result of a command that ended, or goes on where `exit` is absent.
 fn result(
     data: &CommandData,
+    kept: Vec<Artifact>,
     started: &Started,
     exit: Option<&Exit>,
 ) -> Result<ToolResult, ToolError> {
     let mut result = ToolResult::data(data)?;
+    result.artifacts = kept;
     result.strength = Some(started.strength());
     let Some(exit) = exit else {
         let task = data.task.as_deref().unwrap_or_default();
@@ -249,9 +256,9 @@ impl TypedTool for RunCommand {
                 .exit()
         };
         let mut told = Cursor::default();
-        let data = CommandData::of(&started, &mut told, exit.as_ref());
+        let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
         if exit.is_some() {
-            return result(&data, &started, exit.as_ref());
+            return result(&data, kept, &started, exit.as_ref());
         }
         let (command, argv) = Commands::words(&input)?;
         let new = NewTask {
@@ -261,7 +268,7 @@ impl TypedTool for RunCommand {
             shown: Shown { told, screen },
         };
         let task = self.0.tasks.keep(context, new)?;
-        result(&data.going_on(&task), &started, None)
+        result(&data.going_on(&task), kept, &started, None)
     }
 }
 

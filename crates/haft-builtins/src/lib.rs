@@ -21,7 +21,7 @@ use haft::session::Limits as SessionLimits;
 use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool};
 use haft::workspace::Workspace;
-use haft_sandbox::Sandbox;
+use haft_sandbox::{Sandbox, Spool};
 
 use crate::artifacts::ReadArtifact;
 use crate::command::{AwaitCommand, COMMANDS, CommandNetwork, Commands, KillCommand, RunCommand};
@@ -49,6 +49,8 @@ pub struct Builtins {
     pub sandbox: Option<Sandbox>,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     pub memory_mb: Option<u64>,
+    /// Where a command's output goes that is too long for memory; without one 8 MiB of each stream are kept.
+    pub spool: Option<Arc<Spool>>,
     /// What commands reach over the network.
     pub network: CommandNetwork,
     /// Bytes of a picture that a call returns inline.
@@ -90,6 +92,7 @@ impl Builtins {
             files: FileOptions::default(),
             sandbox: None,
             memory_mb: None,
+            spool: None,
             network: CommandNetwork::default(),
             inline_media_bytes: SessionLimits::default().inline_media_bytes,
             web: Some(Web::default()),
@@ -102,7 +105,8 @@ impl Builtins {
     pub fn tools(&self) -> Result<Vec<Builtin>, NameError> {
         let commands = self.sandbox.clone().map(|sandbox| {
             let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);
-            Arc::new(commands.with_network(self.network.clone()))
+            let commands = commands.with_network(self.network.clone());
+            Arc::new(commands.with_spool(self.spool.clone()))
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();

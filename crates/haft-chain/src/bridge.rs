@@ -12,7 +12,7 @@ pub const BODY: usize = FRAME - 6;
 pub const MESSAGE: usize = 16 << 20;
 /// Longest artifact that a script may put: the largest file that it can write.
 pub const PUT: usize = 64 << 20;
-/// Bytes that a script may send in all; an endless output ends here.
+/// Bytes that a script may send in all, besides what it prints.
 pub const TOTAL: u64 = 256 << 20;
 /// Bytes of answers that wait for a script that does not read them.
 pub const OUTBOX: usize = 32 << 20;

@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use haft::artifact::ArtifactRef;
 use haft::context::{CallContext, Scope};
 use haft::error::ToolError;
-use haft::result::{Outcome, ToolResult};
+use haft::result::{Content, Outcome, ToolResult};
 use haft::session::Ending;
 
 use crate::bridge::frame::Kind;
@@ -20,7 +20,6 @@ use crate::bridge::{BridgeError, RANGE, reply};
 use crate::engine::Worker;
 use crate::run::end::End;
 use crate::run::link::{Link, Received};
-use crate::run::output::Output;
 use crate::run::record::{Answer, Asked, Step};
 
 mod end;
@@ -32,6 +31,7 @@ mod room;
 mod start;
 mod watch;
 
+pub(crate) use output::Output;
 pub(crate) use record::Record;
 pub(crate) use start::Script;
 pub(crate) use watch::Looking;
@@ -85,6 +85,7 @@ impl<'a> ChainRun<'a> {
         scope: Scope,
         worker: &'a dyn Worker,
         (record, limit, looking): (Record, Duration, Looking),
+        output: Output,
     ) -> Self {
         Self {
             context,
@@ -93,7 +94,7 @@ impl<'a> ChainRun<'a> {
             link: Link::new(worker, looking.clone()),
             looks: looking.of_script(),
             record,
-            output: Output::new(context.progress()),
+            output,
             calls: FuturesUnordered::new(),
             seq: 0,
             limit,
@@ -127,7 +128,8 @@ impl<'a> ChainRun<'a> {
         self.record.close(end.status());
         self.output.close();
         let strength = self.worker.strength();
-        let mut result = end.result(&self.scope, self.output, left_out);
+        let (result, said) = end.result(&self.scope, self.output.total(), left_out);
+        let mut result = printed(self.context, &self.output, result, said).await?;
         result.strength = Some(strength);
         Ok(result)
     }
@@ -335,6 +337,29 @@ impl<'a> ChainRun<'a> {
         self.calls.clear();
         end
     }
+}
+
+/// The result with what the script printed, which gets the room that the rest leaves; `said` comes behind it.
+async fn printed(
+    context: &CallContext,
+    output: &Output,
+    mut result: ToolResult,
+    said: String,
+) -> Result<ToolResult, ToolError> {
+    let data = result.data.as_ref().map_or("", |data| data.get());
+    let reserve = context.cost(&said) + context.cost(data);
+    let shown = context.show(vec![output.long()], false, reserve).await?;
+    let shown = shown.into_iter().next().unwrap_or_default();
+    let mut text = shown.text;
+    if !(text.is_empty() || text.ends_with('\n') || said.is_empty()) {
+        text.push('\n');
+    }
+    text.push_str(&said);
+    if !text.is_empty() {
+        result.content.push(Content::text(text));
+    }
+    result.artifacts.extend(shown.artifact);
+    Ok(result)
 }
 
 /// A ref, as a script writes it.

@@ -16,12 +16,13 @@ use haft::tool::Tool;
 use haft::toolset::Toolset;
 use haft::toolset::registry::BUILTIN;
 use haft::toolset::view::View as _;
+use haft_sandbox::Spool;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::engine::{Engine, EngineError, Worker};
-use crate::run::{ChainRun, Folders, Looking, Record, Script};
+use crate::run::{ChainRun, Folders, Looking, Output, Record, Script};
 
 /// The tool's name.
 pub const TOOL_CHAIN: &str = "tool_chain";
@@ -31,12 +32,14 @@ pub const CATEGORY: &str = "chain";
 pub const MAX_CODE: usize = 1 << 20;
 
 /// What all versions of the tool share.
+#[derive(Clone)]
 struct Shared {
     engine: Arc<dyn Engine>,
     limits: Limits,
     journal: Option<Arc<dyn Journal>>,
     folders: Folders,
     looking: Looking,
+    spool: Option<Arc<Spool>>,
 }
 
 /// `tool_chain`.
@@ -79,8 +82,19 @@ impl ChainTool {
             journal,
             folders,
             looking: Looking::new(),
+            spool: None,
         });
         Ok(Self { shared, spec })
+    }
+
+    /// The same, whose scripts may print more than memory should hold.
+    pub fn with_spool(mut self, spool: Arc<Spool>) -> Self {
+        let shared = Shared {
+            spool: Some(spool),
+            ..Shared::clone(&self.shared)
+        };
+        self.shared = Arc::new(shared);
+        self
     }
 
     /// The same tool, whose description names these tools (see [`stub`](crate::stub::stub)).
@@ -220,6 +234,7 @@ impl Shared {
             scope,
             worker,
             (record, limit, self.looking.clone()),
+            Output::new(context.progress(), self.spool.as_ref()),
         );
         chain.run(&script, folder).await
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::outlet::Outlet;
-use crate::output::DEFAULT_LOG_CAP;
+use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
 use crate::words::parse_simple;
 
 /// What is executed.
@@ -196,8 +196,10 @@ pub struct CommandSpec {
     pub mounts: Mounts,
     /// What it reaches.
     pub network: Network,
-    /// Bytes kept in memory of each output stream.
+    /// Bytes kept in memory of each output stream, where there is no spool.
     pub log_cap: usize,
+    /// Where output goes that is too long for memory.
+    pub spool: Option<Arc<Spool>>,
 }
 
 impl CommandSpec {
@@ -214,6 +216,7 @@ impl CommandSpec {
             mounts: Mounts::default(),
             network: Network::None,
             log_cap: DEFAULT_LOG_CAP,
+            spool: None,
         }
     }
 
@@ -259,6 +262,20 @@ impl CommandSpec {
     pub fn with_stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Stdin::Bytes(bytes.into());
         self
+    }
+
+    /// The same, whose long output goes to this spool.
+    pub fn with_spool(mut self, spool: Option<Arc<Spool>>) -> Self {
+        self.spool = spool;
+        self
+    }
+
+    /// An empty log for one of its streams.
+    pub(crate) fn log(&self) -> Log {
+        match &self.spool {
+            Some(spool) => Log::spooled(Arc::clone(spool)),
+            None => Log::new(self.log_cap),
+        }
     }
 
     /// The argument vector that is really executed.

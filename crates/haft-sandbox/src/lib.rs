@@ -44,7 +44,7 @@ use tokio::sync::OnceCell;
 pub use crate::command::{CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, Stdin};
 pub use crate::jail::enter;
 pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
-pub use crate::output::{Chunk, DEFAULT_LOG_CAP, Log, TextChunk};
+pub use crate::output::{Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Log, SPOOLED, Spool, TextChunk};
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
 pub use crate::words::parse_simple;

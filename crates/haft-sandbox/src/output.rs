@@ -1,16 +1,32 @@
 //! A bounded log of one output stream, read by absolute byte offset.
 //!
-//! A log keeps the first quarter of its cap and the newest of the rest, so that a flood leaves both
-//! what a command said first and what it said last. An offset counts every byte that ever came, so a
-//! reader that goes on at [`Chunk::next`] sees each byte exactly once, or is told how many it missed.
+//! A log keeps the beginning of what a command says, without a gap, and its newest bytes where there is more than that: a
+//! flood leaves both what was said first and what was said last. Long output goes to a file, so that a log takes
+//! little memory whatever comes. An offset counts every byte that ever came, so a reader that goes on at
+//! [`Chunk::next`] sees each byte exactly once, or is told how many it missed.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+mod front;
+mod spool;
+
+use front::Front;
+
+pub use spool::{DEFAULT_SPOOL, Spool};
+
 /// What a stream keeps in memory unless told otherwise: 8 MiB, some 100,000 lines.
 pub const DEFAULT_LOG_CAP: usize = 8 << 20;
+
+/// What is kept of a stream without a gap where it goes to a spool: 256 MiB.
+pub const SPOOLED: u64 = 256 << 20;
+
+/// The newest bytes that are kept beside it: 1 MiB.
+const NEWEST: usize = 1 << 20;
 
 /// The tail is kept in pieces of this size, dropped from the front one at a time.
 const PIECE: usize = 64 << 10;
@@ -51,31 +67,48 @@ struct End {
     ended: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Kept {
-    head: Vec<u8>,
+    front: Front,
     tail: VecDeque<Vec<u8>>,
     tail_len: usize,
+}
+
+impl Kept {
+    fn tail_start(&self, total: u64) -> u64 {
+        total - self.tail_len as u64
+    }
 }
 
 /// One stream's output: bounded, readable by offset, waitable.
 #[derive(Debug)]
 pub struct Log {
-    head_cap: usize,
     tail_cap: usize,
     kept: Mutex<Kept>,
     end: watch::Sender<End>,
 }
 
 impl Log {
-    /// An empty log that keeps at most `cap` bytes (at least 4 KiB).
+    /// An empty log that keeps at most `cap` bytes (at least 4 KiB), all in memory.
     pub fn new(cap: usize) -> Self {
         let cap = cap.max(4096);
-        let head_cap = cap / 4;
+        let tail = (cap / 4).min(NEWEST);
+        Self::of(Front::new((cap - tail) as u64, None), tail)
+    }
+
+    /// An empty log that keeps at most [`SPOOLED`] bytes without a gap, in a file of this spool where they are many.
+    pub fn spooled(spool: Arc<Spool>) -> Self {
+        Self::of(Front::new(SPOOLED, Some(spool)), NEWEST)
+    }
+
+    fn of(front: Front, tail_cap: usize) -> Self {
         Self {
-            head_cap,
-            tail_cap: cap - head_cap,
-            kept: Mutex::default(),
+            tail_cap,
+            kept: Mutex::new(Kept {
+                front,
+                tail: VecDeque::new(),
+                tail_len: 0,
+            }),
             end: watch::Sender::new(End::default()),
         }
     }
@@ -97,7 +130,23 @@ impl Log {
     /// How many bytes from the middle are no longer kept.
     pub fn lost(&self) -> u64 {
         let kept = self.kept();
-        self.total() - (kept.head.len() + kept.tail_len) as u64
+        self.total() - kept.front.length() - kept.tail_len as u64
+    }
+
+    /// Why less is kept than might be, if something went wrong.
+    pub fn trouble(&self) -> Option<String> {
+        self.kept().front.trouble().map(str::to_owned)
+    }
+
+    /// The bytes from `offset` on that are kept without a gap: they begin later where bytes were lost there.
+    pub fn unbroken(&self, offset: u64) -> Range<u64> {
+        let kept = self.kept();
+        let total = self.end.borrow().total;
+        let (front, tail) = (kept.front.length(), kept.tail_start(total));
+        match offset.min(total) {
+            from if from < front && front < tail => from..front,
+            from => from.max(if from < front { from } else { tail })..total,
+        }
     }
 
     /// Whether bytes from the middle are no longer kept.
@@ -106,17 +155,15 @@ impl Log {
     }
 
     /// Adds bytes; never waits for a reader.
-    pub(crate) fn append(&self, mut bytes: &[u8]) {
+    pub fn append(&self, mut bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         let added = bytes.len() as u64;
         let mut kept = self.kept();
-        let room = self.head_cap - kept.head.len();
-        if room > 0 {
-            let (head, rest) = bytes.split_at(room.min(bytes.len()));
-            kept.head.extend_from_slice(head);
-            bytes = rest;
+        if kept.tail.is_empty() {
+            let taken = kept.front.take(bytes);
+            bytes = &bytes[taken..];
         }
         let piece_cap = PIECE.min(self.tail_cap / 4);
         while !bytes.is_empty() {
@@ -142,7 +189,7 @@ impl Log {
     }
 
     /// Marks the end; wakes everybody who waits.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.end.send_modify(|end| end.ended = true);
     }
 
@@ -150,17 +197,16 @@ impl Log {
     pub fn read(&self, offset: u64, max: usize) -> Chunk {
         let kept = self.kept();
         let End { total, ended } = *self.end.borrow();
-        let head_end = kept.head.len() as u64;
-        let tail_start = total - kept.tail_len as u64;
+        let (front, tail_start) = (kept.front.length(), kept.tail_start(total));
         let from = match offset {
             offset if offset >= total => total.min(offset),
-            offset if offset >= head_end && offset < tail_start => tail_start,
+            offset if offset >= front && offset < tail_start => tail_start,
             offset => offset,
         };
         let mut bytes = Vec::new();
-        if from < head_end {
-            let head = &kept.head[place(from)..];
-            bytes.extend_from_slice(&head[..head.len().min(max)]);
+        if from < front {
+            // What cannot be read back from the disk is missing there; the reader comes again.
+            bytes = kept.front.read(from, max).unwrap_or_default();
         }
         if from + bytes.len() as u64 >= tail_start {
             let mut at = tail_start;
@@ -181,6 +227,35 @@ impl Log {
             next,
             ended: ended && next >= total,
         }
+    }
+
+    /// Where what came so far ends as text: before a character of which only a half has come, while more may come.
+    pub fn text_end(&self) -> u64 {
+        let End { total, ended } = *self.end.borrow();
+        if ended {
+            return total;
+        }
+        let last = self.read(total.saturating_sub(3), 3);
+        let most = place(total - last.offset).min(last.bytes.len());
+        total - half_character(&last.bytes[..most]) as u64
+    }
+
+    /// Fills a buffer from `offset` on; how many bytes it took.
+    ///
+    /// # Errors
+    /// The bytes there are no longer kept, or cannot be read back.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let chunk = self.read(offset, buffer.len());
+        if chunk.lost > 0 {
+            return Err(io::Error::other(
+                "this part of the output is no longer kept",
+            ));
+        }
+        if chunk.bytes.is_empty() && !buffer.is_empty() && offset < self.total() {
+            self.kept().front.read(offset, 1)?;
+        }
+        buffer[..chunk.bytes.len()].copy_from_slice(&chunk.bytes);
+        Ok(chunk.bytes.len())
     }
 
     /// At most `max` bytes (at least 4) from `offset` on as text. A character that has only half come
@@ -256,7 +331,9 @@ fn half_character(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Log, half_character};
+    use std::sync::Arc;
+
+    use super::{Front, Log, Spool, half_character};
 
     fn all(log: &Log, step: usize) -> (Vec<u8>, u64) {
         let (mut at, mut bytes, mut lost) = (0, Vec::new(), 0);
@@ -299,17 +376,75 @@ mod tests {
                 assert_eq!(bytes.len() as u64 + lost, expect.len() as u64);
                 assert_eq!(lost, log.lost());
                 assert!(bytes.len() <= cap, "{} kept of {cap}", bytes.len());
-                if expect.len() <= cap / 4 * 3 {
+                if lost == 0 {
                     assert_eq!(bytes, expect);
+                    assert_eq!(log.unbroken(7), 7..expect.len() as u64);
                 } else {
-                    assert!(bytes.len() >= cap / 2, "{} kept of {cap}", bytes.len());
-                    let head = cap / 4;
+                    assert!(bytes.len() >= cap / 4 * 3, "{} kept of {cap}", bytes.len());
+                    let head = cap - cap / 4;
+                    assert_eq!(log.unbroken(7), 7..head as u64);
                     assert_eq!(bytes[..head], expect[..head]);
                     let tail = bytes.len() - head;
                     assert_eq!(bytes[head..], expect[expect.len() - tail..]);
                 }
             }
         }
+    }
+
+    #[test]
+    fn f3_long_output_goes_to_a_file_and_is_read_back_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::new(folder.path().join("spool")).with_bound(3 << 20));
+        let bytes: Vec<u8> = (0..2_u32 << 20).map(|n| (n % 251) as u8).collect();
+        let log = Log::spooled(Arc::clone(&spool));
+        for piece in bytes.chunks(70_001) {
+            log.append(piece);
+        }
+        assert_eq!((log.lost(), log.unbroken(5)), (0, 5..2 << 20));
+        assert_eq!(log.read(0, usize::MAX).bytes, bytes);
+        assert_eq!(log.read(1_000_000, 3).bytes, bytes[1_000_000..1_000_003]);
+        let mut buffer = [0; 10];
+        assert_eq!(log.read_at((2 << 20) - 4, &mut buffer).unwrap(), 4);
+        // Nothing of it has a name.
+        let named = std::fs::read_dir(folder.path().join("spool")).unwrap();
+        assert_eq!(named.count(), 0);
+        // A second log shares what is left of the spool, and says what it lost.
+        let second = Log::spooled(Arc::clone(&spool));
+        for piece in bytes.chunks(70_001) {
+            second.append(piece);
+        }
+        assert!(second.trouble().unwrap().contains("no more room"));
+        let kept = second.unbroken(0).end;
+        assert!(kept < 1 << 20, "{kept}");
+        assert_eq!(
+            second.lost(),
+            (2 << 20) - kept - second.kept().tail_len as u64
+        );
+        assert!(second.read(0, usize::MAX).bytes[..100] == bytes[..100]);
+        assert!(second.read_at(kept, &mut buffer).is_err());
+        // Room is given back.
+        drop((log, second));
+        let third = Log::spooled(spool);
+        bytes.chunks(70_001).for_each(|piece| third.append(piece));
+        assert_eq!((third.lost(), third.trouble()), (0, None));
+    }
+
+    #[test]
+    fn f3_a_flood_keeps_its_beginning_in_the_file_and_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::new(folder.path()));
+        let log = Log::of(Front::new(1 << 20, Some(spool)), 4096);
+        let bytes: Vec<u8> = (0..3_u32 << 20).map(|n| (n % 251) as u8).collect();
+        bytes.chunks(70_001).for_each(|piece| log.append(piece));
+        log.finish();
+        assert_eq!(log.unbroken(0), 0..1 << 20);
+        let (kept, lost) = all(&log, 60_000);
+        assert_eq!(kept.len() as u64 + lost, 3 << 20);
+        assert_eq!(kept[..1 << 20], bytes[..1 << 20]);
+        let end = kept.len() - (1 << 20);
+        assert!((3072..=4096).contains(&end), "{end}");
+        assert_eq!(kept[1 << 20..], bytes[bytes.len() - end..]);
+        assert_eq!(log.kept().front.read(0, 1).unwrap(), [0]);
     }
 
     #[test]
@@ -342,6 +477,22 @@ mod tests {
     }
 
     #[test]
+    fn a_text_ends_before_a_half_character_until_the_stream_does() {
+        let log = Log::new(1 << 20);
+        for (bytes, end) in [
+            (&b"ab"[..], 2),
+            (b"\xE6\xBC", 2),
+            (b"\xA2", 5),
+            (b"\xC3", 5),
+        ] {
+            log.append(bytes);
+            assert_eq!(log.text_end(), end);
+        }
+        log.finish();
+        assert_eq!(log.text_end(), 6);
+    }
+
+    #[test]
     fn the_edges_of_a_gap_stay_characters() {
         for shift in 0..4 {
             let log = Log::new(4096);
@@ -367,7 +518,7 @@ mod tests {
                 "{shift}: {:?}",
                 end.chars().next()
             );
-            assert!(end.len() > 2000);
+            assert!(end.len() > 700);
         }
     }
 

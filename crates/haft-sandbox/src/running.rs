@@ -300,8 +300,8 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         pid: tree.pid(),
         started,
         strength,
-        stdout: Log::new(spec.log_cap),
-        stderr: Log::new(spec.log_cap),
+        stdout: spec.log(),
+        stderr: spec.log(),
         exit: watch::Sender::new(None),
         control: watch::Sender::new(Control {
             kill: false,

@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft::artifact::quota::{MAX_BYTES, Usage};
+use haft::artifact::source::Source;
 use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use haft::call::{Principal, RunId};
 use object_store::ObjectStore;
@@ -40,9 +42,6 @@ use bridge::Bridge;
 use keys::Keys;
 use pins::Pins;
 use quota::Quotas;
-
-/// Most bytes kept for one tenant unless told otherwise: 1 GiB.
-const QUOTA: u64 = 1 << 30;
 
 /// How long an artifact lives when no run in use holds it (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
@@ -71,10 +70,10 @@ pub struct Terms {
 }
 
 impl Default for Terms {
-    /// 1 GiB, seven days, not swept.
+    /// 10 GiB, seven days, not swept.
     fn default() -> Self {
         Self {
-            quota: QUOTA,
+            quota: MAX_BYTES,
             ttl: TTL,
             sweep: None,
         }
@@ -121,16 +120,28 @@ impl ObjectArtifacts {
 }
 
 impl ArtifactStore for ObjectArtifacts {
-    fn put(
+    fn put_from(
         &self,
         owner: &Owner,
         media_type: &str,
-        bytes: Bytes,
+        source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError> {
         let (owner, media_type) = (owner.clone(), media_type.to_owned());
-        let limit = for_bytes(bytes.len() as u64);
+        let limit = for_bytes(source.size());
+        // Before it is given to the store's one thread, which others wait for.
+        let reference = ArtifactRef::of_source(&*source)?;
         self.run(limit, |bucket| async move {
-            bucket.put(&owner, &media_type, bytes).await
+            let put = bucket.put(&owner, &reference, &media_type, &*source);
+            put.await.map(|()| reference)
+        })
+    }
+
+    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
+        let principal = principal.clone();
+        self.run(LIMIT, |bucket| async move {
+            let used = bucket.used(&principal).await?;
+            let limit = bucket.terms.quota;
+            Ok(Usage { used, limit })
         })
     }
 

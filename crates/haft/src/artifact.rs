@@ -7,11 +7,15 @@ use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::artifact::quota::Usage;
+use crate::artifact::source::Source;
 use crate::call::{Principal, RunId};
 use crate::spec::hex;
 
 pub mod dir;
 pub mod memory;
+pub mod quota;
+pub mod source;
 
 #[cfg(test)]
 mod tests;
@@ -74,12 +78,14 @@ pub enum ArtifactError {
     /// This run has no such artifact (it may be another run's: that is not said).
     #[error("no artifact {0} in this run")]
     NotFound(String),
-    /// The owner's quota is used up.
-    #[error("artifact of {bytes} bytes is over what is left of the quota ({left} bytes)")]
+    /// The tenant's quota is used up by what runs in use hold.
+    #[error(
+        "an artifact of {bytes} bytes does not fit: runs in use hold all but {left} bytes of the quota (artifacts.max_bytes)"
+    )]
     Quota {
         /// Its size.
         bytes: u64,
-        /// What may still be stored.
+        /// What may still be stored, once all has gone that no run in use holds.
         left: u64,
     },
     /// The bytes on disk are not those that were stored.
@@ -92,13 +98,36 @@ pub enum ArtifactError {
 
 /// Where artifacts are kept. Calls are short and may block on a disk; the executor calls them off its hot path.
 pub trait ArtifactStore: Send + Sync + std::fmt::Debug {
-    /// Keeps bytes for an owner; the same bytes twice are kept once.
+    /// Keeps bytes for an owner; the same bytes twice are kept once. Where the tenant's quota is used up, its oldest
+    /// artifacts that no run in use holds go first.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Quota`] where runs in use hold too much; what the store's disk or server says.
     fn put(
         &self,
         owner: &Owner,
         media_type: &str,
         bytes: Bytes,
+    ) -> Result<ArtifactRef, ArtifactError> {
+        self.put_from(owner, media_type, Arc::new(bytes))
+    }
+
+    /// The same for what may be too large to be in memory.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put), and what reading the source says.
+    fn put_from(
+        &self,
+        owner: &Owner,
+        media_type: &str,
+        source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError>;
+
+    /// What a principal's tenant has of its quota.
+    ///
+    /// # Errors
+    /// What the store's disk or server says.
+    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError>;
 
     /// What is known of an owner's artifact.
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError>;

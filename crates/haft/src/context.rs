@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::approval::form::Form;
 use crate::arguments::Arguments;
+use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::audit::BoxFuture;
 use crate::audit::canonical::args_digest;
@@ -19,7 +20,8 @@ use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Ending, Limits, Session};
-use crate::spec::ToolName;
+use crate::shape::long::{self, KeepSource, Long, Room, Shown};
+use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
 
@@ -126,12 +128,12 @@ impl CallContext {
     }
 
     /// The run's artifacts; an error where the host keeps none.
-    pub fn artifacts(&self) -> Result<RunArtifacts<'_>, ToolError> {
+    pub fn artifacts(&self) -> Result<RunArtifacts, ToolError> {
         let store = self.host.artifacts();
         let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
         Ok(RunArtifacts {
-            store: store.as_ref(),
-            owner: self.session.owner(),
+            store: Arc::clone(store),
+            owner: self.session.owner().clone(),
         })
     }
 
@@ -154,6 +156,82 @@ impl CallContext {
     /// How long the call may take, without waits for people.
     pub fn limit(&self) -> Duration {
         self.limit
+    }
+
+    /// What a text costs of what a result may return inline; all of it where it is over that.
+    pub fn cost(&self, text: &str) -> usize {
+        let limits = self.session.limits();
+        let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
+        tokenizer.fits(text, limit).unwrap_or(limit)
+    }
+
+    /// The longest beginning of a text that a result may return inline beside `reserve` for what else it holds.
+    pub fn fitting<'t>(&self, text: &'t str, reserve: usize) -> &'t str {
+        let limits = self.session.limits();
+        let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
+        let room = limit.saturating_sub(reserve);
+        if text.len() <= room || tokenizer.fits(text, room).is_some() {
+            return text;
+        }
+        // Where it is cut, the last token may become two.
+        let end = tokenizer.head(text, room.saturating_sub(2));
+        text.get(..end).unwrap_or_default()
+    }
+
+    /// Shows long texts within what a result may return inline, less `reserve` for what else it holds (half at most). What is shown
+    /// in part is kept whole as an artifact, to be named in the result. `json` is whether the texts become strings of the
+    /// result's data.
+    ///
+    /// # Errors
+    /// A text cannot be read back; or it is too long and the tool is to fail then.
+    pub async fn show(
+        &self,
+        texts: Vec<Long>,
+        json: bool,
+        reserve: usize,
+    ) -> Result<Vec<Shown>, ToolError> {
+        let context = self.clone();
+        let short = long::are_short(&texts);
+        let show = move || context.show_now(&texts, json, reserve);
+        match tokio::runtime::Handle::try_current() {
+            // Files are read and written: away from where others run.
+            Ok(runtime) if !short => {
+                let shown = runtime.spawn_blocking(show).await;
+                shown.map_err(|e| {
+                    ToolError::unavailable("the host is shutting down").with_source(e)
+                })?
+            }
+            _ => show(),
+        }
+    }
+
+    fn show_now(
+        &self,
+        texts: &[Long],
+        json: bool,
+        reserve: usize,
+    ) -> Result<Vec<Shown>, ToolError> {
+        let spec = self.entry.spec();
+        let limits = self.session.limits();
+        let (tokenizer, limit) = limits.inline(spec, self.host.tokenizer());
+        let room = Room {
+            tokenizer,
+            limit: limit - reserve.min(limit / 2),
+            json,
+        };
+        let artifacts = self.artifacts().ok();
+        let keep = |media_type: &str, source: &Arc<dyn Source>| {
+            let absent = || ArtifactError::NotFound("store".into());
+            let artifacts = artifacts.as_ref().ok_or_else(absent)?;
+            let reference = artifacts.put_from(media_type, Arc::clone(source))?;
+            Ok(long::kept(&reference, media_type, &**source)?)
+        };
+        let keep: Option<KeepSource<'_>> = if artifacts.is_some() {
+            Some(&keep)
+        } else {
+            None
+        };
+        long::show(texts, room, spec.overflow.unwrap_or(Overflow::Store), keep)
     }
 
     /// A nested call, through the same door as every other.
@@ -284,25 +362,34 @@ impl std::fmt::Debug for Scope {
 }
 
 /// The artifacts of one run.
-#[derive(Debug)]
-pub struct RunArtifacts<'a> {
-    store: &'a dyn ArtifactStore,
-    owner: &'a Owner,
+#[derive(Debug, Clone)]
+pub struct RunArtifacts {
+    store: Arc<dyn ArtifactStore>,
+    owner: Owner,
 }
 
-impl RunArtifacts<'_> {
+impl RunArtifacts {
     /// Keeps bytes for this run.
     pub fn put(&self, media_type: &str, bytes: Bytes) -> Result<ArtifactRef, ArtifactError> {
-        self.store.put(self.owner, media_type, bytes)
+        self.store.put(&self.owner, media_type, bytes)
+    }
+
+    /// Keeps what may be too large for memory.
+    pub fn put_from(
+        &self,
+        media_type: &str,
+        source: Arc<dyn Source>,
+    ) -> Result<ArtifactRef, ArtifactError> {
+        self.store.put_from(&self.owner, media_type, source)
     }
 
     /// What is known of one of the run's artifacts.
     pub fn info(&self, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
-        self.store.info(self.owner, reference)
+        self.store.info(&self.owner, reference)
     }
 
     /// Bytes of one of the run's artifacts.
     pub fn read(&self, reference: &ArtifactRef, range: Range<u64>) -> Result<Bytes, ArtifactError> {
-        self.store.read(self.owner, reference, range)
+        self.store.read(&self.owner, reference, range)
     }
 }

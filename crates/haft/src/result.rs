@@ -68,6 +68,8 @@ impl Content {
 pub struct ToolResult {
     /// For the model and for people.
     pub content: Vec<Content>,
+    /// Large results that the tool kept itself; those that the executor keeps are added to them.
+    pub artifacts: Vec<Artifact>,
     /// Structured content: compact JSON. A value that is no object is wrapped as `{"result": value}` by the executor.
     pub data: Option<Box<RawValue>>,
     /// Set when the tool ran and did not succeed, yet has something to show (a command's output).

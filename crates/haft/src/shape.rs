@@ -11,6 +11,7 @@ use crate::spec::Overflow;
 use crate::tokens::Tokenizer;
 
 mod data;
+pub mod long;
 mod media;
 mod notice;
 mod text;

@@ -12,7 +12,7 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, StartError, parse_simple,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
 };
 
 use crate::command::network::{CommandNetwork, Connected};
@@ -41,6 +41,8 @@ pub struct Commands {
     /// Memory of one command in MiB, where it is not the sandbox's default.
     memory_mb: Option<u64>,
     network: CommandNetwork,
+    /// Where output goes that is too long for memory.
+    spool: Option<Arc<Spool>>,
     pub(crate) tasks: Tasks,
 }
 
@@ -52,8 +54,15 @@ impl Commands {
             workspace,
             memory_mb,
             network: CommandNetwork::default(),
+            spool: None,
             tasks: Tasks::default(),
         }
+    }
+
+    /// The same, whose long output goes to this spool.
+    pub fn with_spool(mut self, spool: Option<Arc<Spool>>) -> Self {
+        self.spool = spool;
+        self
     }
 
     /// The same with this network; what checks written files has none all the same.
@@ -174,7 +183,7 @@ impl Commands {
             None => self.here(program, input, (&line, argv.is_none()), skills)?,
         };
         let connected = self.network.connect(&mut spec, self.workspace.root());
-        Ok((spec, connected))
+        Ok((spec.with_spool(self.spool.clone()), connected))
     }
 
     /// A command in the workspace.

@@ -1,17 +1,22 @@
 //! A command's output for results and screens: bounded, each byte once, what was left out said.
 
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
+use haft::artifact::source::Source;
 use haft::context::CallContext;
+use haft::error::ToolError;
 use haft::progress::{Progress, Stream};
+use haft::result::Artifact;
+use haft::shape::long::Long;
 use haft_sandbox::{Exit, Log, Running, Waited};
 
-/// Most bytes of one stream that one result takes; a larger output keeps its beginning and its end.
-pub(crate) const MAX_SHOWN: usize = 1 << 20;
-/// The part of it that is the beginning.
-const HEAD: usize = MAX_SHOWN / 4;
-/// Most bytes read from a log at once.
-const CHUNK: usize = 64 << 10;
+/// Tokens of a result that its output leaves to all else that it says.
+const RESERVE: usize = 400;
+/// Newest bytes shown of a stream of which not all was kept.
+const NEWEST: usize = 64 << 10;
 
 /// How far a reader of both streams has come.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,57 +32,80 @@ pub(crate) struct Shown {
     pub(crate) screen: Cursor,
 }
 
-/// A piece of a stream for a result.
-#[derive(Debug)]
-pub(crate) struct Piece {
-    pub(crate) text: String,
-    /// Bytes were left out.
+/// What both streams said since a cursor, for a result.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// What is shown in part, whole.
+    pub(crate) artifacts: Vec<Artifact>,
+    /// Some of it is kept nowhere.
     pub(crate) cut: bool,
 }
 
-/// What a log holds from `from` on, and where the next reading starts.
-pub(crate) fn take(log: &Log, from: &mut u64) -> Piece {
-    let mut piece = Piece {
-        text: String::new(),
-        cut: false,
+/// What a command said since the cursor, which moves on to what is to be told next.
+pub(crate) async fn tell(
+    running: &Running,
+    from: &mut Cursor,
+    context: &CallContext,
+) -> Result<Told, ToolError> {
+    let (out, cut_out) = piece(running, |running| running.stdout(), &mut from.out);
+    let (err, cut_err) = piece(running, |running| running.stderr(), &mut from.err);
+    let mut shown = context.show(vec![out, err], true, RESERVE).await?;
+    let (err, out) = (
+        shown.pop().unwrap_or_default(),
+        shown.pop().unwrap_or_default(),
+    );
+    Ok(Told {
+        stdout: out.text,
+        stderr: err.text,
+        artifacts: out.artifact.into_iter().chain(err.artifact).collect(),
+        cut: cut_out || cut_err,
+    })
+}
+
+/// What a stream holds from `from` on, and whether some of that is kept nowhere.
+fn piece(running: &Running, log: fn(&Running) -> &Log, from: &mut u64) -> (Long, bool) {
+    let of = log(running);
+    let total = of.text_end();
+    let kept = of.unbroken(*from);
+    let kept = kept.start..kept.end.min(total);
+    let cut = kept.start > *from || kept.end < total;
+    let newest = total.saturating_sub(NEWEST as u64).max(kept.end);
+    let long = Long {
+        total: total - *from,
+        end: if kept.end < total {
+            of.read(newest, NEWEST).bytes
+        } else {
+            Vec::new()
+        },
+        source: Arc::new(Piece {
+            running: running.clone(),
+            log,
+            kept,
+        }),
     };
-    let total = log.total();
-    let size = usize::try_from(total.saturating_sub(*from)).unwrap_or(usize::MAX);
-    if size <= MAX_SHOWN {
-        read(log, from, total, &mut piece);
-        return piece;
-    }
-    read(log, from, *from + HEAD as u64, &mut piece);
-    let tail = total - (MAX_SHOWN - HEAD) as u64;
-    if tail > *from {
-        skipped(&mut piece, tail - *from);
-        *from = tail;
-    }
-    read(log, from, total, &mut piece);
-    piece
+    *from = total;
+    (long, cut)
 }
 
-fn read(log: &Log, from: &mut u64, end: u64, piece: &mut Piece) {
-    while *from < end {
-        let most = usize::try_from(end - *from)
-            .unwrap_or(CHUNK)
-            .clamp(4, CHUNK);
-        let chunk = log.text(*from, most);
-        if chunk.lost > 0 {
-            skipped(piece, chunk.lost);
-        }
-        if chunk.next == *from {
-            return;
-        }
-        piece.text.push_str(&chunk.text);
-        *from = chunk.next;
-    }
+/// A part of a command's stream.
+struct Piece {
+    running: Running,
+    log: fn(&Running) -> &Log,
+    kept: Range<u64>,
 }
 
-fn skipped(piece: &mut Piece, bytes: u64) {
-    piece.cut = true;
-    let words = ["\n[… ", &bytes.to_string(), " bytes left out …]\n"];
-    piece.text.extend(words);
+impl Source for Piece {
+    fn size(&self) -> u64 {
+        self.kept.end - self.kept.start
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
+        (self.log)(&self.running).read_at(self.kept.start + offset, &mut buffer[..most])
+    }
 }
 
 /// What a wait for a command came to.

@@ -107,12 +107,13 @@ impl TypedTool for AwaitCommand {
                 (exit, Some(waited == Waited::Matched))
             }
         };
-        let mut data = CommandData::of(&task.started, &mut shown.told, exit.as_ref());
+        let of = CommandData::of(&task.started, &mut shown.told, exit.as_ref(), context);
+        let (mut data, kept) = of.await?;
         data.matched_pattern = matched;
         if exit.is_none() {
             data = data.going_on(&task);
         }
-        result(&data, &task.started, exit.as_ref())
+        result(&data, kept, &task.started, exit.as_ref())
     }
 }
 
@@ -153,8 +154,10 @@ impl TypedTool for KillCommand {
             &mut shown.screen,
             &context.progress(),
         );
-        let data = CommandData::of(&task.started, &mut shown.told, Some(&exit));
+        let of = CommandData::of(&task.started, &mut shown.told, Some(&exit), context);
+        let (data, kept) = of.await?;
         let mut result = ToolResult::data(&data)?;
+        result.artifacts = kept;
         result.strength = Some(task.started.strength());
         Ok(result.with_summary(format!("{} has ended", task.id)))
     }

@@ -27,8 +27,8 @@ pub enum Message {
     Out {
         /// To standard error.
         err: bool,
-        /// The text.
-        text: String,
+        /// The text, which may end within a character that the next message ends.
+        text: Bytes,
     },
     /// It keeps bytes.
     Put {
@@ -105,10 +105,13 @@ impl Assembler {
         if !frame.kind.from_script() {
             return Err(BridgeError::Kind(char::from(frame.kind.byte())));
         }
-        self.total += datagram.len() as u64;
+        // What is printed is bounded where it is kept.
+        if !matches!(frame.kind, Kind::Out | Kind::Err) {
+            self.total += datagram.len() as u64;
+        }
         if self.total > TOTAL {
             return Err(BridgeError::TooLong {
-                what: "messages and output",
+                what: "messages",
                 limit: TOTAL,
             });
         }
@@ -163,7 +166,7 @@ impl Assembler {
             Kind::Done => done(body).map(Message::Done),
             Kind::Out | Kind::Err => Ok(Message::Out {
                 err: kind == Kind::Err,
-                text: String::from_utf8_lossy(body).into_owned(),
+                text: Bytes::copy_from_slice(body),
             }),
             Kind::Start | Kind::Answer | Kind::Bytes => {
                 Err(BridgeError::Kind(char::from(kind.byte())))
@@ -288,7 +291,7 @@ mod tests {
             said,
             [
                 r#"Call { id: 1, name: "echo", noise: "[0]", arguments: "{\"a\":1}" }"#,
-                r#"Out { err: false, text: "hi�" }"#,
+                r#"Out { err: false, text: b"hi\xff" }"#,
                 r#"Put { id: 2, media_type: "text/plain", bytes: b"abc" }"#,
                 r#"Read { id: 3, reference: "sha256-0", offset: 5, length: 18446744073709551615 }"#,
                 "Done(Done { value: Some(RawValue([1])), error: None })",
@@ -340,8 +343,15 @@ mod tests {
             "a message over 16777216 bytes"
         );
         let mut assembler = Assembler::default();
+        // What is printed may be without end: it is cut where it is kept.
         let frame = split(Kind::Out, 0, &vec![b'x'; 60_000]).next().unwrap();
-        let refused = (0..10_000).find_map(|_| assembler.take(&frame).err());
+        assert!((0..10_000).all(|_| assembler.take(&frame).is_ok()));
+        let frame = split(Kind::Put, 1, b"text/plain\n").next().unwrap();
+        let frame = [&frame[..], &vec![b'x'; 60_000]].concat();
+        let refused = (0..10_000).find_map(|_| {
+            assembler.answered(1);
+            assembler.take(&frame).err()
+        });
         assert!(matches!(refused, Some(BridgeError::TooLong { .. })));
     }
 }

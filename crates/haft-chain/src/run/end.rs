@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use haft::context::Scope;
 use haft::error::{ErrorKind, ToolError};
-use haft::result::{Content, Status, ToolResult};
+use haft::result::{Status, ToolResult};
 
 use crate::bridge::BridgeError;
 use crate::bridge::message::{Done, ScriptError};
-use crate::run::output::Output;
 
 /// How a script ended.
 pub(super) enum End {
@@ -45,15 +44,15 @@ impl End {
         }
     }
 
-    /// What the chain came to.
+    /// What the chain came to, and what is to be said of that behind what the script printed.
     pub(super) fn result(
         self,
         scope: &Scope,
-        output: Output,
+        printed: u64,
         left_out: Option<String>,
-    ) -> ToolResult {
-        let summary = summary(scope, output.total());
-        let mut text = output.into_text();
+    ) -> (ToolResult, String) {
+        let summary = summary(scope, printed);
+        let mut said = String::new();
         let (mut data, mut error) = (None, None);
         match self {
             Self::Done(Done { value, error: None }) => data = value,
@@ -61,7 +60,7 @@ impl End {
                 error: Some(failed),
                 ..
             }) => {
-                join(&mut text, &failed.traceback);
+                said.clone_from(&failed.traceback);
                 error = Some(of_script(&failed));
             }
             Self::Silent => error = Some(silent()),
@@ -79,29 +78,19 @@ impl End {
             }
         }
         if let Some(why) = left_out {
-            join(
-                &mut text,
-                &format!("[not all of /workspace was kept: {why}]\n"),
-            );
+            let line = ["[not all of /workspace was kept: ", &why, "]\n"];
+            said.extend(line);
         }
-        let content = Some(text).filter(|text| !text.is_empty());
         let failed = error.is_some();
-        ToolResult {
-            content: content.map(Content::text).into_iter().collect(),
+        let result = ToolResult {
             data,
             error,
             // A failure's own message says more.
             summary: Some(summary).filter(|_| !failed),
-            strength: None,
-        }
+            ..ToolResult::default()
+        };
+        (result, said)
     }
-}
-
-fn join(text: &mut String, more: &str) {
-    if !text.is_empty() && !text.ends_with('\n') && !more.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(more);
 }
 
 /// One line for a person: the calls and how they ended, and how much was printed.

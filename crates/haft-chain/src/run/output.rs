@@ -1,35 +1,53 @@
-//! `Output`: what a script prints: bounded for the model, live for screens.
+//! `Output`: what a script prints: kept whole aside, live for screens.
 
-use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
+use haft::artifact::source::Source;
 use haft::progress::{Progress, Stream};
+use haft::shape::long::Long;
+use haft_sandbox::{DEFAULT_LOG_CAP, Log, Spool};
 
-/// What is kept of its beginning, in bytes.
-const HEAD: usize = 64 << 10;
-/// What is kept of its end, in bytes.
-const TAIL: usize = 16 << 10;
+/// Newest bytes shown of an output of which not all was kept.
+const NEWEST: usize = 64 << 10;
 
-pub(super) struct Output {
-    head: String,
-    tail: String,
-    total: u64,
+/// Both streams of a script, in the order in which they came.
+pub(crate) struct Output {
+    log: Arc<Printed>,
     progress: Progress,
     /// Not shown yet, of one stream.
-    gathered: String,
+    gathered: Vec<u8>,
     stream: Stream,
     shown: Option<Instant>,
     used: [bool; 2],
 }
 
+/// What was printed, to be kept as an artifact.
+struct Printed(Log);
+
+impl Source for Printed {
+    fn size(&self) -> u64 {
+        self.0.unbroken(0).end
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
+        self.0.read_at(offset, &mut buffer[..most])
+    }
+}
+
 impl Output {
-    pub(super) fn new(progress: Progress) -> Self {
+    pub(crate) fn new(progress: Progress, spool: Option<&Arc<Spool>>) -> Self {
+        let log = match spool {
+            Some(spool) => Log::spooled(Arc::clone(spool)),
+            None => Log::new(DEFAULT_LOG_CAP),
+        };
         Self {
-            head: String::new(),
-            tail: String::new(),
-            total: 0,
+            log: Arc::new(Printed(log)),
             progress,
-            gathered: String::new(),
+            gathered: Vec::new(),
             stream: Stream::Stdout,
             shown: None,
             used: [false; 2],
@@ -37,35 +55,21 @@ impl Output {
     }
 
     /// Takes a piece.
-    pub(super) fn take(&mut self, err: bool, text: &str) {
-        self.total += text.len() as u64;
-        let room = HEAD.saturating_sub(self.head.len());
-        // Once something went to the tail, all that follows does.
-        let cut = if self.tail.is_empty() {
-            text.floor_char_boundary(room)
-        } else {
-            0
-        };
-        let (head, tail) = text.split_at(cut);
-        self.head.push_str(head);
-        self.tail.push_str(tail);
-        if self.tail.len() > 2 * TAIL {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - TAIL);
-            self.tail.drain(..from);
-        }
+    pub(super) fn take(&mut self, err: bool, bytes: &[u8]) {
+        self.log.0.append(bytes);
         if self.progress.is_watched() {
-            self.show(err, text);
+            self.show(err, bytes);
         }
     }
 
-    fn show(&mut self, err: bool, text: &str) {
+    fn show(&mut self, err: bool, bytes: &[u8]) {
         let stream = if err { Stream::Stderr } else { Stream::Stdout };
         if stream != self.stream {
-            self.flush();
+            self.flush_all();
             self.stream = stream;
         }
         self.used[usize::from(err)] = true;
-        self.gathered.push_str(text);
+        self.gathered.extend_from_slice(bytes);
         let pace = self.progress.pace();
         let early = self.shown.is_some_and(|at| at.elapsed() < pace.gather);
         if !early || self.gathered.len() >= pace.bytes {
@@ -79,10 +83,21 @@ impl Output {
         Some(shown + self.progress.pace().gather)
     }
 
-    /// Shows what is gathered.
+    /// Shows what is gathered, but for a character of which a half has come.
     pub(super) fn flush(&mut self) {
+        let whole = match std::str::from_utf8(&self.gathered) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.gathered.len(),
+        };
+        let rest = self.gathered.split_off(whole);
+        self.flush_all();
+        self.gathered = rest;
+    }
+
+    fn flush_all(&mut self) {
         let most = self.progress.pace().bytes.max(4);
-        let mut rest = self.gathered.as_str();
+        let text = String::from_utf8_lossy(&self.gathered);
+        let mut rest = &*text;
         while !rest.is_empty() {
             let (piece, left) = rest.split_at(rest.floor_char_boundary(most));
             self.progress.send(self.stream, piece);
@@ -94,7 +109,7 @@ impl Output {
 
     /// Ends the streams that were used.
     pub(super) fn close(&mut self) {
-        self.flush();
+        self.flush_all();
         for (used, stream) in self.used.iter().zip([Stream::Stdout, Stream::Stderr]) {
             if *used {
                 self.progress.close(stream);
@@ -104,19 +119,21 @@ impl Output {
 
     /// Bytes that were printed.
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.log.0.total()
     }
 
-    /// The beginning and the end, and what lies between said.
-    pub(super) fn into_text(self) -> String {
-        let mut text = self.head;
-        let from = self.tail.len().saturating_sub(TAIL);
-        let tail = self.tail.split_at(self.tail.ceil_char_boundary(from)).1;
-        let left_out = self.total - text.len() as u64 - tail.len() as u64;
-        if left_out > 0 {
-            let _ = write!(text, "\n… {left_out} bytes left out …\n");
+    /// All that was printed.
+    pub(super) fn long(&self) -> Long {
+        let (total, kept) = (self.total(), self.log.size());
+        let newest = total.saturating_sub(NEWEST as u64).max(kept);
+        Long {
+            total,
+            source: Arc::clone(&self.log) as Arc<dyn Source>,
+            end: if kept < total {
+                self.log.0.read(newest, NEWEST).bytes
+            } else {
+                Vec::new()
+            },
         }
-        text.push_str(tail);
-        text
     }
 }

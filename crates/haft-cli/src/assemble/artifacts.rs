@@ -7,6 +7,7 @@ use std::time::Duration;
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
 use haft::artifact::memory::MemoryArtifacts;
+use haft::artifact::quota::MAX_BYTES;
 #[cfg(feature = "s3")]
 use haft_store::objects::{ObjectArtifacts, Terms};
 
@@ -17,21 +18,29 @@ use crate::settings::Settings;
 /// How often artifacts that expired are looked for.
 const DAY: Duration = Duration::from_hours(24);
 
+/// Most bytes of artifacts in memory, whatever settings say.
+const MEMORY: u64 = 1 << 30;
+
 /// The store as settings want it; what expired goes, at most once a day.
 pub(crate) fn artifacts(
     at: &Invocation,
     settings: &Settings,
 ) -> Result<Arc<dyn ArtifactStore>, Problem> {
+    let quota = settings.whole("artifacts.max_bytes").unwrap_or(MAX_BYTES);
     let root = match settings.text("artifacts.url") {
         None => at.home.join("artifacts"),
-        Some("memory:") => return Ok(Arc::new(MemoryArtifacts::new())),
-        Some(url) if url.starts_with("s3:") => return bucket(at, url),
+        Some("memory:") => {
+            // What is in memory is not worth as much of it.
+            let quota = quota.min(MEMORY);
+            return Ok(Arc::new(MemoryArtifacts::new().with_quota(quota)));
+        }
+        Some(url) if url.starts_with("s3:") => return bucket(at, url, quota),
         Some(url) => match folder(url) {
             Some(folder) => folder,
             None => return Err(refused("it names no store that is known")),
         },
     };
-    let store = Arc::new(DirArtifacts::new(root));
+    let store = Arc::new(DirArtifacts::new(root).with_quota(quota));
     // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
     tokio::spawn(sweep_daily(Arc::clone(&store)));
     Ok(store)
@@ -50,8 +59,9 @@ async fn sweep_daily(store: Arc<DirArtifacts>) {
 
 /// A bucket, with the credentials of haft's own environment: it is haft's store, and no tool's.
 #[cfg(feature = "s3")]
-fn bucket(at: &Invocation, url: &str) -> Result<Arc<dyn ArtifactStore>, Problem> {
+fn bucket(at: &Invocation, url: &str, quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
     let terms = Terms {
+        quota,
         sweep: Some(DAY),
         ..Terms::default()
     };
@@ -61,7 +71,7 @@ fn bucket(at: &Invocation, url: &str) -> Result<Arc<dyn ArtifactStore>, Problem>
 }
 
 #[cfg(not(feature = "s3"))]
-fn bucket(_at: &Invocation, _url: &str) -> Result<Arc<dyn ArtifactStore>, Problem> {
+fn bucket(_at: &Invocation, _url: &str, _quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
     Err(refused("this haft was built without buckets"))
 }
 

@@ -13,10 +13,10 @@ use haft::toolset::Toolset;
 use haft_chain::python::PythonEngine;
 use haft_chain::toolset::chain_tools;
 use haft_chain::{ChainTool, RUNTIME, TOOL_CHAIN};
-use haft_sandbox::Sandbox;
 use haft_sandbox::code::{CodeConfig, CodeJail};
+use haft_sandbox::{Sandbox, Spool};
 
-use crate::assemble::parts::not_yet;
+use crate::assemble::parts::{SPOOL, not_yet};
 use crate::assemble::selection::Offer;
 use crate::environment::Environment;
 use crate::invocation::Invocation;
@@ -114,6 +114,7 @@ pub(crate) fn tools(
     let journal = Some(Arc::clone(journal));
     let tool = ChainTool::new(engine, limits(settings)?, journal, Arc::new(folder));
     let tool = tool.map_err(|e| told(e.to_string()))?;
+    let tool = tool.with_spool(Arc::new(Spool::new(at.home.join(SPOOL))));
     let tools = chain_tools(base, tool).map_err(|e| told(e.to_string()))?;
     Ok(Arc::new(tools))
 }

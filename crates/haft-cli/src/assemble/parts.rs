@@ -22,7 +22,7 @@ use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::code::CodeJail;
-use haft_sandbox::{Backend, Config, Sandbox, Strength};
+use haft_sandbox::{Backend, Config, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
 #[cfg(feature = "testing")]
@@ -38,6 +38,8 @@ use crate::settings::{Entry, Settings, value};
 const LONGEST_EVENT: usize = 1 << 20;
 
 /// The tool in whose name lists and searches ask what a deny rule on reading leaves to be shown.
+/// The folder below home for output that is too long for memory; its files have no names.
+pub(crate) const SPOOL: &str = "spool";
 const LISTER: &str = "list_files";
 
 /// The bounds of a run.
@@ -136,6 +138,7 @@ pub(crate) fn standard(
     builtins.sandbox = Some(sandbox.clone());
     builtins.network = network.clone();
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
+    builtins.spool = Some(Arc::new(Spool::new(at.home.join(SPOOL))));
     builtins.web = Some(web::web(settings, policy, sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.memory = memory;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use haft::approval::inbox::{Filter, RequestStatus};
+use haft::artifact::quota::Usage;
 use haft::memory::Asker;
 use haft::toolset::Toolset;
 use haft_builtins::web::http::Http;
@@ -15,7 +16,7 @@ use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::plain_file;
-use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
+use crate::screen::{DIM, GREEN, YELLOW, styled, visible, when};
 
 /// One line (contract §9).
 #[derive(Debug, Serialize)]
@@ -167,8 +168,14 @@ async fn index(house: &House) -> Check {
 }
 
 fn artifacts(house: &House) -> Check {
-    match house.artifacts().list(house.principal(), None) {
-        Ok(all) => check("artifacts", true, format!("{} kept", all.len()), ""),
+    let store = house.artifacts();
+    let all = store.list(house.principal(), None);
+    match all.and_then(|all| Ok((all.len(), store.usage(house.principal())?))) {
+        Ok((count, Usage { used, limit })) => {
+            let (used, limit) = (when::size(used), when::size(limit));
+            let detail = format!("{count} kept, {used} of {limit} (artifacts.max_bytes)");
+            check("artifacts", true, detail, "")
+        }
         Err(e) => check(
             "artifacts",
             false,

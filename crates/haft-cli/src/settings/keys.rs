@@ -144,6 +144,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("models.**", Anything, "", Ignored, "models and their providers (a later release)"),
     key("store.url", Text, "", Ignored, "the database of runs and approvals: sqlite:PATH or postgres://…; the SQLite file under home where it is not set"),
     key("artifacts.url", Text, "", Ignored, "the artifacts' store, file:///PATH, s3://BUCKET/PREFIX (credentials in AWS_… variables) or memory:; the folder under home where it is not set"),
+    key("artifacts.max_bytes", Whole(1), "10737418240", Ignored, "bytes of all artifacts; over it the oldest go that no run in use holds"),
     key("progress.enabled", Flag, "true", Ignored, "live output of running tools"),
     key("progress.flush_ms", Whole(0), "50", Ignored, "live output is sent after this many milliseconds; 0: at once"),
     key("progress.flush_bytes", Whole(1), "16384", Ignored, "or after this many bytes"),

@@ -20,6 +20,7 @@ mod limits;
 mod memory;
 mod memory_tools;
 mod network;
+mod outputs;
 mod seed_faults;
 mod serve;
 mod settings;

@@ -1,14 +1,17 @@
 //! Quotas: what each tenant has in the bucket, counted by listing it and remembered for a minute.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
+use haft::artifact::quota::{Kept, Room, make_room};
 use haft::artifact::{ArtifactError, Owner};
+use haft::call::Principal;
 use object_store::path::Path;
 use tokio::sync::Mutex;
 
 use super::keys::Entry;
+use super::sweep::seconds;
 use super::{Bucket, REMEMBERED};
 
 /// How long a count holds, with what this process stores added to it.
@@ -25,33 +28,43 @@ struct Count {
 }
 
 impl Bucket {
-    /// Counts the bytes for the tenant, or says how many are left.
+    /// Counts the bytes for the tenant, or says how many would fit.
     pub(super) async fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.keys.tenant(&owner.principal);
         // One at a time: two who store at once share what is left.
         let mut counts = self.quotas.0.lock().await;
-        let known = counts.get(&tenant).copied();
-        let known = known.filter(|count| count.at.elapsed() < FRESH);
-        let mut count = match known {
-            Some(count) => count,
-            None => self.count(&tenant).await?,
-        };
+        let mut count = self.known(&counts, &tenant).await?;
         if count.used.saturating_add(size) > self.terms.quota {
             self.sweep_below(&Path::from(tenant.as_str())).await?;
+            let made = self.evict(&tenant, size).await;
             count = self.count(&tenant).await?;
+            remember(&mut counts, tenant.clone(), count);
+            made?;
         }
-        let left = self.terms.quota.saturating_sub(count.used);
-        if size <= left {
-            count.used += size;
-        }
-        if counts.len() >= REMEMBERED {
-            counts.clear();
-        }
-        counts.insert(tenant, count);
-        if size > left {
-            return Err(ArtifactError::Quota { bytes: size, left });
-        }
+        count.used += size;
+        remember(&mut counts, tenant, count);
         Ok(())
+    }
+
+    /// The bytes that a principal's tenant has.
+    pub(super) async fn used(&self, principal: &Principal) -> Result<u64, ArtifactError> {
+        let tenant = self.keys.tenant(principal);
+        let mut counts = self.quotas.0.lock().await;
+        let count = self.known(&counts, &tenant).await?;
+        remember(&mut counts, tenant, count);
+        Ok(count.used)
+    }
+
+    async fn known(
+        &self,
+        counts: &HashMap<String, Count>,
+        tenant: &str,
+    ) -> Result<Count, ArtifactError> {
+        let known = counts.get(tenant).copied();
+        match known.filter(|count| count.at.elapsed() < FRESH) {
+            Some(count) => Ok(count),
+            None => self.count(tenant).await,
+        }
     }
 
     async fn count(&self, tenant: &str) -> Result<Count, ArtifactError> {
@@ -65,4 +78,44 @@ impl Bucket {
         }
         Ok(Count { used, at })
     }
+
+    /// Removes the oldest artifacts of a tenant that no run in use holds until so many more bytes fit. A run is in use
+    /// whose file was written within the time in which whoever has a session of it writes it anew.
+    async fn evict(&self, tenant: &str, size: u64) -> Result<(), ArtifactError> {
+        let in_use = self.server_clock().await? - seconds(self.lag());
+        let (mut kept, mut held) = (Vec::new(), HashSet::new());
+        let mut listed = self.store.list(Some(&Path::from(tenant)));
+        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+            match self.keys.entry(&meta) {
+                Some(Entry::Kept(one)) => kept.push(one),
+                Some(Entry::Run(folder)) if meta.last_modified.timestamp() >= in_use => {
+                    held.insert(folder);
+                }
+                Some(Entry::Run(_)) | None => {}
+            }
+        }
+        let kept = kept.into_iter().map(|one| Kept {
+            held: held.contains(&one.folder) || self.pins().holds(&one.folder),
+            bytes: one.found,
+            created: one.created,
+            id: one.path,
+        });
+        match make_room(self.terms.quota, size, kept.collect()) {
+            Room::Full(left) => Err(ArtifactError::Quota { bytes: size, left }),
+            Room::Evict(gone) => {
+                for path in gone {
+                    self.remove(&path).await?;
+                    self.forget_sound(&path);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn remember(counts: &mut HashMap<String, Count>, tenant: String, count: Count) {
+    if counts.len() >= REMEMBERED {
+        counts.clear();
+    }
+    counts.insert(tenant, count);
 }

@@ -1,22 +1,26 @@
 //! Storing: once for each run, within the tenant's quota.
 
-use bytes::Bytes;
+use haft::artifact::source::Source;
 use haft::artifact::{ArtifactError, ArtifactRef, Owner};
 use haft::clock;
-use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 
 use super::Bucket;
 use super::keys::Keys;
+
+/// What is larger is stored in parts of this size: S3 takes 10,000 of them, of at least 5 MiB.
+const PART: u64 = 8 << 20;
 
 impl Bucket {
     pub(super) async fn put(
         &self,
         owner: &Owner,
+        reference: &ArtifactRef,
         media_type: &str,
-        bytes: Bytes,
-    ) -> Result<ArtifactRef, ArtifactError> {
-        let reference = ArtifactRef::of(&bytes);
-        let size = bytes.len() as u64;
+        source: &dyn Source,
+    ) -> Result<(), ArtifactError> {
+        let size = source.size();
         if size > self.terms.quota {
             return Err(ArtifactError::Quota {
                 bytes: size,
@@ -24,25 +28,74 @@ impl Bucket {
             });
         }
         let folder = self.keys.run(owner);
-        let path = match self.find(owner, &reference).await {
+        let path = match self.find(owner, reference).await {
             Ok(kept) if kept.found == size && self.is_sound(&kept.path, kept.tag.as_deref()) => {
-                self.hold(owner, &folder).await?;
-                return Ok(reference);
+                return self.hold(owner, &folder).await;
             }
             // Its bytes may be damaged: stored again, in the same place.
             Ok(kept) => kept.path,
             Err(ArtifactError::NotFound(_)) => {
                 self.charge(owner, size).await?;
                 let created = i64::try_from(clock::now()).unwrap_or(i64::MAX);
-                Keys::fresh(&folder, (&reference, created), size, media_type)
+                Keys::fresh(&folder, (reference, created), size, media_type)
             }
             Err(error) => return Err(error),
         };
         // First the word that holds it, then what is held.
         self.hold(owner, &folder).await?;
-        let stored = self.store.put(&path, bytes.into()).await;
-        let stored = stored.map_err(|e| self.told(&e))?;
-        self.note_sound(&path, stored.e_tag.as_deref());
-        Ok(reference)
+        let tag = if size <= PART {
+            let stored = self.store.put(&path, source.whole()?.into()).await;
+            stored.map_err(|e| self.told(&e))?.e_tag
+        } else {
+            self.put_in_parts(&path, source).await?
+        };
+        self.note_sound(&path, tag.as_deref());
+        Ok(())
     }
+
+    /// Stores a large source a part at a time; what was stored of one that broke off goes again.
+    async fn put_in_parts(
+        &self,
+        path: &Path,
+        source: &dyn Source,
+    ) -> Result<Option<String>, ArtifactError> {
+        let begun = self.store.put_multipart(path).await;
+        let mut upload = begun.map_err(|e| self.told(&e))?;
+        let stored = self.each_part(&mut *upload, source).await;
+        if stored.is_err() {
+            // Where it cannot be taken back either, the server's own rules for broken uploads do.
+            let _ = upload.abort().await;
+        }
+        stored
+    }
+
+    async fn each_part(
+        &self,
+        upload: &mut dyn MultipartUpload,
+        source: &dyn Source,
+    ) -> Result<Option<String>, ArtifactError> {
+        let mut at = 0;
+        while at < source.size() {
+            let part = part(source, at)?;
+            at += part.content_length() as u64;
+            let put = upload.put_part(part);
+            put.await.map_err(|e| self.told(&e))?;
+        }
+        let stored = upload.complete().await;
+        Ok(stored.map_err(|e| self.told(&e))?.e_tag)
+    }
+}
+
+/// The part of a source that begins at `from`.
+fn part(source: &dyn Source, from: u64) -> std::io::Result<PutPayload> {
+    let size = (source.size() - from).min(PART);
+    let mut part = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
+    let mut filled = 0;
+    while filled < part.len() {
+        match source.read_at(from + filled as u64, &mut part[filled..])? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            count => filled += count,
+        }
+    }
+    Ok(part.into())
 }

@@ -119,7 +119,7 @@ impl Bucket {
         Ok(removed)
     }
 
-    async fn remove(&self, path: &Path) -> Result<(), ArtifactError> {
+    pub(super) async fn remove(&self, path: &Path) -> Result<(), ArtifactError> {
         match self.store.delete(path).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.told(&error)),
@@ -127,7 +127,7 @@ impl Bucket {
     }
 
     /// Seconds since 1970 by the clock that stamps objects.
-    async fn server_clock(&self) -> Result<i64, ArtifactError> {
+    pub(super) async fn server_clock(&self) -> Result<i64, ArtifactError> {
         self.write_note(CLOCK).await?;
         let stamped = self.store.head(&self.keys.note(CLOCK)).await;
         let stamped = stamped.map_err(|e| self.told(&e))?;
@@ -141,6 +141,6 @@ impl Bucket {
     }
 }
 
-fn seconds(time: Duration) -> i64 {
+pub(super) fn seconds(time: Duration) -> i64 {
     i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
 }

@@ -78,6 +78,24 @@ fn what_is_stored_is_read_back_whole_and_in_ranges_by_every_haft() {
 }
 
 #[test]
+fn f3_what_is_too_large_for_memory_is_stored_in_parts() {
+    // Two parts of 8 MiB and a rest.
+    let bytes: Vec<u8> = (0..17_u32 << 20).map(|n| (n % 251) as u8).collect();
+    let bytes = Bytes::from(bytes);
+    for place in places() {
+        let store = place.open(Terms::default());
+        let ada = owner("t", "ada", "r");
+        let source = Arc::new(bytes.clone());
+        let reference = store.put_from(&ada, "text/plain", source).unwrap();
+        assert_eq!(reference, ArtifactRef::of(&bytes));
+        let other = place.open(Terms::default());
+        assert_eq!(other.info(&ada, &reference).unwrap().bytes, 17 << 20);
+        let read = other.read(&ada, &reference, 0..u64::MAX).unwrap();
+        assert!(read == bytes, "{place:?}");
+    }
+}
+
+#[test]
 fn a_media_type_of_any_form_comes_back() {
     check(|_, store| {
         let ada = owner("t", "ada", "r");

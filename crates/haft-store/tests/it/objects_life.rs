@@ -114,6 +114,37 @@ fn a_full_quota_makes_room_of_what_expired() {
 }
 
 #[test]
+fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
+    check(|place| {
+        let terms = Terms {
+            quota: 10,
+            ..Terms::default()
+        };
+        let (old, used) = (owner("t", "ada", "old"), owner("t", "ada", "used"));
+        let first = place.open(terms);
+        let gone = put(&first, &old, "123");
+        let held = put(&first, &used, "456");
+        let usage = first.usage(&old.principal).unwrap();
+        assert_eq!((usage.used, usage.limit), (6, 10));
+        place.age(PREFIX, 2);
+        // Another haft has a session of the one run; nobody has one of the other.
+        let store = place.open(terms);
+        store.pin(&used);
+        wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));
+        let new = put(&store, &owner("t", "bob", "new"), "789ab");
+        assert!(store.info(&old, &gone).is_err(), "{:?}", place.keys());
+        assert!(store.info(&used, &held).is_ok());
+        let full = store.put(&old, "text/plain", Bytes::from_static(b"cdefg"));
+        let full = full.unwrap_err();
+        assert!(
+            matches!(full, ArtifactError::Quota { bytes: 5, left: 2 }),
+            "{full}"
+        );
+        assert!(store.info(&owner("t", "bob", "new"), &new).is_ok());
+    });
+}
+
+#[test]
 fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     check(|place| {
         let store = || place.open(Terms::default());

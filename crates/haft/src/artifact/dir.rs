@@ -10,12 +10,14 @@ use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::artifact::quota::{MAX_BYTES, Usage};
+use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
@@ -33,9 +35,7 @@ pub use sweep::Swept;
 use disk::Staged;
 use owners::Record;
 use pins::Pins;
-
-/// Most bytes kept for one tenant unless told otherwise: 1 GiB.
-const QUOTA: u64 = 1 << 30;
+use sweep::Wanted;
 
 /// How long an artifact lives when no run in use holds it (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
@@ -72,7 +72,7 @@ impl DirArtifacts {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
-            quota: QUOTA,
+            quota: MAX_BYTES,
             ttl: TTL,
             pins: Mutex::default(),
             verified: Mutex::default(),
@@ -131,7 +131,7 @@ impl DirArtifacts {
     }
 
     /// Writes the bytes beside the store, unless it has them.
-    fn stage(&self, reference: &ArtifactRef, bytes: &[u8]) -> io::Result<Option<Staged>> {
+    fn stage(&self, reference: &ArtifactRef, bytes: &dyn Source) -> io::Result<Option<Staged>> {
         if self.open_sound(reference).is_ok() {
             return Ok(None);
         }
@@ -143,12 +143,14 @@ impl DirArtifacts {
         let tenant = self.tenant_dir(&owner.principal);
         let mut used = owners::usage(&tenant)?;
         if used.saturating_add(size) > self.quota {
-            self.sweep_locked()?;
+            let wanted = Wanted {
+                tenant: &tenant,
+                bytes: size,
+            };
+            if let Some(left) = self.sweep_locked(Some(&wanted))?.left {
+                return Err(ArtifactError::Quota { bytes: size, left });
+            }
             used = owners::usage(&tenant)?;
-        }
-        let left = self.quota.saturating_sub(used);
-        if size > left {
-            return Err(ArtifactError::Quota { bytes: size, left });
         }
         // Counted before it is kept: a crash in between counts too much, which the next sweep puts right.
         Ok(owners::set_usage(&tenant, used + size)?)
@@ -156,21 +158,21 @@ impl DirArtifacts {
 }
 
 impl ArtifactStore for DirArtifacts {
-    fn put(
+    fn put_from(
         &self,
         owner: &Owner,
         media_type: &str,
-        bytes: Bytes,
+        source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError> {
-        let reference = ArtifactRef::of(&bytes);
-        let size = bytes.len() as u64;
+        let reference = ArtifactRef::of_source(&*source)?;
+        let size = source.size();
         if size > self.quota {
             return Err(ArtifactError::Quota {
                 bytes: size,
                 left: self.quota,
             });
         }
-        let mut staged = self.stage(&reference, &bytes)?;
+        let mut staged = self.stage(&reference, &*source)?;
         let _lock = disk::lock(&self.root)?;
         let known = self.record(owner, &reference).is_ok();
         if !known {
@@ -180,7 +182,7 @@ impl ArtifactStore for DirArtifacts {
         }
         // A sweep may have taken what was there before the lock.
         if staged.is_none() && !self.blob(&reference).exists() {
-            staged = Some(Staged::write(&self.root.join("tmp"), &bytes)?);
+            staged = Some(Staged::write(&self.root.join("tmp"), &*source)?);
         }
         if let Some(staged) = staged {
             staged.keep(&self.blob(&reference))?;
@@ -196,6 +198,13 @@ impl ArtifactStore for DirArtifacts {
             self.keep_record(owner, &reference, &record)?;
         }
         Ok(reference)
+    }
+
+    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
+        Ok(Usage {
+            used: owners::usage(&self.tenant_dir(principal))?,
+            limit: self.quota,
+        })
     }
 
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use crate::artifact::quota::{Kept, Room, Usage, make_room};
+use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
@@ -17,7 +19,22 @@ const QUOTA: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct MemoryArtifacts {
     quota: u64,
-    kept: Mutex<HashMap<Owner, Vec<(ArtifactInfo, Bytes)>>>,
+    kept: Mutex<HashMap<Owner, OfRun>>,
+}
+
+/// What a run has, the oldest first.
+#[derive(Debug, Default)]
+struct OfRun {
+    /// How many sessions hold it.
+    pins: usize,
+    all: Vec<Stored>,
+}
+
+#[derive(Debug, Clone)]
+struct Stored {
+    info: ArtifactInfo,
+    bytes: Bytes,
+    created: i64,
 }
 
 impl MemoryArtifacts {
@@ -35,22 +52,55 @@ impl MemoryArtifacts {
         self
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Owner, Vec<(ArtifactInfo, Bytes)>>> {
+    fn kept(&self) -> MutexGuard<'_, HashMap<Owner, OfRun>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(
-        &self,
-        owner: &Owner,
-        reference: &ArtifactRef,
-    ) -> Result<(ArtifactInfo, Bytes), ArtifactError> {
+    fn find(&self, owner: &Owner, reference: &ArtifactRef) -> Result<Stored, ArtifactError> {
         let kept = self.kept();
-        let mine = kept.get(owner).map(Vec::as_slice).unwrap_or_default();
-        let found = mine.iter().find(|(info, _)| info.reference == *reference);
+        let mine = kept.get(owner).map(|run| run.all.as_slice());
+        let mut mine = mine.unwrap_or_default().iter();
+        let found = mine.find(|one| one.info.reference == *reference);
         found
             .cloned()
             .ok_or_else(|| ArtifactError::NotFound(reference.as_str().into()))
     }
+
+    /// Makes room for so many bytes of a tenant.
+    fn make_room(
+        &self,
+        kept: &mut HashMap<Owner, OfRun>,
+        principal: &Principal,
+        bytes: u64,
+    ) -> Result<(), ArtifactError> {
+        let of_tenant = of_tenant(kept, principal).flat_map(|(owner, run)| {
+            run.all.iter().map(move |one| Kept {
+                id: (owner.clone(), one.info.reference.clone()),
+                bytes: one.info.bytes,
+                created: one.created,
+                held: run.pins > 0,
+            })
+        });
+        match make_room(self.quota, bytes, of_tenant.collect()) {
+            Room::Full(left) => Err(ArtifactError::Quota { bytes, left }),
+            Room::Evict(gone) => {
+                for (owner, reference) in gone {
+                    if let Some(run) = kept.get_mut(&owner) {
+                        run.all.retain(|one| one.info.reference != reference);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn of_tenant<'a>(
+    kept: &'a HashMap<Owner, OfRun>,
+    principal: &'a Principal,
+) -> impl Iterator<Item = (&'a Owner, &'a OfRun)> {
+    kept.iter()
+        .filter(|(owner, _)| owner.principal.tenant == principal.tenant)
 }
 
 impl Default for MemoryArtifacts {
@@ -60,44 +110,53 @@ impl Default for MemoryArtifacts {
 }
 
 impl ArtifactStore for MemoryArtifacts {
-    fn put(
+    fn put_from(
         &self,
         owner: &Owner,
         media_type: &str,
-        bytes: Bytes,
+        source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError> {
+        let size = source.size();
+        if size > self.quota {
+            let (bytes, left) = (size, self.quota);
+            return Err(ArtifactError::Quota { bytes, left });
+        }
+        let bytes = source.whole()?;
         let reference = ArtifactRef::of(&bytes);
         let mut kept = self.kept();
-        let tenant = &owner.principal.tenant;
-        let mine = kept
-            .iter()
-            .filter(|(other, _)| other.principal.tenant == *tenant);
-        let used: u64 = mine
-            .flat_map(|(_, all)| all)
-            .map(|(info, _)| info.bytes)
-            .sum();
-        let all = kept.entry(owner.clone()).or_default();
-        if all.iter().any(|(info, _)| info.reference == reference) {
+        let mine = kept.get(owner).map(|run| run.all.as_slice());
+        let mut mine = mine.unwrap_or_default().iter();
+        if mine.any(|one| one.info.reference == reference) {
             return Ok(reference);
         }
-        let left = self.quota.saturating_sub(used);
-        let size = bytes.len() as u64;
-        if size > left {
-            return Err(ArtifactError::Quota { bytes: size, left });
-        }
+        self.make_room(&mut kept, &owner.principal, size)?;
+        let now = clock::now();
         let info = ArtifactInfo {
             reference: reference.clone(),
             media_type: media_type.to_owned(),
             bytes: size,
             run: owner.run.clone(),
-            created: clock::rfc3339(clock::now()),
+            created: clock::rfc3339(now),
         };
-        all.push((info, bytes));
+        kept.entry(owner.clone()).or_default().all.push(Stored {
+            info,
+            bytes,
+            created: i64::try_from(now).unwrap_or(i64::MAX),
+        });
         Ok(reference)
     }
 
+    fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
+        let kept = self.kept();
+        let all = of_tenant(&kept, principal).flat_map(|(_, run)| &run.all);
+        Ok(Usage {
+            used: all.map(|one| one.info.bytes).sum(),
+            limit: self.quota,
+        })
+    }
+
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {
-        Ok(self.find(owner, reference)?.0)
+        Ok(self.find(owner, reference)?.info)
     }
 
     fn read(
@@ -106,16 +165,25 @@ impl ArtifactStore for MemoryArtifacts {
         reference: &ArtifactRef,
         range: Range<u64>,
     ) -> Result<Bytes, ArtifactError> {
-        let (info, bytes) = self.find(owner, reference)?;
+        let Stored { info, bytes, .. } = self.find(owner, reference)?;
         let clip = |n: u64| usize::try_from(n.min(info.bytes)).unwrap_or(bytes.len());
         let (start, end) = (clip(range.start), clip(range.end));
         Ok(bytes.slice(start..end.max(start)))
     }
 
-    fn pin(&self, _owner: &Owner) {}
+    fn pin(&self, owner: &Owner) {
+        self.kept().entry(owner.clone()).or_default().pins += 1;
+    }
 
     fn unpin(&self, owner: &Owner) {
-        self.kept().remove(owner);
+        let mut kept = self.kept();
+        let Some(run) = kept.get_mut(owner) else {
+            return;
+        };
+        run.pins = run.pins.saturating_sub(1);
+        if run.pins == 0 {
+            kept.remove(owner);
+        }
     }
 
     fn list(
@@ -130,7 +198,7 @@ impl ArtifactStore for MemoryArtifacts {
         let mut found: Vec<_> = kept
             .iter()
             .filter(|(owner, _)| wanted(owner))
-            .flat_map(|(_, all)| all.iter().map(|(info, _)| info.clone()))
+            .flat_map(|(_, run)| run.all.iter().map(|one| one.info.clone()))
             .collect();
         found.sort_by(|a, b| b.created.cmp(&a.created));
         Ok(found)

@@ -121,6 +121,7 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
     check(|store| {
         let bytes = |n: usize| Bytes::from(vec![b'x'; n]);
         let ada = owner("t", "ada", "r");
+        store.pin(&ada);
         store.put(&ada, "text/plain", bytes(600)).unwrap();
         store.put(&ada, "text/plain", bytes(600)).unwrap();
         let full = store
@@ -153,6 +154,53 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
         store
             .put(&owner("u", "eve", "r"), "text/plain", bytes(1000))
             .unwrap();
+    });
+}
+
+#[test]
+fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
+    check(|store| {
+        let bytes = |n: u8, size: usize| Bytes::from(vec![n; size]);
+        let put = |owner: &Owner, n: u8, size: usize| {
+            let put = store.put(owner, "text/plain", bytes(n, size));
+            put.unwrap_or_else(|e| panic!("{n}: {e}"))
+        };
+        let (old, held, new) = (
+            owner("t", "ada", "old"),
+            owner("t", "ada", "held"),
+            owner("t", "bob", "new"),
+        );
+        store.pin(&held);
+        let first = put(&old, 1, 300);
+        let kept = put(&held, 2, 300);
+        let second = put(&old, 3, 300);
+        // The first goes; the second fits, with a tenth of the quota to spare.
+        let third = put(&new, 4, 200);
+        let has = |owner: &Owner, reference: &ArtifactRef| store.info(owner, reference).is_ok();
+        assert!(!has(&old, &first) && has(&old, &second) && has(&held, &kept));
+        assert_eq!(
+            store.usage(&old.principal).unwrap(),
+            Usage {
+                used: 800,
+                limit: 1000
+            }
+        );
+        // What a run in use holds never goes: an artifact that fits nowhere takes nothing with it.
+        let full = store.put(&new, "text/plain", bytes(5, 701)).unwrap_err();
+        assert!(
+            matches!(
+                full,
+                ArtifactError::Quota {
+                    bytes: 701,
+                    left: 700
+                }
+            ),
+            "{full}"
+        );
+        assert!(full.to_string().contains("artifacts.max_bytes"), "{full}");
+        assert!(has(&old, &second) && has(&new, &third));
+        put(&new, 6, 700);
+        assert!(!has(&old, &second) && !has(&new, &third) && has(&held, &kept));
     });
 }
 

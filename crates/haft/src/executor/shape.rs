@@ -12,7 +12,6 @@ use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds};
 use crate::spec::{Overflow, ToolSpec};
-use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
 
 /// What the outcome will hold. Made from a result here, or from a stop.
@@ -68,6 +67,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
     let ToolResult {
         content,
         data,
+        artifacts,
         error,
         summary,
         strength,
@@ -86,13 +86,12 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
     // The tool's own failure says more than that its output was large.
     let error = error.as_ref().map(failure).or(fitted.error);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
-    let (content, data, artifacts) = (fitted.content, fitted.data, fitted.artifacts);
     Ok(Shaped {
         status,
         summary,
-        content,
-        data,
-        artifacts,
+        content: fitted.content,
+        data: fitted.data,
+        artifacts: artifacts.into_iter().chain(fitted.artifacts).collect(),
         error,
         strength,
         approval: None,
@@ -102,11 +101,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
 /// The limits of one call: tokens for a direct one, bytes inside a chain; the spec's own where it has them.
 fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds<'a> {
     let limits = session.limits();
-    let tokens = spec.inline_tokens.unwrap_or(limits.inline_tokens);
-    let (tokenizer, limit): (&dyn Tokenizer, usize) = match limits.inline_bytes {
-        Some(bytes) => (&tokens::Bytes, bytes),
-        None => (parts.tokenizer.as_ref(), tokens),
-    };
+    let (tokenizer, limit) = limits.inline(spec, parts.tokenizer.as_ref());
     Bounds {
         tokenizer,
         limit,

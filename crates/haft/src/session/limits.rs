@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolSpec};
+use crate::tokens::{self, Tokenizer};
 
 /// The bounds of a run; all above zero, checked when built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,19 @@ impl Limits {
             return Err(LimitsError::CallOverTotal);
         }
         Ok(())
+    }
+
+    /// What a result of this tool may return inline: so many tokens by this tokenizer, or bytes in a script.
+    pub(crate) fn inline<'a>(
+        &self,
+        spec: &ToolSpec,
+        tokenizer: &'a dyn Tokenizer,
+    ) -> (&'a dyn Tokenizer, usize) {
+        let tokens = spec.inline_tokens.unwrap_or(self.inline_tokens);
+        match self.inline_bytes {
+            Some(bytes) => (&tokens::Bytes, bytes),
+            None => (tokenizer, tokens),
+        }
     }
 
     /// The limits of a chain (contract §2).

@@ -51,6 +51,8 @@ const fn detail(scalar: usize, items: usize, keys: usize, depth: usize) -> Detai
     }
 }
 
+/// Bytes of a string below which its beginning alone is shown.
+const LEAST_FOR_TAIL: usize = 64;
 /// Longest key shown whole.
 const MAX_KEY: usize = 128;
 /// Bytes a token of JSON has at most on average before a preview is given up as too long, uncounted.
@@ -168,17 +170,25 @@ impl<'t> Preview<'t> {
         Some(format!("{count} {}", if object { "keys" } else { "items" }))
     }
 
-    /// The inside of a string literal (or a number as one), clipped between escapes.
+    /// The inside of a string literal (or a number as one), clipped between escapes: its beginning and, where there is
+    /// room for both, its end.
     fn string(&mut self, raw: &str, most: usize) {
         self.out.push('"');
         if raw.len() <= most + 24 {
             self.out.push_str(raw);
         } else {
-            let end = cut(raw, most);
-            self.out.push_str(raw.get(..end).unwrap_or_default());
-            let left = raw.len() - end;
+            let tail = if most < LEAST_FOR_TAIL { 0 } else { most / 4 };
+            let end = cut(raw, most - tail);
+            let from = cut(raw, raw.len() - tail).max(end);
+            let left = from - end;
+            let (head, tail) = (raw.get(..end), raw.get(from..));
+            self.out.push_str(head.unwrap_or_default());
             // Writing to a string cannot fail.
             let _ = write!(self.out, "… {left} bytes left out");
+            if let Some(tail) = tail.filter(|tail| !tail.is_empty()) {
+                self.out.push_str(" …");
+                self.out.push_str(tail);
+            }
         }
         self.out.push('"');
     }

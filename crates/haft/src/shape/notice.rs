@@ -12,7 +12,7 @@ pub(super) enum Whole {
 }
 
 /// Longest reason why something could not be kept.
-const MAX_REASON: usize = 120;
+const MAX_REASON: usize = 160;
 
 /// The call that reads an artifact on from a byte.
 pub(super) fn read(reference: &str, offset: usize) -> String {
@@ -38,8 +38,21 @@ impl Whole {
     }
 }
 
+/// Stands between the head and the tail of a text of which not all was kept.
+pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &Whole) -> String {
+    match whole {
+        Whole::Kept(reference) => {
+            let read = read(reference, offset);
+            format!(
+                "\n… cut: of {total} bytes the first {kept} are kept, read them with {read} …\n"
+            )
+        }
+        Whole::Cut | Whole::Lost(_) => of_text(total, 0, offset, whole),
+    }
+}
+
 /// Stands between the head and the tail of a text, `offset` being where the head ends.
-pub(super) fn of_text(bytes: usize, lines: usize, offset: usize, whole: &Whole) -> String {
+pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &Whole) -> String {
     let rest = whole.rest(offset);
     if lines > 1 {
         return format!("\n… {bytes} bytes in {lines} lines {rest} …\n");

@@ -34,7 +34,7 @@ pub(super) fn preview(
         return text.to_owned();
     }
     // The notice is counted with the largest numbers it can have.
-    let longest = notice::of_text(text.len(), text.len(), text.len(), whole);
+    let longest = notice::of_text(text.len() as u64, text.len(), text.len(), whole);
     let Some(room) = tokenizer.fits(&longest, limit).map(|notice| limit - notice) else {
         return text
             .get(..head(text, tokenizer, limit))
@@ -62,7 +62,7 @@ fn around(text: &str, whole: &Whole, tokenizer: &dyn Tokenizer, room: usize) -> 
     let (left_out, tail) = rest.split_at_checked(tail).unwrap_or_default();
     let lines = memchr::memchr_iter(b'\n', left_out.as_bytes()).count();
     let head = text.get(..head).unwrap_or_default();
-    let notice = notice::of_text(left_out.len(), lines, head.len(), whole);
+    let notice = notice::of_text(left_out.len() as u64, lines, head.len(), whole);
     [head, &notice, tail].concat()
 }
 

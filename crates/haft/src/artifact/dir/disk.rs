@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use crate::artifact::source::{Source, each_piece};
+
 /// How long the lock is waited for: others hold it for one write, or for one sweep.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -72,7 +74,7 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    pub(super) fn write(dir: &Path, bytes: &[u8]) -> io::Result<Self> {
+    pub(super) fn write(dir: &Path, bytes: &dyn Source) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         make_dir(dir)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +85,7 @@ impl Staged {
         let mut options = OpenOptions::new();
         let options = options.write(true).create_new(true).mode(0o600);
         let mut file = options.open(&staged.path)?;
-        file.write_all(bytes)?;
+        each_piece(bytes, |piece| file.write_all(piece))?;
         file.sync_all()?;
         Ok(staged)
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -81,7 +82,7 @@ impl DirArtifacts {
             subject: owner.principal.subject.to_string(),
             run: owner.run.to_string(),
         };
-        self.write(&file, &serde_json::to_vec(&named)?)
+        self.write(&file, serde_json::to_vec(&named)?)
     }
 
     /// What this owner has under this ref.
@@ -106,11 +107,11 @@ impl DirArtifacts {
         record: &Record,
     ) -> io::Result<()> {
         let path = record_path(&self.owner_dir(owner), reference);
-        self.write(&path, &serde_json::to_vec(record)?)
+        self.write(&path, serde_json::to_vec(record)?)
     }
 
-    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        Staged::write(&self.root.join("tmp"), text)?.keep(path)
+    fn write(&self, path: &Path, text: Vec<u8>) -> io::Result<()> {
+        Staged::write(&self.root.join("tmp"), &Bytes::from(text))?.keep(path)
     }
 }
 

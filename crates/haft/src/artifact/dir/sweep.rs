@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
-use crate::artifact::ArtifactError;
+use crate::artifact::quota::{Kept, Room, make_room};
+use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::clock;
 
 /// What a sweep removed.
@@ -18,6 +19,22 @@ pub struct Swept {
     pub artifacts: u64,
     /// Blobs, which no owner had any more.
     pub blobs: u64,
+    /// Where room was wanted and runs in use hold too much: how much there would be.
+    pub left: Option<u64>,
+}
+
+/// Room that is needed for a tenant.
+pub(super) struct Wanted<'a> {
+    pub(super) tenant: &'a Path,
+    pub(super) bytes: u64,
+}
+
+/// Where a record is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Place {
+    dir: PathBuf,
+    digits: String,
+    reference: ArtifactRef,
 }
 
 /// The file that says when the last sweep was, in nanoseconds since 1970.
@@ -43,7 +60,7 @@ impl DirArtifacts {
             return Ok(Swept::default());
         }
         let _lock = disk::lock(&self.root)?;
-        let swept = self.sweep_locked()?;
+        let swept = self.sweep_locked(None)?;
         let mut mark = fs::OpenOptions::new()
             .write(true)
             .create(true)
@@ -54,36 +71,58 @@ impl DirArtifacts {
         Ok(swept)
     }
 
-    /// Under the store's lock.
-    pub(super) fn sweep_locked(&self) -> io::Result<Swept> {
+    /// Under the store's lock: removes what expired, and for what is wanted what is oldest.
+    pub(super) fn sweep_locked(&self, wanted: Option<&Wanted<'_>>) -> io::Result<Swept> {
         let now = nanoseconds((self.now)());
-        let ttl = length(self.ttl);
         let pinned = pins::live(&self.root, now)?;
         let mut swept = Swept::default();
         let mut named = HashSet::new();
         for tenant in disk::folders(&self.root.join("owners"))? {
-            for dir in disk::folders(&tenant)? {
-                let held = pinned.contains(&owners::pin_name(&dir));
-                let released = owners::released(&dir).unwrap_or(i64::MIN);
-                let mut left = false;
-                for (reference, record) in owners::records(&dir)? {
-                    let end = record.created.max(released).saturating_add(ttl);
-                    if held || end > now {
-                        left = true;
-                        named.insert(digits(&reference).to_owned());
-                    } else {
-                        owners::forget(&dir, &reference)?;
-                        swept.artifacts += 1;
-                    }
-                }
-                if !left && !held {
-                    fs::remove_dir_all(&dir)?;
-                }
+            let mut kept = self.expire(&tenant, &pinned, now, &mut swept)?;
+            if let Some(wanted) = wanted.filter(|wanted| wanted.tenant == tenant) {
+                swept.left = make_way(self.quota, wanted.bytes, &mut kept, &mut swept.artifacts)?;
             }
+            named.extend(kept.into_iter().map(|one| one.id.digits));
+            remove_empty(&tenant, &pinned)?;
             owners::set_usage(&tenant, owners::counted(&tenant)?)?;
         }
         swept.blobs = self.sweep_blobs(&named)?;
         Ok(swept)
+    }
+
+    /// Removes a tenant's artifacts whose time is over; what is left.
+    fn expire(
+        &self,
+        tenant: &Path,
+        pinned: &HashSet<String>,
+        now: i64,
+        swept: &mut Swept,
+    ) -> io::Result<Vec<Kept<Place>>> {
+        let ttl = length(self.ttl);
+        let mut kept = Vec::new();
+        for dir in disk::folders(tenant)? {
+            let held = pinned.contains(&owners::pin_name(&dir));
+            let released = owners::released(&dir).unwrap_or(i64::MIN);
+            for (reference, record) in owners::records(&dir)? {
+                let end = record.created.max(released).saturating_add(ttl);
+                if !held && end <= now {
+                    owners::forget(&dir, &reference)?;
+                    swept.artifacts += 1;
+                    continue;
+                }
+                kept.push(Kept {
+                    id: Place {
+                        dir: dir.clone(),
+                        digits: digits(&reference).to_owned(),
+                        reference,
+                    },
+                    bytes: record.bytes,
+                    created: record.created,
+                    held,
+                });
+            }
+        }
+        Ok(kept)
     }
 
     /// Removes blobs that no record names.
@@ -116,6 +155,35 @@ impl DirArtifacts {
         }
         Ok(())
     }
+}
+
+/// Removes the oldest records that no run in use holds until so many more bytes fit; where they cannot, how many would.
+fn make_way(
+    quota: u64,
+    bytes: u64,
+    kept: &mut Vec<Kept<Place>>,
+    removed: &mut u64,
+) -> io::Result<Option<u64>> {
+    let gone: HashSet<Place> = match make_room(quota, bytes, kept.clone()) {
+        Room::Full(left) => return Ok(Some(left)),
+        Room::Evict(gone) => gone.into_iter().collect(),
+    };
+    for place in &gone {
+        owners::forget(&place.dir, &place.reference)?;
+        *removed += 1;
+    }
+    kept.retain(|one| !gone.contains(&one.id));
+    Ok(None)
+}
+
+/// Removes the folders of owners that have nothing and that no run in use holds.
+fn remove_empty(tenant: &Path, pinned: &HashSet<String>) -> io::Result<()> {
+    for dir in disk::folders(tenant)? {
+        if !pinned.contains(&owners::pin_name(&dir)) && owners::records(&dir)?.is_empty() {
+            fs::remove_dir_all(&dir)?;
+        }
+    }
+    Ok(())
 }
 
 fn length(time: Duration) -> i64 {

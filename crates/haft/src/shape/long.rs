@@ -1,0 +1,394 @@
+//! `Long`: a text of any length in a result: shown whole where it fits, else its beginning and its end, and the whole kept.
+//!
+//! A result over the inline limit is kept by the executor; this is for what must not be in memory whole before that.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::artifact::source::Source;
+use crate::artifact::{ArtifactError, ArtifactRef};
+use crate::error::ToolError;
+use crate::result::Artifact;
+use crate::shape::notice::{self, Whole};
+use crate::spec::Overflow;
+use crate::tokens::Tokenizer;
+
+/// Bytes a token has at most, on average, in a text that could still fit.
+const BYTES_PER_TOKEN: usize = 16;
+/// Bytes a token has on average: the first guess at how much can be shown.
+const BYTES_SHOWN: usize = 4;
+/// Bytes that are shown where the call runs; more is worth another thread.
+const SHORT: u64 = 16 << 10;
+/// The media type of what is kept.
+const TEXT: &str = "text/plain";
+
+/// A text that may be very long.
+#[derive(Clone)]
+pub struct Long {
+    /// All of it that is there without a gap.
+    pub source: Arc<dyn Source>,
+    /// How many bytes it had: more than the source's where the rest was not kept.
+    pub total: u64,
+    /// Its newest bytes, where not all of it was kept.
+    pub end: Vec<u8>,
+}
+
+/// What is shown of a text.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The text, or its beginning and its end with a line that says where the rest is.
+    pub text: String,
+    /// The whole of a text that is shown in part.
+    pub artifact: Option<Artifact>,
+}
+
+/// How much may be shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Room<'a> {
+    /// Counts what is shown.
+    pub(crate) tokenizer: &'a dyn Tokenizer,
+    /// Tokens of all texts together.
+    pub(crate) limit: usize,
+    /// The texts stand in JSON: they count as strings there do.
+    pub(crate) json: bool,
+}
+
+/// Keeps a source as an artifact of the run.
+pub(crate) type KeepSource<'k> =
+    &'k dyn Fn(&str, &Arc<dyn Source>) -> Result<Artifact, ArtifactError>;
+
+impl std::fmt::Debug for Long {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Long")
+            .field("total", &self.total)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether these texts are read and shown in no time.
+pub(crate) fn are_short(texts: &[Long]) -> bool {
+    texts.iter().map(|text| text.total).sum::<u64>() <= SHORT
+}
+
+/// Shows the texts within the room, each whole or in part; `keep` is absent where the whole is not to be kept.
+pub(crate) fn show(
+    texts: &[Long],
+    room: Room<'_>,
+    overflow: Overflow,
+    keep: Option<KeepSource<'_>>,
+) -> Result<Vec<Shown>, ToolError> {
+    let keep = keep.filter(|_| overflow != Overflow::Clip);
+    let mut parts = Vec::with_capacity(texts.len());
+    for text in texts {
+        parts.push(text.whole(room)?);
+    }
+    let shares = shares(&parts, room.limit);
+    let mut shown = Vec::with_capacity(texts.len());
+    for ((text, part), share) in texts.iter().zip(parts).zip(shares) {
+        shown.push(match (part, share) {
+            (Some((whole, _)), None) => Shown {
+                text: whole,
+                artifact: None,
+            },
+            (_, share) => text.partly(room, share.unwrap_or_default(), keep)?,
+        });
+    }
+    if overflow == Overflow::Fail && shown.iter().any(|one| one.artifact.is_some()) {
+        return Err(failed(&shown, room.limit));
+    }
+    Ok(shown)
+}
+
+/// A whole text and what it costs, where it could be shown whole.
+type Counted = Option<(String, usize)>;
+
+/// The share of each text that is not shown whole: those that need less than an equal share leave the rest to the others.
+fn shares(parts: &[Counted], limit: usize) -> Vec<Option<usize>> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    let cost = |at: usize| parts[at].as_ref().map_or(usize::MAX, |(_, cost)| *cost);
+    order.sort_by_key(|at| cost(*at));
+    let (mut left, mut open) = (limit, parts.len());
+    let mut shares = vec![None; parts.len()];
+    for at in order {
+        let share = left / open;
+        if cost(at) <= share {
+            left -= cost(at);
+        } else {
+            left -= share;
+            shares[at] = Some(share);
+        }
+        open -= 1;
+    }
+    shares
+}
+
+fn failed(shown: &[Shown], limit: usize) -> ToolError {
+    let kept = shown.iter().filter_map(|one| one.artifact.as_ref());
+    let refs: Vec<String> = kept.map(|kept| notice::read(&kept.reference, 0)).collect();
+    ToolError::failed(format!(
+        "the result is over the inline limit of {limit} tokens"
+    ))
+    .with_advice(format!("read it with {}", refs.join(" and ")))
+}
+
+fn unreadable(error: io::Error) -> ToolError {
+    ToolError::failed(format!("the output cannot be read back: {error}")).with_source(error)
+}
+
+impl Room<'_> {
+    /// What a text costs, if that is at most `limit`.
+    fn cost(&self, text: &str, limit: usize) -> Option<usize> {
+        if !self.json {
+            return self.tokenizer.fits(text, limit);
+        }
+        let json = serde_json::to_string(text).ok()?;
+        self.tokenizer.fits(&json, limit)
+    }
+}
+
+impl Long {
+    /// All of it and what that costs, where it is short enough to fit.
+    fn whole(&self, room: Room<'_>) -> Result<Counted, ToolError> {
+        let most = room.limit.saturating_mul(BYTES_PER_TOKEN) as u64;
+        if self.total > most || self.total > self.source.size() {
+            return Ok(None);
+        }
+        let bytes = self.source.whole().map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let cost = room.cost(&text, room.limit);
+        Ok(cost.map(|cost| (text, cost)))
+    }
+
+    /// Its beginning and its end within `share` tokens, the whole kept.
+    fn partly(
+        &self,
+        room: Room<'_>,
+        share: usize,
+        keep: Option<KeepSource<'_>>,
+    ) -> Result<Shown, ToolError> {
+        let (artifact, whole) = match keep.map(|keep| keep(TEXT, &self.source)) {
+            None => (None, Whole::Cut),
+            Some(Err(error)) => (None, Whole::Lost(error.to_string())),
+            Some(Ok(artifact)) => {
+                let whole = Whole::Kept(artifact.reference.clone());
+                (Some(artifact), whole)
+            }
+        };
+        let mut bytes = share.saturating_mul(BYTES_SHOWN);
+        loop {
+            let text = self.around(bytes / 2, &whole).map_err(unreadable)?;
+            if room.cost(&text, share).is_some() {
+                return Ok(Shown { text, artifact });
+            }
+            if bytes == 0 {
+                let text = String::new();
+                return Ok(Shown { text, artifact });
+            }
+            bytes = bytes / 4 * 3;
+        }
+    }
+
+    /// At most `side` bytes of its beginning and as many of its end, with what is missing said between them.
+    fn around(&self, side: usize, whole: &Whole) -> io::Result<String> {
+        let head = read(&*self.source, 0, side)?;
+        let head = whole_characters(&head);
+        let tail = if self.end.is_empty() {
+            let from = self.source.size().saturating_sub(side as u64);
+            read(&*self.source, from.max(head.len() as u64), side)?
+        } else {
+            self.end[self.end.len().saturating_sub(side)..].to_vec()
+        };
+        let half = tail.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80);
+        let tail = &tail[half.count()..];
+        let left_out = self.total - (head.len() + tail.len()) as u64;
+        let notice = if self.total > self.source.size() {
+            notice::of_cut(self.total, self.source.size(), head.len(), whole)
+        } else {
+            notice::of_text(left_out, 0, head.len(), whole)
+        };
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        Ok([&*head, &notice, &*tail].concat())
+    }
+}
+
+/// At most `most` bytes of a source from `from` on.
+fn read(source: &dyn Source, from: u64, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; most];
+    let mut filled = 0;
+    while filled < most {
+        match source.read_at(from + filled as u64, &mut bytes[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The bytes without the beginning of a character whose rest is not there.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    }
+}
+
+/// An artifact as an outcome names it.
+pub(crate) fn kept(
+    reference: &ArtifactRef,
+    media_type: &str,
+    source: &dyn Source,
+) -> io::Result<Artifact> {
+    let head = read(source, 0, super::PREVIEW_BYTES)?;
+    Ok(Artifact {
+        reference: reference.as_str().to_owned(),
+        media_type: media_type.to_owned(),
+        bytes: source.size(),
+        preview: super::preview(&head),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+
+    use super::{Long, Room, Shown, kept, show};
+    use crate::artifact::source::Source;
+    use crate::artifact::{ArtifactError, ArtifactRef};
+    use crate::error::ErrorKind;
+    use crate::result::Artifact;
+    use crate::spec::Overflow;
+    use crate::tokens::{self, Tokenizer};
+
+    fn long(text: &str) -> Long {
+        Long {
+            total: text.len() as u64,
+            source: Arc::new(Bytes::copy_from_slice(text.as_bytes())),
+            end: Vec::new(),
+        }
+    }
+
+    /// What is shown, and what was kept.
+    fn shown(texts: &[Long], room: Room<'_>) -> (Vec<Shown>, Vec<Bytes>) {
+        let all = Mutex::new(Vec::new());
+        let keep =
+            |media_type: &str, source: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
+                let whole = source.whole()?;
+                let reference = ArtifactRef::of(&whole);
+                all.lock().unwrap().push(whole);
+                Ok(kept(&reference, media_type, &**source)?)
+            };
+        let shown = show(texts, room, Overflow::Store, Some(&keep)).unwrap();
+        (shown, all.into_inner().unwrap())
+    }
+
+    #[test]
+    fn f3_a_text_of_any_kind_is_shown_within_its_room_and_kept_whole() {
+        let lines: Vec<String> = (0..9_000).map(|n| format!("line {n} says Grüße")).collect();
+        let lines = lines.join("\n");
+        let rows = [
+            "short".to_owned(),
+            lines,
+            "🦀".repeat(40_000),
+            "\u{1}\"\\\n".repeat(40_000),
+            "=".repeat(300_000),
+        ];
+        let standard = tokens::standard();
+        for text in &rows {
+            for tokenizer in [&tokens::Bytes as &dyn Tokenizer, &*standard] {
+                for (limit, json) in [(0, true), (40, false), (700, true), (4096, false)] {
+                    let room = Room {
+                        tokenizer,
+                        limit,
+                        json,
+                    };
+                    let (shown, kept) = shown(&[long(text)], room);
+                    let one = &shown[0];
+                    assert!(room.cost(&one.text, limit).is_some() || one.text.is_empty());
+                    if one.text == *text {
+                        assert!(one.artifact.is_none() && kept.is_empty());
+                        continue;
+                    }
+                    assert!(kept == [text.as_bytes()], "kept whole");
+                    let artifact = one.artifact.as_ref().unwrap();
+                    assert_eq!(artifact.bytes, text.len() as u64);
+                    if limit >= 700 {
+                        let (head, rest) = one.text.split_once("\n… ").unwrap();
+                        let (notice, tail) = rest.split_once(" …\n").unwrap();
+                        assert!(text.starts_with(head) && text.ends_with(tail));
+                        assert!(head.len() > 20 && tail.len() > 20, "{notice}");
+                        let left = text.len() - head.len() - tail.len();
+                        assert!(
+                            notice.starts_with(&format!("{left} bytes left out")),
+                            "{notice}"
+                        );
+                        assert!(notice.contains(&artifact.reference), "{notice}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn f3_what_one_text_does_not_need_the_other_may_show() {
+        let room = Room {
+            tokenizer: &tokens::Bytes,
+            limit: 2_000,
+            json: false,
+        };
+        let small = "e".repeat(300);
+        let (shown, kept) = shown(&[long(&"o".repeat(9_000)), long(&small)], room);
+        assert_eq!((shown[1].text.as_str(), kept.len()), (small.as_str(), 1));
+        assert!(
+            (1_200..=1_700).contains(&shown[0].text.len()),
+            "{}",
+            shown[0].text.len()
+        );
+    }
+
+    #[test]
+    fn f3_what_was_not_kept_is_said_with_its_size() {
+        let cut = Long {
+            total: 1_000_000,
+            end: b"the end".to_vec(),
+            ..long(&"x".repeat(5_000))
+        };
+        let room = Room {
+            tokenizer: &tokens::Bytes,
+            limit: 1_000,
+            json: false,
+        };
+        let (shown, _) = shown(&[cut], room);
+        let text = &shown[0].text;
+        assert!(text.ends_with(" …\nthe end"), "{text}");
+        assert!(
+            text.contains("cut: of 1000000 bytes the first 5000 are kept"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn f3_a_tool_that_is_to_cut_or_fail_does() {
+        let room = Room {
+            tokenizer: &tokens::Bytes,
+            limit: 1_000,
+            json: false,
+        };
+        let keep = |_: &str, _: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
+            Ok(Artifact {
+                reference: "sha256-0".into(),
+                media_type: "text/plain".into(),
+                bytes: 5_000,
+                preview: String::new(),
+            })
+        };
+        let texts = [long(&"x".repeat(5_000))];
+        let clipped = show(&texts, room, Overflow::Clip, Some(&keep)).unwrap();
+        assert!(clipped[0].artifact.is_none() && clipped[0].text.contains(" bytes cut"));
+        let failed = show(&texts, room, Overflow::Fail, Some(&keep)).unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Failed);
+        assert!(failed.advice().unwrap().contains("sha256-0"));
+    }
+}
