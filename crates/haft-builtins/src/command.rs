@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
-use haft::permission::{Effect, Permission};
+use haft::permission::{Condition, Effect, Permission};
 use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
@@ -219,6 +219,18 @@ impl TypedTool for RunCommand {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         self.0.permissions(input)
+    }
+
+    fn stated(&self, input: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        // Words say all of a command that needs no shell; a line with pipes, input or substitutions is more than its parts.
+        match Commands::words(input) {
+            Ok((_, Some(_))) => &["command", "argv"],
+            Ok((_, None)) | Err(_) => &[],
+        }
+    }
+
+    fn conditions(&self, _: &Self::Input) -> Vec<Condition> {
+        self.0.conditions()
     }
 
     async fn run(

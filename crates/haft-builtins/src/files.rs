@@ -1,12 +1,13 @@
 //! What the file tools share: the workspace, the options, and what each run has read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use haft::call::{Origin, RunId};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Effect, PathClaim, Permission};
-use haft::workspace::{Place, Workspace};
+use haft::permission::{Condition, Effect, PathClaim, Permission};
+use haft::policy::join_words;
+use haft::workspace::{Place, Workspace, WorkspaceError};
 use sha2::{Digest, Sha256};
 
 pub mod check;
@@ -35,45 +36,90 @@ pub struct FileOptions {
     pub check: Vec<(String, Vec<String>)>,
 }
 
-/// The paths as the policy saw them, kept with the input from the judging of a call to its running.
-#[derive(Debug, Default)]
-pub struct Cleared(OnceLock<Vec<PathClaim>>);
-
-impl Cleared {
-    /// Keeps the paths of these permissions, in order.
-    pub(crate) fn note(&self, permissions: Vec<Permission>) -> Vec<Permission> {
-        let path = |permission: &Permission| match &permission.effect {
-            Effect::Read(claim) | Effect::Write(claim) => Some(claim.clone()),
-            _ => None,
-        };
-        // Asked twice, the first answer is the one that was judged.
-        let _ = self.0.set(permissions.iter().filter_map(path).collect());
-        permissions
-    }
-}
-
 /// Who calls, as far as the file tools care.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The run, to which what was read belongs.
-    pub run: RunId,
+    pub(crate) run: RunId,
     /// Where the call came from.
-    pub origin: Origin,
-    /// What the policy cleared, in the order of the tool's permissions; empty when unknown.
-    pub cleared: Vec<PathClaim>,
+    pub(crate) origin: Origin,
     /// A person saw the files as they are and approved.
-    pub approved: bool,
+    approved: bool,
+    /// What the call was cleared for.
+    clearance: Clearance,
+}
+
+/// What a call may touch.
+#[derive(Debug, Clone)]
+enum Clearance {
+    /// What the policy cleared it for.
+    Call(Arc<[Permission]>),
+    /// Nothing: its changes are only worked out, for a person to see.
+    Preview,
 }
 
 impl Caller {
     /// The caller of a running tool.
-    pub(crate) fn of(context: &CallContext, cleared: &Cleared) -> Self {
+    pub(crate) fn of(context: &CallContext) -> Self {
         Self {
             run: context.run().clone(),
             origin: context.origin(),
-            cleared: cleared.0.get().cloned().unwrap_or_default(),
             approved: context.is_approved(),
+            clearance: Clearance::Call(Arc::clone(context.permissions())),
         }
+    }
+
+    /// A caller in a run of its own, cleared for these permissions.
+    pub fn cleared_for(permissions: Vec<Permission>) -> Self {
+        Self {
+            run: RunId::generate(),
+            origin: Origin::Host,
+            approved: false,
+            clearance: Clearance::Call(permissions.into()),
+        }
+    }
+
+    /// Somebody who is only shown what would change.
+    pub(crate) fn preview() -> Self {
+        Self {
+            run: RunId::new(""),
+            origin: Origin::Host,
+            approved: true,
+            clearance: Clearance::Preview,
+        }
+    }
+
+    /// The place, if the call was cleared to read it and it is still there where it was then.
+    pub(crate) fn reads(&self, place: Place) -> Result<Place, ToolError> {
+        self.cleared(place, |effect| match effect {
+            Effect::Read(claim) => Some(claim),
+            _ => None,
+        })
+    }
+
+    /// The same for changing it.
+    pub(crate) fn changes(&self, place: Place) -> Result<Place, ToolError> {
+        self.cleared(place, Effect::changed_path)
+    }
+
+    fn cleared(
+        &self,
+        place: Place,
+        claimed: impl Fn(&Effect) -> Option<&PathClaim>,
+    ) -> Result<Place, ToolError> {
+        let Clearance::Call(permissions) = &self.clearance else {
+            return Ok(place);
+        };
+        let now = place.claim()?;
+        let claims = || permissions.iter().filter_map(|p| claimed(&p.effect));
+        if claims().any(|claim| *claim == now) {
+            return Ok(place);
+        }
+        if claims().any(|claim| claim.path == now.path) {
+            return Err(WorkspaceError::Changed(place.shown()).into());
+        }
+        let message = format!("the call was not cleared for {:?}", place.shown());
+        Err(ToolError::denied(message))
     }
 }
 
@@ -116,21 +162,26 @@ impl Files {
         }
     }
 
+    /// The settings' checkers that would run over these files once they are written.
+    pub(crate) fn checks<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Vec<Condition> {
+        if self.commands.is_none() {
+            return Vec::new();
+        }
+        let places = paths
+            .into_iter()
+            .filter_map(|path| self.workspace.place(path).ok());
+        let checkers = places.filter_map(|place| check::checker(&self.options.check, &place));
+        checkers
+            .filter_map(Result::ok)
+            .map(|argv| Condition::new("check", join_words(&argv)))
+            .collect()
+    }
+
     /// Whether this caller must have read a file before writing it.
     pub(crate) fn must_have_read(&self, caller: &Caller) -> bool {
         let by_origin = caller.origin != Origin::Host;
         // The person's yes is bound to the files as they were shown.
         !caller.approved && self.options.read_before_write.unwrap_or(by_origin)
-    }
-}
-
-impl Caller {
-    /// The place, if it is still where the policy cleared claim number `index`.
-    pub(crate) fn cleared(&self, place: Place, index: usize) -> Result<Place, ToolError> {
-        match self.cleared.get(index) {
-            Some(claim) => Ok(place.still(claim)?),
-            None => Ok(place),
-        }
     }
 }
 

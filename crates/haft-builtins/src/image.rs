@@ -19,7 +19,7 @@ use crate::describe::{builtin, known_as, read_only};
 use crate::files::read::whole;
 use crate::files::text::{grouped, media_type};
 use crate::files::tools::FILES;
-use crate::files::{Caller, Cleared, Files, sha256};
+use crate::files::{Caller, Files, sha256};
 use crate::image::fit::{Bounds, Picture, fitted};
 use crate::web::http::{Cut, Http, HttpError, Limits};
 use crate::web::target::Target;
@@ -49,9 +49,6 @@ pub struct ViewImageInput {
     #[serde(default)]
     #[schemars(with = "String", length(max = 4000))]
     pub question: Option<String>,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What `view_image` gives besides the picture.
@@ -166,7 +163,7 @@ impl TypedTool for ViewImage {
         match source(input)? {
             Source::Path(path) => {
                 let claim = self.files.workspace.claim(path)?;
-                Ok(input.cleared.note(vec![Permission::read(claim)]))
+                Ok(vec![Permission::read(claim)])
             }
             Source::Url(url) => {
                 let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
@@ -180,12 +177,16 @@ impl TypedTool for ViewImage {
         }
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path", "url"]
+    }
+
     async fn run(
         &self,
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &input.cleared);
+        let caller = Caller::of(context);
         let (bytes, path, url) = match source(&input)? {
             Source::Path(path) => {
                 let (files, path) = (self.files.clone(), path.to_owned());
@@ -229,7 +230,7 @@ impl TypedTool for ViewImage {
 
 /// The whole file.
 fn read(files: &Files, path: &str, caller: &Caller) -> Result<(Vec<u8>, String), ToolError> {
-    let place = caller.cleared(files.workspace.existing(path)?, 0)?;
+    let place = caller.reads(files.workspace.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
         let (path, size) = (place.shown(), grouped(size));

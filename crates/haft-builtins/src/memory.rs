@@ -7,6 +7,7 @@ use haft::audit::redact::Redactor;
 use haft::call::{Principal, RunId};
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::memory::record::digest;
 use haft::memory::run_texts::RunText;
 use haft::memory::{
     Asker, Draft, MemoryError, MemoryStore, Provenance, Record, Scope, Shelf, State, Step,
@@ -167,11 +168,12 @@ fn asker(principal: &Principal) -> Asker {
     Asker::now(principal)
 }
 
-/// What writing to this scope is to the policy: safe while a person reviews it, high when it counts at once.
-fn remember(scope: Scope, at_once: bool) -> Permission {
+/// What writing this text to a scope is to the policy: safe while a person reviews it, high when it counts at once.
+fn remember(scope: Scope, text: &str, at_once: bool) -> Permission {
     Permission {
         effect: Effect::Remember {
             scope: scope.as_str().to_owned(),
+            digest: digest(text),
         },
         risk: risk(at_once),
     }

@@ -72,6 +72,11 @@ impl Proxy {
         self.allowed.len()
     }
 
+    /// The hosts of its list, as settings write them.
+    pub(crate) fn allowed(&self) -> String {
+        self.allowed.to_string()
+    }
+
     /// Answers the connections of one command, and notes what is refused of them.
     pub(crate) fn outlet(&self) -> (Arc<dyn Outlet>, Arc<Refusals>) {
         let refusals = Arc::<Refusals>::default();

@@ -11,11 +11,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use haft::call::{Origin, RunId};
+use haft::TypedTool;
 use haft::testing::fuzz::fuzz;
 use haft::workspace::Workspace;
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
-use haft_builtins::files::{Caller, Cleared, FileOptions, Files};
+use haft_builtins::files::tools::ApplyPatch;
+use haft_builtins::files::{Caller, FileOptions, Files};
 
 const WORDS: &[&str] = &[
     "*** Begin Patch\n",
@@ -106,17 +107,15 @@ fn fuzz_a_patch_is_applied_or_changes_nothing() {
             FileOptions::default(),
             None,
         );
-        let caller = Caller {
-            run: RunId::generate(),
-            origin: Origin::Host,
-            cleared: Vec::new(),
-            approved: false,
-        };
         let input = ApplyPatchInput {
             patch: String::from_utf8_lossy(input).into_owned(),
-            cleared: Cleared::default(),
         };
-        match apply_patch(&files, &input, &caller, &|| false) {
+        let applied = ApplyPatch(files.clone())
+            .permissions(&input)
+            .and_then(|cleared| {
+                apply_patch(&files, &input, &Caller::cleared_for(cleared), &|| false)
+            });
+        match applied {
             Err(_) => assert_eq!(&tree(&root), furnished),
             Ok((data, _)) => {
                 assert!(!data.files.is_empty());

@@ -275,6 +275,9 @@ pub(crate) enum ApprovalsAction {
         /// The rule to keep, with --scope always [default: the narrowest that allows this call]
         #[arg(long, value_name = "RULE")]
         rule: Option<String>,
+        /// Do not ask at the terminal; needed for a critical call where there is none
+        #[arg(long)]
+        yes: bool,
     },
     /// Deny it
     Deny {

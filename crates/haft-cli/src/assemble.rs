@@ -24,6 +24,7 @@ use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
 
+use crate::approvals::rule::RuleCheck;
 use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::invocation::Invocation;
@@ -118,14 +119,21 @@ impl Absent for SwitchedOff {
     }
 }
 
+/// The records of runs, without secrets.
+fn archive(at: &Invocation, settings: &Settings) -> Result<Arc<Archive>, Problem> {
+    let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
+    Ok(Arc::new(
+        archive.map_err(|e| Problem::failed(e.to_string()))?,
+    ))
+}
+
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
         at.home.create()?;
         let sandbox = parts::sandbox(settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
-        let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
-        let archive = Arc::new(archive.map_err(|e| Problem::failed(e.to_string()))?);
+        let archive = archive(at, settings)?;
         let stores = stores::stores(at, settings)?;
         let memory = memory::build(at, settings, &archive, &stores)?;
         let skills = Arc::new(skills::set(at, settings));
@@ -140,9 +148,15 @@ impl House {
         let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
         let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
         let feed = Feed::new();
-        let kept = (&artifacts, &archive, &feed);
-        let parts = (policy, kept, stores.inbox);
-        let (executor, asked) = approvals::executor(at, settings, asks, parts)?;
+        let wiring = approvals::Wiring {
+            policy,
+            tools: &all.registry,
+            artifacts: &artifacts,
+            archive: &archive,
+            feed: &feed,
+            inbox: stores.inbox,
+        };
+        let (executor, asked) = approvals::executor(at, settings, asks, wiring)?;
         let durable = asked.durable;
         Ok(Self(Arc::new(Parts {
             executor,
@@ -151,10 +165,7 @@ impl House {
             limits: parts::limits(settings)?,
             principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
-            profile: settings
-                .text("policy.profile")
-                .unwrap_or_default()
-                .to_owned(),
+            profile: policy::profile(settings).as_str().to_owned(),
             archive,
             redactor: Redactor::new(&settings.secrets.values),
             index: stores.index,
@@ -300,6 +311,19 @@ impl House {
     /// What switches a tool on that is off; `None` for one that does not exist.
     pub(crate) fn how_to_enable(&self, name: &str) -> Option<String> {
         self.switched_off().advice(name)
+    }
+
+    /// What is said of tools that are off.
+    pub(crate) fn absent(&self) -> Arc<dyn Absent> {
+        Arc::new(self.switched_off())
+    }
+
+    /// What says whether a rule may be kept with an approval.
+    pub(crate) fn rule_check(&self) -> RuleCheck {
+        RuleCheck {
+            policy: self.executor().policy(),
+            tools: Arc::clone(&self.0.all),
+        }
     }
 
     fn switched_off(&self) -> SwitchedOff {

@@ -1,19 +1,20 @@
 //! `Terminal`: asks the person at the prompt; the deciding fact first, Enter alone means no.
 
 use std::io::{self, BufRead};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision, Scope};
 use haft::audit::BoxFuture;
+use haft::audit::redact::Redactor;
 use haft::spec::Risk;
 use tokio::sync::{Mutex, mpsc};
 
-use crate::approvals::rule;
+use crate::approvals::rule::RuleCheck;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
 
 pub(crate) mod fact;
+mod keep;
 mod questions;
 
 use questions::Answered;
@@ -28,11 +29,12 @@ const TYPED_AHEAD: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     screen: Screen,
-    workspace: PathBuf,
-    /// haft's state folder, where rules are kept.
-    home: PathBuf,
     /// Who sits there, for the record.
     by: Arc<str>,
+    /// Whether a rule may be kept.
+    rules: RuleCheck,
+    /// Hides secrets.
+    redactor: Redactor,
     /// One question at a time; lines come from a thread that starts with the first.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
 }
@@ -54,15 +56,15 @@ impl Terminal {
     /// A prompt on stdin and stderr, which must be terminals.
     pub(crate) fn new(
         screen: Screen,
-        workspace: PathBuf,
-        home: PathBuf,
         by: impl Into<Arc<str>>,
+        rules: RuleCheck,
+        secrets: &[String],
     ) -> Self {
         Self {
             screen,
-            workspace,
-            home,
             by: by.into(),
+            rules,
+            redactor: Redactor::new(secrets),
             lines: Mutex::new(None),
         }
     }
@@ -108,42 +110,6 @@ impl Terminal {
         }
     }
 
-    /// Shows the rule that would be kept; it can be changed, and taken back.
-    async fn always(
-        &self,
-        request: &ApprovalRequest,
-        lines: &mut mpsc::Receiver<String>,
-    ) -> Option<Answer> {
-        let Some(suggested) = request.suggested.first() else {
-            self.screen
-                .err("no rule would allow just this call: choose once or session");
-            return None;
-        };
-        loop {
-            self.screen.err(&format!(
-                "keeps for this workspace: {}",
-                styled(BOLD, &visible::line(suggested))
-            ));
-            self.screen
-                .err("Enter alone keeps it; or type another rule; n takes it back:");
-            let Some(line) = lines.recv().await else {
-                return Some(Answer::Nobody);
-            };
-            let rule = match line.trim() {
-                "n" => return None,
-                "" => suggested.as_str(),
-                typed => typed,
-            };
-            match rule::keep(&self.home, request, rule, &self.by) {
-                Ok(()) => {
-                    let decision = Decision::approve(self.by.as_ref(), FROM);
-                    return Some(decision.holding(Scope::Always).keeping(rule).into());
-                }
-                Err(why) => self.screen.err(&visible::line(&why)),
-            }
-        }
-    }
-
     fn answered(&self, answered: Answered) -> Answer {
         match answered {
             Answered::Gone => Answer::Nobody,
@@ -158,7 +124,7 @@ impl Terminal {
 
     fn show(&self, request: &ApprovalRequest) {
         self.screen.err("");
-        for line in fact::lines(request, &self.workspace) {
+        for line in fact::lines(request, &self.redactor) {
             self.screen.err(&line);
         }
         let risk = match request.risk {
@@ -179,9 +145,9 @@ impl Terminal {
     }
 
     fn explain(&self, request: &ApprovalRequest) {
-        for permission in &request.permissions {
+        for permission in &request.snapshot.permissions {
             let effect = &permission.effect;
-            let value = visible::line(effect.value());
+            let value = visible::line(&self.redactor.redact(effect.value()));
             self.screen.err(&format!(
                 "  {} {value} ({})",
                 effect.kind(),
@@ -190,12 +156,12 @@ impl Terminal {
         }
         self.screen.err(&format!(
             "  arguments: {}",
-            visible::line(&request.arguments)
+            visible::line(&self.redactor.redact(&request.arguments))
         ));
         for rule in &request.suggested {
             self.screen.err(&format!(
                 "  `{}` in policy.allow would allow it for good",
-                visible::line(rule)
+                visible::line(&self.redactor.redact(rule))
             ));
         }
     }

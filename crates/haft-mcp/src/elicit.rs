@@ -133,7 +133,7 @@ pub(crate) fn line(request: &ApprovalRequest) -> String {
     if let Some(form) = &request.form {
         return one_line(&form.title);
     }
-    let told = request.permissions.iter();
+    let told = request.snapshot.permissions.iter();
     let told = told.filter(|permission| !permission.effect.value().is_empty());
     let fact = told.max_by_key(|permission| permission.risk);
     let fact = fact.map_or(request.arguments.as_str(), |permission| {

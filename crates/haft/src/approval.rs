@@ -1,25 +1,29 @@
 //! Approvals: what a person is asked, what they may answer, and where requests are kept until they have.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::audit::BoxFuture;
 use crate::call::{CallId, Origin, Principal, RunId};
-use crate::permission::{Permission, Verdict};
+use crate::permission::Verdict;
 use crate::spec::{Risk, ToolName, hex};
 
 pub mod decision;
 pub mod form;
 mod grant;
 pub mod inbox;
+mod kept;
 pub mod memory;
 pub mod preview;
+pub mod snapshot;
 
 pub use decision::{Choice, Decision, Scope};
-pub(crate) use grant::Grant;
+pub(crate) use grant::{Extent, Grant};
+pub use kept::{KeptRules, RuleStore};
+pub use snapshot::Snapshot;
 
 use form::Form;
-use preview::FileChange;
 
 /// Random bytes of an id: nobody guesses one.
 const ID_BYTES: usize = 12;
@@ -85,12 +89,21 @@ pub struct ApprovalRequest {
     pub principal: Principal,
     /// The workspace's root, where there is one.
     pub workspace: String,
-    /// The effective arguments: exactly what runs if it is approved. Refs stay refs, which are hashes of what they name.
+    /// The arguments: exactly what runs if it is approved. Refs stay refs, which are hashes of what they name; what the
+    /// host fills in is in `bound`.
     pub arguments: String,
+    /// The arguments that the host fills in, as its settings write them: a reference to a secret stays a reference.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub bound: Map<String, Value>,
     /// SHA-256 of the canonical arguments (RFC 8785), for logs.
     pub args_digest: String,
-    /// What the call would do.
-    pub permissions: Vec<Permission>,
+    /// SHA-256 of the canonical arguments without those that the permissions state in full: what a grant or a kept rule
+    /// must find again.
+    #[serde(default)]
+    pub unstated: String,
+    /// What the call would do, under which conditions, to which files. The approval holds while it is the same.
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
     /// What the policy says of each permission by itself, in their order; empty where it was not asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
@@ -100,11 +113,8 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// The rule or profile that asks.
     pub rule: String,
-    /// Rules that would allow it for good; never wider than the call.
+    /// Rules that together would allow the call; kept, they hold for calls with the same remaining arguments alone.
     pub suggested: Vec<String>,
-    /// What would become of which files. The approval holds for the files as they are here.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub preview: Vec<FileChange>,
     /// What is asked, where it is a question and not a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
@@ -122,6 +132,38 @@ impl ApprovalRequest {
     /// Whether it is a question to the person instead of a call.
     pub fn is_question(&self) -> bool {
         self.form.is_some()
+    }
+
+    /// What of this request is not as it was shown, where `now` is what the same call would be asked about at this moment;
+    /// none where an approval of it still holds. The files' contents are not compared here but just before the call runs.
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        let changed = |what: &str| Some(format!("{what} changed after it was shown"));
+        if self.tool != now.tool || self.spec_hash != now.spec_hash {
+            return changed("the tool");
+        }
+        if self.principal != now.principal {
+            let (was, is) = (&self.principal, &now.principal);
+            return Some(format!(
+                "it was asked for {was}, and this session is of {is}"
+            ));
+        }
+        if self.workspace != now.workspace {
+            let (was, is) = (&self.workspace, &now.workspace);
+            return Some(format!(
+                "it was asked in {was:?}, and this session works in {is:?}"
+            ));
+        }
+        if self.fingerprint != now.fingerprint {
+            return changed("its arguments");
+        }
+        if self.bound != now.bound || self.unstated != now.unstated {
+            return changed("what the settings fill in for the tool");
+        }
+        let effects = self.snapshot.other_effects(&now.snapshot);
+        effects.or_else(|| {
+            let (was, is) = (self.risk, now.risk);
+            (was != is).then(|| format!("its risk was shown as {was} and is {is} now"))
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::audit::BoxFuture;
 use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::error::ToolError;
+use crate::permission::Permission;
 use crate::policy::Policy;
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
@@ -76,6 +77,8 @@ pub struct CallContext {
     pub(crate) approved: bool,
     /// How long it may take.
     pub(crate) limit: Duration,
+    /// What the call was cleared for.
+    pub(crate) permissions: Arc<[Permission]>,
 }
 
 impl CallContext {
@@ -97,6 +100,11 @@ impl CallContext {
     /// Whether a person saw this very call, with the files it changes, and approved it.
     pub fn is_approved(&self) -> bool {
         self.approved
+    }
+
+    /// What the call said it would do, and was cleared for.
+    pub fn permissions(&self) -> &Arc<[Permission]> {
+        &self.permissions
     }
 
     /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::approval::inbox::{Inbox, InboxError};
+use crate::approval::inbox::{Inbox, InboxError, RequestStatus};
 use crate::approval::memory::MemoryInbox;
-use crate::approval::{ApprovalId, Approver};
+use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::ToolCall;
@@ -20,11 +20,13 @@ use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
 
 mod admit;
+mod approve;
 mod ask;
 mod batch;
 mod claim;
 mod clear;
 mod draft;
+mod effects;
 mod exit;
 mod invoke;
 mod learning;
@@ -34,6 +36,7 @@ mod shape;
 mod sinks;
 mod stop;
 
+use approve::Ticket;
 use exit::OpenCall;
 use learning::Learning;
 use shape::Shaped;
@@ -41,7 +44,8 @@ use stop::Stop;
 
 /// Runs calls: the only thing that calls a tool. Holds no state of any run; clones share its parts.
 ///
-/// Missing parts are safe: no approver turns an Ask into a denial, no store cuts what is too large, no rule runs only what is safe.
+/// Missing parts are safe: without an approver a call that must be decided is denied, or suspended at once where the inbox
+/// outlives the process; without a store what is too large is cut; without rules only what is safe runs.
 #[derive(Debug, Clone)]
 pub struct Executor {
     parts: Arc<Parts>,
@@ -56,8 +60,6 @@ struct Parts {
     artifacts: Option<Arc<dyn ArtifactStore>>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
-    #[cfg(feature = "testing")]
-    skip_clear: bool,
 }
 
 impl Executor {
@@ -70,8 +72,6 @@ impl Executor {
             artifacts: None,
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
-            #[cfg(feature = "testing")]
-            skip_clear: false,
         };
         Self {
             parts: Arc::new(parts),
@@ -111,10 +111,9 @@ impl Executor {
         self.with(|parts| parts.tokenizer = tokenizer)
     }
 
-    /// An executor that skips the second stage: proof that the tests of every door would notice.
-    #[cfg(feature = "testing")]
-    pub fn broken_without_clear(self) -> Self {
-        self.with(|parts| parts.skip_clear = true)
+    /// Keeps here the rules that people choose for good; they hold for as long as the executor lives in any case.
+    pub fn with_rule_store(self, store: Arc<dyn RuleStore>) -> Self {
+        self.with(|parts| parts.policy = parts.policy.kept_in(store))
     }
 
     /// The policy.
@@ -129,29 +128,61 @@ impl Executor {
 
     /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call, None).await
+        execute(&self.parts, session, call).await
     }
 
-    /// Runs a decided request's call in its run, which the session goes on with: the same path as every call, where the
-    /// decision answers what the policy asks. Claimed before anything runs, so that of many only one runs it; the others
-    /// hear why not. A guard's or rule's deny stands; a tool that changed since is a conflict.
+    /// Runs a decided request's call in its run, which the session resumes: the same path as every call, where the decision
+    /// answers what the policy asks.
+    ///
+    /// An approval holds for what the request shows. A call that would do anything else now is a `conflict`, one that a rule
+    /// or guard denies now is denied, and both leave the approval unclaimed: it can be resumed where the call is again what
+    /// was shown. Otherwise the decision is claimed before anything runs, so that of many only one runs it.
+    ///
+    /// # Errors
+    /// The request is not decided, or another call has claimed it, or the inbox does not answer.
     pub async fn resume(&self, session: &Session, id: &ApprovalId) -> Result<Outcome, InboxError> {
         let inbox = &self.parts.inbox;
-        let entry = inbox.claim(id).await?;
+        let entry = inbox.get(id).await?;
+        let entry = entry.ok_or_else(|| InboxError::NotFound(id.clone()))?;
         let request = &entry.request;
         let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
             .from_origin(request.origin)
             .with_id(request.call.as_str());
         if request.is_question() {
+            inbox.claim(id).await?;
             // The call finds the answer where it asked.
-            let outcome = execute(&self.parts, session, call, None).await;
+            let outcome = execute(&self.parts, session, call).await;
             if let Ok(text) = serde_json::to_string(&outcome) {
                 inbox.finish(id, &text, true).await?;
             }
             return Ok(outcome);
         }
-        let taken = ask::Taken::of(&self.parts.inbox, entry)?;
-        Ok(execute(&self.parts, session, call, Some(taken)).await)
+        let choice = entry.decision.as_ref().map(|decision| &decision.choice);
+        let ticket = match choice {
+            Some(Choice::Approve { .. }) if entry.status == RequestStatus::Approved => {
+                Ticket::Approved(Box::new(entry.request))
+            }
+            _ => Ticket::Claimed(Box::new(ask::Taken::of(inbox, inbox.claim(id).await?)?)),
+        };
+        execute_decided(&self.parts, session, call, ticket).await
+    }
+
+    /// Whether a decided request could run in this session now and would do what the request shows: the checks of
+    /// [`resume`](Self::resume) without its effects.
+    ///
+    /// # Errors
+    /// Why it could not: the tool is not there, its arguments do not fit, the policy denies the call, or it would do
+    /// something else now (`conflict`).
+    pub fn check_request(
+        &self,
+        session: &Session,
+        request: &ApprovalRequest,
+    ) -> Result<(), Failure> {
+        let call = ToolCall::new(request.tool.as_str(), request.arguments.as_str())
+            .from_origin(request.origin)
+            .with_id(request.call.as_str());
+        let checked = approve::check(&self.parts, session, call, request);
+        checked.map_err(|stop| stop.failure)
     }
 
     /// Where requests wait for a person.
@@ -169,11 +200,11 @@ impl Executor {
     pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let permissions = clear::wanted(tool.as_ref(), &arguments)?;
+            let permissions = effects::permissions(tool.as_ref(), &arguments)?;
+            let unstated = effects::unstated(&*tool, &arguments, arguments.as_str(), &permissions)?;
             Ok(self.parts.policy.now().explain(&JudgedCall {
-                spec: entry.spec(),
-                arguments: &arguments,
-                permissions: &permissions,
+                unstated: Some(&unstated),
+                ..JudgedCall::new(entry.spec(), &arguments, &permissions)
             }))
         };
         explained().map_err(|stop: Stop| stop.failure)
@@ -183,12 +214,8 @@ impl Executor {
     pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
             let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let permissions = clear::wanted(tool.as_ref(), &arguments)?;
-            let call = JudgedCall {
-                spec: entry.spec(),
-                arguments: &arguments,
-                permissions: &permissions,
-            };
+            let permissions = effects::permissions(tool.as_ref(), &arguments)?;
+            let call = JudgedCall::new(entry.spec(), &arguments, &permissions);
             let policy = self.parts.policy.now();
             let found = policy.asked_for(rules, &call);
             Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
@@ -288,18 +315,38 @@ impl Parts {
 }
 
 /// Every call takes this path: direct, nested, from a batch, from any door.
-async fn execute(
+async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall) -> Outcome {
+    let mut open = OpenCall::new(parts, session, call);
+    let end = stages(parts, session, &mut open).await;
+    finish(open, end, true).await
+}
+
+/// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
+/// decision.
+async fn execute_decided(
     parts: &Arc<Parts>,
     session: &Session,
     call: ToolCall,
-    ticket: Option<ask::Taken>,
-) -> Outcome {
-    let delivered = ticket.is_none();
+    ticket: Ticket,
+) -> Result<Outcome, InboxError> {
     let mut open = OpenCall::new(parts, session, call);
-    open.ticket = ticket;
+    open.ticket = Some(ticket);
     let end = stages(parts, session, &mut open).await;
-    // A call that was stopped before its decision was looked at has had its turn, too.
-    let unused = open.ticket.take().map(|taken| taken.claimed);
+    if let Some(refused) = open.refused.take() {
+        open.discard();
+        return Err(refused);
+    }
+    Ok(finish(open, end, false).await)
+}
+
+/// Closes a call, and tells the inbox how it ended where it acted on a decision; `delivered` says whether the client hears
+/// it with that.
+async fn finish(mut open: OpenCall<'_>, end: Result<Shaped, Stop>, delivered: bool) -> Outcome {
+    // A call that was stopped before its decision was looked at has had its turn, too; an approval is not used up by that.
+    let unused = match open.ticket.take() {
+        Some(Ticket::Claimed(taken)) => Some(taken.claimed),
+        Some(Ticket::Approved(_)) | None => None,
+    };
     let claimed = open.claimed.take().or(unused);
     let outcome = open.close(end);
     if let Some(claimed) = claimed {
@@ -327,7 +374,7 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, call, None).await })
+        Box::pin(async move { execute(&self, session, call).await })
     }
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {

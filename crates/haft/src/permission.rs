@@ -71,8 +71,10 @@ pub enum Effect {
     Call,
     /// Reads a file or lists a directory.
     Read(PathClaim),
-    /// Writes, moves or deletes at a path.
+    /// Makes or changes what lies at a path.
     Write(PathClaim),
+    /// Takes what lies at a path away: deletes it, or moves it elsewhere.
+    Remove(PathClaim),
     /// Runs a command.
     Run {
         /// The command line as a rule sees it: the string given, or the argv joined with shell quoting.
@@ -93,6 +95,9 @@ pub enum Effect {
     Remember {
         /// Its scope.
         scope: String,
+        /// SHA-256 of the text that is remembered, in hex: an approval of one text is none of another.
+        #[serde(default)]
+        digest: String,
     },
     /// Asks the person something.
     Question,
@@ -122,6 +127,14 @@ impl Permission {
         }
     }
 
+    /// Taking what lies at a path away: high.
+    pub fn remove(path: PathClaim) -> Self {
+        Self {
+            effect: Effect::Remove(path),
+            risk: Risk::High,
+        }
+    }
+
     /// The same effect at another risk.
     pub fn at(mut self, risk: Risk) -> Self {
         self.risk = risk;
@@ -136,6 +149,7 @@ impl Effect {
             Self::Call => "call",
             Self::Read(_) => "read",
             Self::Write(_) => "write",
+            Self::Remove(_) => "remove",
             Self::Run { .. } => "run",
             Self::Connect { .. } => "connect",
             Self::Remember { .. } => "remember",
@@ -148,11 +162,47 @@ impl Effect {
     pub fn value(&self) -> &str {
         match self {
             Self::Call | Self::Question => "",
-            Self::Read(path) | Self::Write(path) => &path.path,
+            Self::Read(path) | Self::Write(path) | Self::Remove(path) => &path.path,
             Self::Run { command, .. } => command,
             Self::Connect { url, .. } => url,
-            Self::Remember { scope } => scope,
+            Self::Remember { scope, .. } => scope,
             Self::Other { value, .. } => value,
+        }
+    }
+
+    /// The path whose content or existence it changes, for effects that do.
+    pub fn changed_path(&self) -> Option<&PathClaim> {
+        match self {
+            Self::Write(claim) | Self::Remove(claim) => Some(claim),
+            _ => None,
+        }
+    }
+
+    /// The path it reads or changes, for effects on files.
+    pub fn path(&self) -> Option<&PathClaim> {
+        match self {
+            Self::Read(claim) => Some(claim),
+            other => other.changed_path(),
+        }
+    }
+}
+
+/// Something about a call that its arguments do not say and settings decide: how it is confined, what it reaches. It is
+/// shown to the person who decides, and an approval holds only while it is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// A short name: `sandbox`, `network`.
+    pub name: String,
+    /// Its value, in a few words for a person.
+    pub value: String,
+}
+
+impl Condition {
+    /// A condition of this name and value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
         }
     }
 }

@@ -96,6 +96,25 @@ pub struct JudgedCall<'a> {
     pub arguments: &'a Arguments,
     /// What the call wants to do, without `Effect::Call`, which every call has.
     pub permissions: &'a [Permission],
+    /// The digest of the arguments that the permissions do not state; a rule that was kept for one call compares it, and
+    /// covers nothing where it is absent.
+    pub unstated: Option<&'a str>,
+}
+
+impl<'a> JudgedCall<'a> {
+    /// A call that no rule kept for one call covers.
+    pub fn new(
+        spec: &'a ToolSpec,
+        arguments: &'a Arguments,
+        permissions: &'a [Permission],
+    ) -> Self {
+        Self {
+            spec,
+            arguments,
+            permissions,
+            unstated: None,
+        }
+    }
 }
 
 /// Who rules on calls. Copies share everything.
@@ -162,11 +181,16 @@ impl Policy {
         Ok(self)
     }
 
-    /// The same policy with one more allow rule, after those it has.
-    pub fn allowing(&self, rule: RuleText) -> Result<Self, RulesError> {
+    /// The same policy with more allow rules, after those it has.
+    pub fn allowing(&self, more: impl IntoIterator<Item = RuleText>) -> Result<Self, RulesError> {
         let mut rules = RuleSet::clone(&self.written);
-        rules.allow.push(rule);
+        rules.allow.extend(more);
         self.clone().with_rules(rules)
+    }
+
+    /// Whether a rule was kept for one call of this tool: only then the digest of the unstated arguments matters.
+    pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
+        self.rules.keeps_calls_of(tool)
     }
 
     /// The same policy with one more guard.
@@ -192,22 +216,14 @@ impl Policy {
             risk: Risk::High,
         }];
         let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());
-        let call = JudgedCall {
-            spec,
-            arguments: &arguments,
-            permissions: &permissions,
-        };
+        let call = JudgedCall::new(spec, &arguments, &permissions);
         self.judge(&call).verdict
     }
 
     /// The verdict on a call of this tool that has no effects beside being made: what a caller can expect of it.
     pub fn usual(&self, spec: &ToolSpec) -> Verdict {
-        let call = JudgedCall {
-            spec,
-            arguments: &Arguments::new("{}".to_owned()),
-            permissions: &[],
-        };
-        self.judge(&call).verdict
+        let arguments = Arguments::new("{}".to_owned());
+        self.judge(&JudgedCall::new(spec, &arguments, &[])).verdict
     }
 
     /// May a tool that walks folders show what lies at this path (in the form of a `PathClaim`)? False for haft's own files and for

@@ -5,9 +5,9 @@ pub mod fuzz;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, fingerprint};
+use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Snapshot, fingerprint};
 use crate::arguments::Arguments;
 use crate::audit::canonical::args_digest;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, What};
@@ -15,7 +15,7 @@ use crate::call::{CallId, Origin, Principal, RunId};
 use crate::clock;
 use crate::context::CallContext;
 use crate::error::ToolError;
-use crate::permission::{PathClaim, Permission, Verdict};
+use crate::permission::{Condition, PathClaim, Permission, Verdict};
 use crate::policy::{CommandLine, JudgedCall, Policy, Target};
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolName, ToolSpec};
@@ -37,13 +37,14 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         workspace: String::new(),
         arguments: arguments.to_owned(),
         args_digest: args_digest(arguments),
-        permissions: Vec::new(),
+        bound: Map::new(),
+        unstated: args_digest(arguments),
+        snapshot: Snapshot::default(),
         risk: Risk::High,
         reason: "profile workspace asks about writes".to_owned(),
         rule: "profile workspace".to_owned(),
         suggested: Vec::new(),
         verdicts: Vec::new(),
-        preview: Vec::new(),
         form: None,
         spec_hash: String::new(),
         fingerprint: fingerprint(&tool, "", &principal, "", arguments),
@@ -148,6 +149,7 @@ type Body =
 pub struct TestTool {
     spec: Arc<ToolSpec>,
     permissions: Vec<Permission>,
+    conditions: Vec<Condition>,
     body: Box<Body>,
 }
 
@@ -185,6 +187,7 @@ impl TestTool {
         Self {
             spec: Arc::new(spec),
             permissions: Vec::new(),
+            conditions: Vec::new(),
             body: Box::new(body),
         }
     }
@@ -192,6 +195,12 @@ impl TestTool {
     /// The same tool, wanting these.
     pub fn wanting(mut self, permissions: Vec<Permission>) -> Self {
         self.permissions = permissions;
+        self
+    }
+
+    /// The same tool, running under these.
+    pub fn under(mut self, conditions: Vec<Condition>) -> Self {
+        self.conditions = conditions;
         self
     }
 
@@ -218,6 +227,10 @@ impl Tool for TestTool {
         Ok(self.permissions.clone())
     }
 
+    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
+        self.conditions.clone()
+    }
+
     fn call<'a>(
         &'a self,
         arguments: &'a Arguments,
@@ -241,10 +254,6 @@ pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
     let permissions: Vec<Permission> = read.runs(true).chain(writes).chain(reads).collect();
     let spec = TestTool::echo("run_command");
     let arguments = Arguments::new(json!({ "command": line }).to_string());
-    let ruling = policy.judge(&JudgedCall {
-        spec: &spec,
-        arguments: &arguments,
-        permissions: &permissions,
-    });
+    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, &permissions));
     ruling.verdict
 }

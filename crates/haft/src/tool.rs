@@ -15,7 +15,7 @@ use crate::arguments::Arguments;
 use crate::audit::BoxFuture;
 use crate::context::CallContext;
 use crate::error::ToolError;
-use crate::permission::Permission;
+use crate::permission::{Condition, Permission};
 use crate::result::{Content, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 
@@ -30,6 +30,21 @@ pub trait Tool: Send + Sync + 'static {
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
         let _ = arguments;
         Ok(Vec::new())
+    }
+
+    /// The names of the arguments that these permissions of the call state in full, at the top level. An approval for the
+    /// session, or for good, covers other values of them as long as the permissions are the same; a call with another
+    /// value of any other argument is asked about again. None by default.
+    fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
+        let _ = (arguments, permissions);
+        &[]
+    }
+
+    /// What settings decide about a call and its arguments do not say: how it is confined, what it reaches. Shown to the
+    /// person who decides; an approval holds as long as it is the same.
+    fn conditions(&self, arguments: &Arguments) -> Vec<Condition> {
+        let _ = arguments;
+        Vec::new()
     }
 
     /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
@@ -72,6 +87,18 @@ pub trait TypedTool: Send + Sync + 'static {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let _ = input;
         Ok(Vec::new())
+    }
+
+    /// The names of the arguments that these permissions of the call state in full: see [`Tool::stated`].
+    fn stated(&self, input: &Self::Input, permissions: &[Permission]) -> &'static [&'static str] {
+        let _ = (input, permissions);
+        &[]
+    }
+
+    /// What settings decide about a call and its arguments do not say: see [`Tool::conditions`].
+    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
+        let _ = input;
+        Vec::new()
     }
 
     /// What a call would make of which files, for the person who decides: read now, nothing changed. An approval holds
@@ -145,6 +172,18 @@ impl<T: TypedTool> Tool for Erased<T> {
         let wanted = self.tool.permissions(&input);
         arguments.keep_typed(input);
         wanted
+    }
+
+    fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
+        let input = arguments.parse::<T::Input>();
+        input.map_or(&[], |input| self.tool.stated(&input, permissions))
+    }
+
+    fn conditions(&self, arguments: &Arguments) -> Vec<Condition> {
+        let input = arguments.parse::<T::Input>();
+        input
+            .map(|input| self.tool.conditions(&input))
+            .unwrap_or_default()
     }
 
     fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {

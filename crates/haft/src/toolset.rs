@@ -9,6 +9,7 @@ use std::task::Poll;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::json::bind::Binding;
@@ -69,6 +70,12 @@ impl Entry {
     /// Whether the provider runs it.
     pub fn is_hosted(&self) -> bool {
         matches!(self.run, Run::Hosted)
+    }
+
+    /// The arguments that the host fills in, as people may see them.
+    pub(crate) fn bound_as_written(&self) -> Map<String, Value> {
+        let bound = self.bound.as_ref();
+        bound.map_or_else(Map::new, |bound| bound.written().clone())
     }
 
     /// The same tool under another spec; its schemas must be those compiled already.

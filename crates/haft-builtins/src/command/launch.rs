@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::error::ToolError;
-use haft::permission::{PathClaim, Permission};
+use haft::permission::{Condition, PathClaim, Permission};
 use haft::policy::{CommandLine, PROTECTED, Target, command_risk, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
@@ -73,6 +73,19 @@ impl Commands {
 
     pub(crate) fn jailed(&self) -> bool {
         self.sandbox.config().backend == Backend::Jail
+    }
+
+    /// How commands are confined and what they reach.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        let config = self.sandbox.config();
+        let sandbox = match config.backend {
+            Backend::Jail => format!("jail, at least {}", config.require),
+            Backend::Passthrough => "none: no jail".to_owned(),
+        };
+        vec![
+            Condition::new("sandbox", sandbox),
+            Condition::new("network", self.network.reach()),
+        ]
     }
 
     /// The command line as the policy sees it, and its words where no shell is needed: exactly those that run.

@@ -84,6 +84,20 @@ impl CommandNetwork {
         }
     }
 
+    /// What commands reach, whole: an approval of a command holds for exactly this.
+    pub(crate) fn reach(&self) -> String {
+        match &self.mode {
+            Mode::None => "none".to_owned(),
+            Mode::AllowList(proxy) => format!("only {}", proxy.allowed()),
+            Mode::Install(proxy, folder) => format!(
+                "only {}; runs in {} without the workspace",
+                proxy.allowed(),
+                folder.display()
+            ),
+            Mode::Full => "everything that this machine reaches".to_owned(),
+        }
+    }
+
     /// The least risk of any command, whatever it runs.
     pub(crate) fn least_risk(&self) -> Risk {
         match self.mode {

@@ -12,7 +12,7 @@ use similar::TextDiff;
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
 use crate::files::splice::{Edit, SpliceError, splice};
-use crate::files::{Caller, Cleared, Files, sha256};
+use crate::files::{Caller, Files, sha256};
 
 /// Largest file that is edited.
 pub(crate) const MAX_EDITED: u64 = 32 << 20;
@@ -28,9 +28,6 @@ pub struct EditFileInput {
     /// The edits. All refer to the file as it is before the call, may not overlap, and are applied together or not at all.
     #[schemars(length(min = 1, max = 1000))]
     pub edits: Vec<Edit>,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What `edit_file` gives.
@@ -55,7 +52,7 @@ pub fn edit_file(
     input: &EditFileInput,
     caller: &Caller,
 ) -> Result<(EditFileData, Place), ToolError> {
-    let place = caller.cleared(files.workspace.existing(&input.path)?, 0)?;
+    let place = caller.changes(files.workspace.existing(&input.path)?)?;
     if files.must_have_read(caller) {
         files.seen.require(&caller.run, &files.workspace, &place)?;
     }

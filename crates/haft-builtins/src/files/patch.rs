@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use haft::approval::preview::FileChange;
 use haft::error::ToolError;
-use haft::permission::Permission;
+use haft::permission::{Condition, Permission};
 use haft::result::ToolResult;
 use haft::workspace::{Change, Place, WorkspaceError};
 use schemars::JsonSchema;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::check::{Check, syntax};
 use crate::files::edit::diff;
-use crate::files::patch::parse::{PatchError, parse};
+use crate::files::patch::parse::{Action, PatchError, parse};
 use crate::files::patch::plan::{Planned, Target, plan, targets};
-use crate::files::{Caller, Cleared, Files, sha256};
+use crate::files::{Caller, Files, sha256};
 
 mod fit;
 mod lines;
@@ -34,9 +34,6 @@ mod tests;
 pub struct ApplyPatchInput {
     /// The patch: `*** Begin Patch` … `*** End Patch`, or a unified diff as git writes it. At most 4 MiB.
     pub patch: String,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What `apply_patch` gives.
@@ -95,16 +92,33 @@ pub(crate) fn permissions(
 ) -> Result<Vec<Permission>, ToolError> {
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let mut wanted = Vec::new();
-    for target in targets(&files.workspace, &sections)? {
+    for (section, target) in sections.iter().zip(targets(&files.workspace, &sections)?) {
         if let Some(from) = &target.from {
-            wanted.push(Permission::write(from.claim()?));
+            let stays = target.to.is_none() && !matches!(section.action, Action::Delete { .. });
+            let change = if stays {
+                Permission::write
+            } else {
+                Permission::remove
+            };
+            wanted.push(change(from.claim()?));
             wanted.push(Permission::read(from.claim()?));
         }
         if let Some(to) = &target.to {
             wanted.push(Permission::write(to.claim()?));
         }
     }
-    Ok(input.cleared.note(wanted))
+    Ok(wanted)
+}
+
+/// The settings' checkers that would run over the files that a patch writes.
+pub(crate) fn checks(files: &Files, input: &ApplyPatchInput) -> Vec<Condition> {
+    let sections = parse(&input.patch).unwrap_or_default();
+    let written = sections.iter().filter_map(|section| match &section.action {
+        Action::Update { to: Some(to), .. } => Some(to.as_str()),
+        Action::Delete { .. } => None,
+        Action::Add { .. } | Action::Update { to: None, .. } => Some(section.path.as_str()),
+    });
+    files.checks(written)
 }
 
 /// What a patch would make of each file.
@@ -120,12 +134,18 @@ pub(crate) fn preview(
         let name = from.as_ref().or(to.as_ref()).map(Place::shown);
         let before = from.is_some().then_some(planned.old.as_slice());
         let change = FileChange::new(name.unwrap_or_default(), before, planned.new.as_deref());
-        match to {
+        let target = from
+            .as_ref()
+            .or(to.as_ref())
+            .map(Place::claim)
+            .transpose()?;
+        let change = change.leading_to(target.and_then(|claim| claim.target));
+        Ok(match to {
             Some(to) if from.is_some() => change.moved(to.shown()),
             _ => change,
-        }
+        })
     };
-    Ok(planned.iter().map(change).collect())
+    planned.iter().map(change).collect()
 }
 
 /// Applies a patch. Also where each file is now, for checkers.

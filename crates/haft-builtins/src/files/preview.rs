@@ -2,7 +2,6 @@
 //! writing.
 
 use haft::approval::preview::FileChange;
-use haft::call::{Origin, RunId};
 use haft::error::ToolError;
 use haft::workspace::{Kind, Place};
 
@@ -19,16 +18,6 @@ type Previewed = Result<Vec<FileChange>, ToolError>;
 /// What fails here fails in the call, too, and is said there.
 pub(crate) fn shown(changes: Previewed) -> Vec<FileChange> {
     changes.unwrap_or_default()
-}
-
-/// Somebody who only looks.
-fn looker() -> Caller {
-    Caller {
-        run: RunId::new(""),
-        origin: Origin::Host,
-        cleared: Vec::new(),
-        approved: true,
-    }
 }
 
 /// The bytes of a file that is there.
@@ -48,7 +37,7 @@ pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
     }
     after.extend_from_slice(input.content.as_bytes());
     let change = FileChange::new(place.shown(), before.as_deref(), Some(&after));
-    Ok(vec![change])
+    Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
 pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
@@ -57,11 +46,11 @@ pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
     let told = |e| ToolError::failed(format!("{e}"));
     let (after, _) = splice(&before, &input.edits).map_err(told)?;
     let change = FileChange::new(place.shown(), Some(&before), Some(&after));
-    Ok(vec![change])
+    Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
 pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> Previewed {
-    patch::preview(files, input, &looker())
+    patch::preview(files, input, &Caller::preview())
 }
 
 pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
@@ -70,10 +59,12 @@ pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
     let mut changes = Vec::new();
     if let Some(bytes) = now(files, &from)? {
         let moved = FileChange::new(from.shown(), Some(&bytes), Some(&bytes));
+        let moved = moved.leading_to(from.claim()?.target);
         changes.push(moved.moved(to.shown()));
     }
     if let Some(bytes) = now(files, &to)? {
-        changes.push(FileChange::new(to.shown(), Some(&bytes), None));
+        let replaced = FileChange::new(to.shown(), Some(&bytes), None);
+        changes.push(replaced.leading_to(to.claim()?.target));
     }
     Ok(changes)
 }
@@ -81,6 +72,8 @@ pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
 pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {
     let place = files.workspace.entry(&input.path)?;
     let gone = now(files, &place)?;
-    let change = |bytes: Vec<u8>| FileChange::new(place.shown(), Some(&bytes), None);
+    let target = place.claim()?.target;
+    let change =
+        |bytes: Vec<u8>| FileChange::new(place.shown(), Some(&bytes), None).leading_to(target);
     Ok(gone.map(change).into_iter().collect())
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
-use crate::files::{Caller, Cleared, Files, hex};
+use crate::files::{Caller, Files, hex};
 
 /// Longest line that is shown whole.
 pub(crate) const MAX_LINE: usize = 16 * 1024;
@@ -31,9 +31,6 @@ pub struct ReadFileInput {
     #[serde(default = "page")]
     #[schemars(range(min = 1, max = 100_000))]
     pub max_lines: u64,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 fn first() -> u64 {
@@ -92,7 +89,7 @@ pub fn read_file(
     caller: &Caller,
     stop: &dyn Fn() -> bool,
 ) -> Result<ToolResult, ToolError> {
-    let place = caller.cleared(files.workspace.existing(&input.path)?, 0)?;
+    let place = caller.reads(files.workspace.existing(&input.path)?)?;
     let open = files.workspace.read(&place)?;
     let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.shown()));
     let mut reader = BufReader::with_capacity(64 * 1024, open.file);

@@ -3,7 +3,7 @@
 use haft::approval::preview::FileChange;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::Permission;
+use haft::permission::{Condition, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
@@ -38,7 +38,11 @@ impl TypedTool for ReadFile {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(input.cleared.note(vec![Permission::read(claim)]))
+        Ok(vec![Permission::read(claim)])
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path", "start_line", "max_lines"]
     }
 
     async fn run(
@@ -46,7 +50,7 @@ impl TypedTool for ReadFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |stop| read::read_file(&files, &input, &caller, stop)).await
     }
 }
@@ -70,7 +74,15 @@ impl TypedTool for WriteFile {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(input.cleared.note(vec![Permission::write(claim)]))
+        Ok(vec![Permission::write(claim)])
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path", "content"]
+    }
+
+    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
+        self.0.checks([input.path.as_str()])
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
@@ -82,7 +94,7 @@ impl TypedTool for WriteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         let work = move |_: &(dyn Fn() -> bool + Sync)| write::write_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.checked(&place, &mut data.check).await;
@@ -111,7 +123,15 @@ impl TypedTool for EditFile {
         let claim = self.0.workspace.claim(&input.path)?;
         // The diff shows lines around each change.
         let wanted = vec![Permission::write(claim.clone()), Permission::read(claim)];
-        Ok(input.cleared.note(wanted))
+        Ok(wanted)
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path", "edits"]
+    }
+
+    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
+        self.0.checks([input.path.as_str()])
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
@@ -123,7 +143,7 @@ impl TypedTool for EditFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         let work = move |_: &(dyn Fn() -> bool + Sync)| edit::edit_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.checked(&place, &mut data.check).await;
@@ -154,6 +174,14 @@ impl TypedTool for ApplyPatch {
         patch::permissions(&self.0, input)
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["patch"]
+    }
+
+    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
+        patch::checks(&self.0, input)
+    }
+
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         preview::shown(preview::patch(&self.0, input))
     }
@@ -163,7 +191,7 @@ impl TypedTool for ApplyPatch {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         let work = move |stop: &(dyn Fn() -> bool + Sync)| {
             patch::apply_patch(&files, &input, &caller, stop)
         };
@@ -196,6 +224,10 @@ impl TypedTool for MoveFile {
         transfer::move_permissions(&self.0, input)
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["from", "to"]
+    }
+
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         preview::shown(preview::transfer(&self.0, input))
     }
@@ -205,7 +237,7 @@ impl TypedTool for MoveFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |_| transfer::move_file(&files, &input, &caller)).await
     }
 }
@@ -229,6 +261,10 @@ impl TypedTool for DeleteFile {
         transfer::delete_permissions(&self.0, input)
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path"]
+    }
+
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
         preview::shown(preview::delete(&self.0, input))
     }
@@ -238,7 +274,7 @@ impl TypedTool for DeleteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |_| transfer::delete_file(&files, &input, &caller)).await
     }
 }

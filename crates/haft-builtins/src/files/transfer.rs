@@ -10,7 +10,7 @@ use haft::workspace::{Kind, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Caller, Cleared, Files};
+use crate::files::{Caller, Files};
 
 /// Most entries of a folder that the policy is shown one by one; a larger folder is not moved or deleted at once.
 const MAX_TREE: usize = 5_000;
@@ -26,9 +26,6 @@ pub struct MoveFileInput {
     /// Replace a file that is there; a folder never is.
     #[serde(default)]
     pub overwrite: bool,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What `delete_file` takes.
@@ -40,9 +37,6 @@ pub struct DeleteFileInput {
     /// Delete a folder with all it holds.
     #[serde(default)]
     pub recursive: bool,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What `move_file` gives.
@@ -70,7 +64,7 @@ pub(crate) fn move_permissions(
     let workspace = &files.workspace;
     let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
     let mut wanted = vec![
-        Permission::write(from.claim()?),
+        Permission::remove(from.claim()?),
         Permission::write(to.claim()?),
         Permission::read(from.claim()?),
     ];
@@ -81,9 +75,9 @@ pub(crate) fn move_permissions(
             target.to_string_lossy(),
         )));
         wanted.push(Permission::read(PathClaim::plain(&path)));
-        wanted.push(Permission::write(PathClaim::plain(path)));
+        wanted.push(Permission::remove(PathClaim::plain(path)));
     }
-    Ok(input.cleared.note(wanted))
+    Ok(wanted)
 }
 
 /// Every path a deletion would remove.
@@ -92,13 +86,13 @@ pub(crate) fn delete_permissions(
     input: &DeleteFileInput,
 ) -> Result<Vec<Permission>, ToolError> {
     let place = files.workspace.entry(&input.path)?;
-    let critical = |claim| Permission::write(claim).at(Risk::Critical);
+    let critical = |claim| Permission::remove(claim).at(Risk::Critical);
     let mut wanted = vec![critical(place.claim()?)];
     if input.recursive {
         let below = tree(&files.workspace, &place)?;
         wanted.extend(below.into_iter().map(PathClaim::plain).map(critical));
     }
-    Ok(input.cleared.note(wanted))
+    Ok(wanted)
 }
 
 /// All real paths below a folder; nothing for what is no folder.
@@ -120,8 +114,8 @@ pub fn move_file(
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
-    let from = caller.cleared(workspace.entry(&input.from)?, 0)?;
-    let to = caller.cleared(workspace.entry(&input.to)?, 1)?;
+    let from = caller.changes(workspace.entry(&input.from)?)?;
+    let to = caller.changes(workspace.entry(&input.to)?)?;
     let replaces = input.overwrite && to.kind() == Some(Kind::File);
     if replaces && files.must_have_read(caller) {
         files.seen.require(&caller.run, workspace, &to)?;
@@ -147,7 +141,7 @@ pub fn delete_file(
     input: &DeleteFileInput,
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
-    let place = caller.cleared(files.workspace.entry(&input.path)?, 0)?;
+    let place = caller.changes(files.workspace.entry(&input.path)?)?;
     files.workspace.remove(&place, input.recursive)?;
     files.seen.forget(&caller.run, place.real());
     let data = DeleteFileData {

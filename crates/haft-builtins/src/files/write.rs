@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
 use crate::files::text::grouped;
-use crate::files::{Caller, Cleared, Files, sha256};
+use crate::files::{Caller, Files, sha256};
 
 /// Largest file that is appended to: the result is hashed and checked as a whole.
 const MAX_APPENDED: u64 = 256 << 20;
@@ -25,9 +25,6 @@ pub struct WriteFileInput {
     /// What to do with a file that exists: replace its text, add to it, or fail.
     #[serde(default)]
     pub mode: Mode,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What to do with a file that exists.
@@ -66,7 +63,7 @@ pub fn write_file(
     caller: &Caller,
 ) -> Result<(WriteFileData, Place), ToolError> {
     let workspace = &files.workspace;
-    let place = caller.cleared(workspace.place(&input.path)?, 0)?;
+    let place = caller.changes(workspace.place(&input.path)?)?;
     let there = place.kind().is_some();
     // Adding to a file loses nothing that was not seen.
     if there && input.mode == Mode::Overwrite && files.must_have_read(caller) {

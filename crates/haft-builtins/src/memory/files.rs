@@ -121,7 +121,7 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         Ok(match input.command {
             MemoryCommand::View => Vec::new(),
-            _ => vec![remember(Scope::Project, AT_ONCE)],
+            _ => vec![remember(Scope::Project, &input.text(), AT_ONCE)],
         })
     }
 
@@ -148,6 +148,25 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         ToolResult::text(said)
             .with_summary(summary)
             .with_data(&data)
+    }
+}
+
+impl MemoryInput {
+    /// All that a change says, for its digest.
+    fn text(&self) -> String {
+        let line = self.insert_line.map(|line| line.to_string());
+        let parts = [
+            &self.path,
+            &self.file_text,
+            &self.old_str,
+            &self.new_str,
+            &line,
+            &self.insert_text,
+            &self.old_path,
+            &self.new_path,
+        ];
+        let parts = parts.map(|part| part.as_deref().unwrap_or_default());
+        format!("{}\0{}", self.command.word(), parts.join("\0"))
     }
 }
 

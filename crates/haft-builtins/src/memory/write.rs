@@ -86,7 +86,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         if input.scope == Scope::Session {
             return Err(read_only_session());
         }
-        Ok(vec![remember(input.scope, AT_ONCE)])
+        Ok(vec![remember(input.scope, &input.content, AT_ONCE)])
     }
 
     async fn run(

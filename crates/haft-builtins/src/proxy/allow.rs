@@ -1,5 +1,6 @@
 //! `AllowList`: the hosts that may be connected to, as settings name them.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use thiserror::Error;
@@ -62,6 +63,29 @@ impl AllowList {
     /// Whether an entry names this host and port.
     pub(crate) fn allows(&self, target: &Target) -> bool {
         self.0.iter().any(|entry| entry.allows(target))
+    }
+}
+
+impl fmt::Display for AllowList {
+    /// The entries as settings write them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, entry) in self.0.iter().enumerate() {
+            let comma = if nth == 0 { "" } else { ", " };
+            write!(f, "{comma}{entry}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Pattern::Name(name) => f.write_str(name)?,
+            Pattern::Below(end) => write!(f, "*{end}")?,
+            Pattern::Address(address @ IpAddr::V4(_)) => write!(f, "{address}")?,
+            Pattern::Address(address @ IpAddr::V6(_)) => write!(f, "[{address}]")?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
 

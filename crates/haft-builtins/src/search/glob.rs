@@ -9,7 +9,7 @@ use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::{Caller, Cleared, Files};
+use crate::files::{Caller, Files};
 use crate::search::list::{limit, root};
 use crate::search::{EntriesData, describe, gather, sort, start, walker};
 
@@ -27,9 +27,6 @@ pub struct GlobFilesInput {
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// Finds files by name.
@@ -51,7 +48,7 @@ pub fn glob_files(
         .build()
         .map_err(|e| ToolError::invalid_arguments(format!("pattern: {e}")))?
         .compile_matcher();
-    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    let place = caller.reads(start(workspace, &input.path)?)?;
     let base = place.real();
     let hidden = pattern.starts_with('.') || pattern.contains("/.");
     let matches = |entry: &DirEntry, path: &Path| {

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::text::clip;
-use crate::files::{Caller, Cleared, Files};
+use crate::files::{Caller, Files};
 use crate::search::list::{limit, root};
 use crate::search::{Brake, relative, start, walker};
 
@@ -68,9 +68,6 @@ pub struct GrepFilesInput {
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 /// What to return.
@@ -136,7 +133,7 @@ pub fn grep_files(
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
     let regex = matcher(input)?;
-    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    let place = caller.reads(start(workspace, &input.path)?)?;
     let builder = narrowed(workspace, &place, input)?;
     let search = Search {
         workspace,

@@ -6,7 +6,7 @@ use haft::workspace::{Kind, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::{Caller, Cleared, Files};
+use crate::files::{Caller, Files};
 use crate::search::{EntriesData, describe, gather, sort, start, walker};
 
 /// What `list_files` takes.
@@ -27,9 +27,6 @@ pub struct ListFilesInput {
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,
-    /// What the policy saw.
-    #[serde(skip)]
-    pub cleared: Cleared,
 }
 
 pub(crate) fn root() -> String {
@@ -52,7 +49,7 @@ pub fn list_files(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
-    let place = caller.cleared(start(workspace, &input.path)?, 0)?;
+    let place = caller.reads(start(workspace, &input.path)?)?;
     if place.kind() != Some(Kind::Directory) {
         return Err(
             ToolError::from(WorkspaceError::NotADirectory(place.shown()))

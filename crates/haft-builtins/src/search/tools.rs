@@ -33,7 +33,11 @@ impl TypedTool for ListFiles {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(input.cleared.note(vec![Permission::read(claim)]))
+        Ok(vec![Permission::read(claim)])
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path"]
     }
 
     async fn run(
@@ -41,7 +45,7 @@ impl TypedTool for ListFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |stop| list::list_files(&files, &input, &caller, stop)).await
     }
 }
@@ -64,7 +68,11 @@ impl TypedTool for GlobFiles {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(input.cleared.note(vec![Permission::read(claim)]))
+        Ok(vec![Permission::read(claim)])
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path"]
     }
 
     async fn run(
@@ -72,7 +80,7 @@ impl TypedTool for GlobFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |stop| glob::glob_files(&files, &input, &caller, stop)).await
     }
 }
@@ -95,7 +103,11 @@ impl TypedTool for GrepFiles {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(input.cleared.note(vec![Permission::read(claim)]))
+        Ok(vec![Permission::read(claim)])
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["path"]
     }
 
     async fn run(
@@ -103,7 +115,7 @@ impl TypedTool for GrepFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &input.cleared));
+        let (files, caller) = (self.0.clone(), Caller::of(context));
         blocking(move |stop| grep::grep_files(&files, &input, &caller, stop)).await
     }
 }

@@ -200,6 +200,10 @@ impl TypedTool for FetchUrl {
         input.urls()?.into_iter().map(connect).collect()
     }
 
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["url", "urls"]
+    }
+
     async fn run(
         &self,
         input: Self::Input,

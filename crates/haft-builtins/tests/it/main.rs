@@ -11,6 +11,7 @@ mod commands;
 mod discover;
 mod files;
 mod full_disk;
+mod grants;
 mod guards;
 mod http;
 mod patches;

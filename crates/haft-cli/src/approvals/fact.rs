@@ -1,10 +1,12 @@
 //! `Fact`: what a request is about, in one bounded line: the command, the file, the address.
 
+use std::fmt::Write as _;
+
 use haft::approval::ApprovalRequest;
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The longest line, in bytes.
 const LONGEST: usize = 400;
@@ -31,23 +33,24 @@ fn found(request: &ApprovalRequest) -> (&'static str, String) {
     if let Some(form) = &request.form {
         return ("question", form.title.clone());
     }
-    let effects = || request.permissions.iter().map(|p| &p.effect);
+    let effects = || request.snapshot.permissions.iter().map(|p| &p.effect);
     let run = effects().find_map(|effect| match effect {
         Effect::Run { command, .. } => Some(command.clone()),
         _ => None,
     });
     if let Some(first) = run {
-        return (
-            "command",
-            whole_command(&request.arguments).unwrap_or(first),
-        );
+        return ("command", whole_command(&request.arguments, first));
     }
-    if let Some(change) = request.preview.first() {
-        let more = request.preview.len() - 1;
+    if let Some(change) = request.snapshot.preview.first() {
+        let more = request.snapshot.preview.len() - 1;
+        let path = match &change.target {
+            Some(target) => format!("{} (a link to {target})", change.path),
+            None => change.path.clone(),
+        };
         let text = match (&change.to, more) {
-            (Some(to), _) => format!("{} → {to}", change.path),
-            (None, 0) => change.path.clone(),
-            (None, more) => format!("{} and {more} more", change.path),
+            (Some(to), _) => format!("{path} → {to}"),
+            (None, 0) => path,
+            (None, more) => format!("{path} and {more} more"),
         };
         return ("diff", text);
     }
@@ -61,8 +64,19 @@ fn found(request: &ApprovalRequest) -> (&'static str, String) {
     }
 }
 
-/// The command line as it was given: the parts that are judged may be several.
-fn whole_command(arguments: &str) -> Option<String> {
-    let arguments: Value = serde_json::from_str(arguments).ok()?;
-    arguments.get("command")?.as_str().map(str::to_owned)
+/// The command line as it was given, for the parts that are judged may be several, and every other argument of the call.
+fn whole_command(arguments: &str, first: String) -> String {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let given = arguments.get("command").and_then(Value::as_str);
+    let mut line = given.map_or(first, str::to_owned);
+    for (name, value) in &arguments {
+        if name != "command" && name != "argv" {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            // Writing to a string does not fail.
+            let _ = write!(line, " · {name}={value}");
+        }
+    }
+    line
 }

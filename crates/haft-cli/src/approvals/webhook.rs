@@ -127,6 +127,7 @@ impl Webhook {
             "rule": request.rule,
             "fact": Fact::of(request, &inner.redactor),
             "arguments": redacted(&request.arguments),
+            "conditions": request.snapshot.conditions,
             "principal": request.principal.to_string(),
             "workspace": request.workspace,
             "created": clock::rfc3339(request.created),

@@ -4,11 +4,11 @@ use haft::approval::Choice;
 use haft::approval::form::Form;
 use haft::approval::inbox::Entry;
 use haft::approval::preview::FileChange;
-use haft::permission::Verdict;
+use haft::permission::{Condition, Verdict};
 use haft::toolset::Toolset;
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::approvals::Item;
 use crate::assemble::House;
@@ -20,6 +20,9 @@ pub(crate) struct Whole {
     item: Item,
     arguments: String,
     permissions: Vec<Permission>,
+    conditions: Vec<Condition>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    bound: Map<String, Value>,
     preview: Vec<FileChange>,
     suggested: Vec<String>,
     fingerprint: String,
@@ -39,6 +42,9 @@ pub(crate) struct Whole {
 struct Permission {
     kind: String,
     value: String,
+    /// Where links lead, when that is another path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
     risk: String,
     /// What the policy says of it by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +60,7 @@ impl Whole {
         let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
             kind: wanted.effect.kind().to_owned(),
             value: redacted(wanted.effect.value()),
+            target: wanted.effect.path().and_then(|claim| claim.target.clone()),
             risk: wanted.risk.to_string(),
             verdict: request.verdicts.get(at).copied(),
         };
@@ -73,12 +80,15 @@ impl Whole {
             item: Item::of(house, entry),
             arguments: redacted(&request.arguments),
             permissions: request
+                .snapshot
                 .permissions
                 .iter()
                 .enumerate()
                 .map(permission)
                 .collect(),
-            preview: request.preview.iter().map(shown).collect(),
+            conditions: request.snapshot.conditions.clone(),
+            bound: request.bound.clone(),
+            preview: request.snapshot.preview.iter().map(shown).collect(),
             suggested: request.suggested.clone(),
             fingerprint: request.fingerprint.clone(),
             spec_hash: request.spec_hash.clone(),

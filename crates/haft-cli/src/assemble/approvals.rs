@@ -11,7 +11,9 @@ use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::session::Patience;
 use haft::spec::Risk;
+use haft::toolset::registry::ToolRegistry;
 
+use crate::approvals::rule::{RuleCheck, RuleFiles};
 use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::assemble::parts;
@@ -54,8 +56,39 @@ impl Approver for Asked {
     }
 }
 
-/// Where results and records go, and who watches.
-type Kept<'a> = (&'a Arc<dyn ArtifactStore>, &'a Arc<Archive>, &'a Arc<Feed>);
+/// Who answers when the policy asks (`approval.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A person.
+    Ask,
+    /// Nobody: what would be asked about is denied.
+    Deny,
+    /// haft itself, up to a risk; a person about the rest, where one is at the terminal.
+    Auto(Risk),
+}
+
+impl Mode {
+    /// The one reading of the setting; a word that is none of its choices asks nobody.
+    fn of(settings: &Settings) -> Self {
+        match settings.text("approval.mode") {
+            Some("ask") => Self::Ask,
+            Some("auto:safe") => Self::Auto(Risk::Safe),
+            Some("auto:high") => Self::Auto(Risk::High),
+            _ => Self::Deny,
+        }
+    }
+}
+
+/// What the executor is made of.
+pub(crate) struct Wiring<'a> {
+    pub(crate) policy: Arc<Policy>,
+    /// Every tool there is, to judge rules by that people choose for good.
+    pub(crate) tools: &'a Arc<ToolRegistry>,
+    pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
+    pub(crate) archive: &'a Arc<Archive>,
+    pub(crate) feed: &'a Arc<Feed>,
+    pub(crate) inbox: Arc<dyn Inbox>,
+}
 
 /// How people are asked.
 #[derive(Debug)]
@@ -71,24 +104,40 @@ pub(crate) fn executor(
     at: &Invocation,
     settings: &Settings,
     asks: bool,
-    (policy, (artifacts, archive, feed), inbox): (Arc<Policy>, Kept<'_>, Arc<dyn Inbox>),
+    wiring: Wiring<'_>,
 ) -> Result<(Executor, Asks), Problem> {
-    let mut executor = Executor::new(policy)
-        .with_artifacts(Arc::clone(artifacts))
-        .with_audit(Arc::clone(archive) as Arc<dyn AuditSink>)
-        .with_audit(Arc::clone(feed) as Arc<dyn AuditSink>);
-    #[cfg(feature = "testing")]
-    if std::env::var_os("HAFT_TESTING_SKIP_CLEAR").is_some() {
-        executor = executor.broken_without_clear();
-    }
+    let rules = RuleCheck {
+        policy: Arc::clone(&wiring.policy),
+        tools: Arc::clone(wiring.tools),
+    };
+    let mut executor = Executor::new(wiring.policy)
+        .with_artifacts(Arc::clone(wiring.artifacts))
+        .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
+        .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
+        .with_rule_store(Arc::new(RuleFiles {
+            home: at.home.path().to_owned(),
+        }));
+    let mode = Mode::of(settings);
+    let person = (asks && mode != Mode::Deny && somebody_is_there()).then(|| {
+        let by = format!("{}@terminal", parts::principal(&at.environment).subject);
+        Terminal::new(at.screen, by, rules, &settings.secrets.values)
+    });
     let webhook = Webhook::of(settings)?;
-    if let Some(approver) = approver(at, settings, asks, webhook.clone()) {
-        executor = executor.with_approver(approver);
+    let asked = Asked {
+        yes_up_to: match mode {
+            Mode::Auto(risk) => Some(risk),
+            Mode::Ask | Mode::Deny => None,
+        },
+        person,
+        webhook: webhook.clone().filter(|_| mode == Mode::Ask),
+    };
+    if asked.yes_up_to.is_some() || asked.person.is_some() || asked.webhook.is_some() {
+        executor = executor.with_approver(asked);
     }
     // Where nobody is to be asked, nothing is kept for them.
-    let durable = settings.text("approval.mode").unwrap_or("ask") == "ask";
+    let durable = mode == Mode::Ask;
     if durable {
-        executor = executor.with_inbox(inbox);
+        executor = executor.with_inbox(wiring.inbox);
     }
     Ok((executor, Asks { durable, webhook }))
 }
@@ -96,39 +145,7 @@ pub(crate) fn executor(
 /// What becomes of a call that nobody decided about in time.
 pub(crate) fn on_timeout(settings: &Settings, durable: bool) -> Patience {
     match settings.text("policy.on_approval_timeout") {
-        Some("deny") => Patience::WaitThenDeny,
-        _ if durable => Patience::WaitThenSuspend,
+        Some("suspend") | None if durable => Patience::WaitThenSuspend,
         _ => Patience::WaitThenDeny,
     }
-}
-
-/// The approver that `approval.mode` and this process's terminal give; none where Ask ends denied.
-fn approver(
-    at: &Invocation,
-    settings: &Settings,
-    asks: bool,
-    webhook: Option<Webhook>,
-) -> Option<impl Approver + 'static> {
-    let mode = settings.text("approval.mode").unwrap_or("deny");
-    let yes_up_to = match mode {
-        "auto:safe" => Some(Risk::Safe),
-        "auto:high" => Some(Risk::High),
-        _ => None,
-    };
-    let person = (asks && mode != "deny" && somebody_is_there()).then(|| {
-        let by = parts::principal(&at.environment);
-        Terminal::new(
-            at.screen,
-            at.workspace.clone(),
-            at.home.path().to_owned(),
-            format!("{}@terminal", by.subject),
-        )
-    });
-    let webhook = webhook.filter(|_| mode == "ask");
-    let any = yes_up_to.is_some() || person.is_some() || webhook.is_some();
-    any.then_some(Asked {
-        yes_up_to,
-        person,
-        webhook,
-    })
 }

@@ -10,6 +10,7 @@ use haft::result::Outcome;
 use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
 
+use crate::approvals::Refused;
 use crate::assemble::{Door, House};
 use crate::problem::Problem;
 
@@ -40,6 +41,11 @@ impl House {
         }
         if entry.request.workspace != self.workspace() {
             return Ok(Followed::Foreign);
+        }
+        if entry.status == RequestStatus::Approved {
+            // Seen before the run is opened: an approval that does not hold here leaves no trace in it.
+            self.check_request(&entry.request)
+                .map_err(Refused::problem)?;
         }
         let run = entry.request.run.clone();
         if let Some(session) = self.live(&run) {

@@ -89,7 +89,8 @@ pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
     all
 }
 
-fn profile(settings: &Settings) -> Profile {
+/// The verdict where no rule matches.
+pub(super) fn profile(settings: &Settings) -> Profile {
     match settings.text("policy.profile") {
         Some("trusted") => Profile::Trusted,
         Some("workspace") => Profile::Workspace,

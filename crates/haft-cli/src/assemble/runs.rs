@@ -120,7 +120,7 @@ impl House {
             .with_workspace(&parts.workspace)
             .with_limits(limits)
             .with_pace(parts.pace)
-            .with_absent(Arc::new(self.switched_off()));
+            .with_absent(self.absent());
         if let Some(tokens) = parts.skill_tokens {
             builder = builder.with_skill_tokens(usize::try_from(tokens).unwrap_or(usize::MAX));
         }

@@ -1,5 +1,7 @@
 //! `haft approvals`: what waits for a person, and the decision.
 
+mod confirm;
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -45,6 +47,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&Approval
             edit,
             scope,
             rule,
+            yes,
         }) => {
             let edited = edit.as_deref().map(arguments::read).transpose()?;
             let choice = Choice::Approve {
@@ -52,18 +55,18 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&Approval
                 edited,
                 rule: rule.clone(),
             };
-            decide(at, house, id, choice).await
+            decide(at, house, id, choice, *yes).await
         }
         Some(ApprovalsAction::Deny { id, message, stop }) => {
             let choice = Choice::Deny {
                 message: message.clone(),
                 stop: *stop,
             };
-            decide(at, house, id, choice).await
+            decide(at, house, id, choice, false).await
         }
         Some(ApprovalsAction::Answer { id, answers }) => {
             let answers = arguments::read(answers)?;
-            decide(at, house, id, Choice::Answer { answers }).await
+            decide(at, house, id, Choice::Answer { answers }, false).await
         }
     }
 }
@@ -145,36 +148,41 @@ async fn show(at: &Invocation, house: &House, id: &str) -> Done {
         at.screen.document(&Whole::of(house, &entry))?;
         return Ok(Exit::Done);
     }
-    let request = &entry.request;
-    let mut out = String::new();
-    for line in fact::lines(request, &at.workspace) {
-        out.push_str(&line);
-        out.push('\n');
+    let mut out = facts(house, &entry).join("\n");
+    if let Some(decision) = &entry.decision {
+        let how = decision.choice.as_str();
+        let _ = write!(
+            out,
+            "\ndecided {how} by {} ({})",
+            decision.by, decision.from
+        );
     }
-    let item = Item::of(house, &entry);
-    for (name, value) in [
-        (
-            "tool",
-            format!(
-                "{} · {} · asked by {} ({})",
-                item.tool, item.risk, item.origin, item.door
-            ),
-        ),
-        ("why", visible::line(&request.reason)),
-        ("rule", visible::line(&request.rule)),
+    out.push('\n');
+    at.screen.out(&out)?;
+    Ok(Exit::Done)
+}
+
+/// A request whole, in lines for people.
+fn facts(house: &House, entry: &Entry) -> Vec<String> {
+    let request = &entry.request;
+    let mut lines = fact::lines(request, house.redactor());
+    let item = Item::of(house, entry);
+    let asked = format!(
+        "{} · {} · asked by {} ({})",
+        item.tool, item.risk, item.origin, item.door
+    );
+    let redacted = |text: &str| visible::line(&house.redactor().redact(text));
+    let fields = [
+        ("tool", asked),
+        ("why", redacted(&request.reason)),
+        ("rule", redacted(&request.rule)),
         ("asked", when::ago(&item.created)),
         ("status", item.status.clone()),
         ("run", item.run.clone()),
         ("folder", visible::line(&request.workspace)),
-    ] {
-        let _ = writeln!(out, "{name:<8}{value}");
-    }
-    if let Some(decision) = &entry.decision {
-        let how = decision.choice.as_str();
-        let _ = writeln!(out, "decided {how} by {} ({})", decision.by, decision.from);
-    }
-    at.screen.out(&out)?;
-    Ok(Exit::Done)
+    ];
+    lines.extend(fields.map(|(name, value)| format!("{name:<8}{value}")));
+    lines
 }
 
 /// Prints what waits, and then whatever changes, until it is interrupted.
@@ -221,9 +229,12 @@ fn told(screen: Screen, house: &House, entry: &Entry) -> Result<(), Problem> {
     ))
 }
 
-/// Decides, and sees to it that what was decided happens.
-async fn decide(at: &Invocation, house: &House, id: &str, choice: Choice) -> Done {
+/// Decides, and sees to it that what was decided happens. Whoever decides at a terminal sees the request first.
+async fn decide(at: &Invocation, house: &House, id: &str, choice: Choice, yes: bool) -> Done {
     let entry = found(house, id).await?;
+    if entry.is_open() {
+        confirm::confirm(at.screen, &facts(house, &entry), &entry, &choice, yes)?;
+    }
     let id = entry.request.id.clone();
     if entry.request.workspace != house.workspace() && !entry.request.workspace.is_empty() {
         let there = elsewhere(at, &entry.request.workspace)?;

@@ -66,6 +66,7 @@ fn leaf(key: &Key) -> Value {
         "type": "object",
         "properties": {
             "rule": {"type": "string"}, "reason": {"type": "string"},
+            "tool": {"type": "string"}, "arguments": {"type": "string"},
             "match": {"type": "array", "items": {"type": "string"}},
             "no_match": {"type": "array", "items": {"type": "string"}},
         },

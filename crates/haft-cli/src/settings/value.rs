@@ -68,7 +68,7 @@ fn is_rule(value: &Value) -> bool {
         Value::Table(table) => {
             table.get("rule").is_some_and(Value::is_str)
                 && table.iter().all(|(name, value)| match name.as_str() {
-                    "rule" | "reason" => value.is_str(),
+                    "rule" | "reason" | "tool" | "arguments" => value.is_str(),
                     "match" | "no_match" => texts(value),
                     _ => false,
                 })
@@ -102,7 +102,8 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Choice(words) => format!("one of {}", quoted(words)),
         Kind::Items => "a list of texts".to_owned(),
         Kind::Rules => {
-            "a list of rules (texts, or tables with rule, match, no_match, reason)".to_owned()
+            "a list of rules (texts, or tables with rule, match, no_match, reason, tool, arguments)"
+                .to_owned()
         }
         Kind::Map => "a table of texts".to_owned(),
         Kind::Anything => "any value".to_owned(),

@@ -1,44 +1,91 @@
-//! The deciding fact of an approval, whole: the command, the diff, the URL, else the arguments.
-
-use std::path::Path;
+//! The deciding fact of an approval, whole: the command, the diff, the URL, else the arguments; and what it runs under.
 
 use haft::approval::ApprovalRequest;
+use haft::approval::preview::{Change, FileChange};
+use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-use crate::plain_file;
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
-/// The largest file that is compared; above it the new text alone is shown.
-const MAX_COMPARED: u64 = 1024 * 1024;
+/// Arguments that a request shows in a form of their own.
+const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
+const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 
-/// The lines to show, safe to print.
-pub(crate) fn lines(request: &ApprovalRequest, workspace: &Path) -> Vec<String> {
-    let arguments: Value = serde_json::from_str(&request.arguments).unwrap_or_default();
+/// The lines to show, safe to print and without secrets.
+pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<String> {
+    let arguments = match serde_json::from_str(&request.arguments) {
+        Ok(Value::Object(arguments)) => arguments,
+        _ => Map::new(),
+    };
     let mut out = run(request, &arguments);
-    for permission in &request.permissions {
+    let mut shown: &[&str] = if out.is_empty() { &[] } else { &IN_COMMAND };
+    for permission in &request.snapshot.permissions {
         if let Effect::Connect { url, host } = &permission.effect {
             out.push(connect(url, host));
+            shown = &["url", "urls"];
         }
     }
-    out.extend(change(&arguments, workspace));
+    if !request.snapshot.preview.is_empty() {
+        out.extend(request.snapshot.preview.iter().flat_map(change));
+        shown = &IN_PREVIEW;
+    }
     if out.is_empty() {
         let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-        let text = if arguments.is_null() {
+        let text = if arguments.is_empty() {
             request.arguments.clone()
         } else {
             text
         };
         out.extend(visible::block(&text).lines().map(str::to_owned));
+    } else {
+        out.extend(rest(&arguments, shown));
     }
-    out
+    out.extend(surroundings(request));
+    let text = out.join("\n");
+    redactor.redact(&text).lines().map(str::to_owned).collect()
+}
+
+/// The arguments that are not shown yet: whoever approves approves them, too.
+fn rest(arguments: &Map<String, Value>, shown: &[&str]) -> Vec<String> {
+    let rest = arguments
+        .iter()
+        .filter(|(name, _)| !shown.contains(&name.as_str()));
+    let line = |(name, value): (&String, &Value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        field(name, &visible::line(&value))
+    };
+    rest.map(line).collect()
+}
+
+/// What settings fill in and decide.
+fn surroundings(request: &ApprovalRequest) -> Vec<String> {
+    let bound = request.bound.iter().map(|(name, value)| {
+        let value = visible::line(&value.to_string());
+        field(name, &format!("{value} (from the settings)"))
+    });
+    let conditions = request.snapshot.conditions.iter();
+    let conditions = conditions.map(|condition| {
+        styled(
+            DIM,
+            &field(&condition.name, &visible::line(&condition.value)),
+        )
+    });
+    bound.chain(conditions).collect()
+}
+
+fn field(name: &str, value: &str) -> String {
+    format!("  {:<6} {value}", visible::line(name))
 }
 
 /// The whole command line with where and under which variables it runs, then what it comes to: every part by itself, and
 /// what it writes, each with what the policy says of it.
-fn run(request: &ApprovalRequest, arguments: &Value) -> Vec<String> {
-    let effects = || request.permissions.iter().map(|p| &p.effect).enumerate();
+fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String> {
+    let permissions = &request.snapshot.permissions;
+    let effects = || permissions.iter().map(|p| &p.effect).enumerate();
     let parts: Vec<(usize, &str)> = effects()
         .filter_map(|(at, effect)| match effect {
             Effect::Run { command, .. } => Some((at, command.as_str())),
@@ -52,27 +99,33 @@ fn run(request: &ApprovalRequest, arguments: &Value) -> Vec<String> {
     let line = line.unwrap_or(first);
     let mut out = command_lines(line);
     if let Some(cwd) = arguments.get("cwd").and_then(Value::as_str) {
-        out.push(format!("  in     {}", visible::line(cwd)));
+        out.push(field("in", &visible::line(cwd)));
     }
     let variables = arguments.get("env").and_then(Value::as_object);
     for (name, value) in variables.into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
-        out.push(format!(
-            "  with   {}",
-            visible::line(&format!("{name}={value}"))
-        ));
+        out.push(field("with", &visible::line(&format!("{name}={value}"))));
     }
     if parts.len() > 1 {
         let runs = |(at, part): &(usize, &str)| judged(request, *at, "runs", &visible::line(part));
         out.extend(parts.iter().map(runs));
     }
     for (at, effect) in effects() {
-        if let Effect::Write(claim) = effect {
+        if let Some(claim) = effect.changed_path() {
             let path = styled(BOLD, &visible::line(&claim.path));
+            let path = leading_to(path, claim.target.as_deref());
             out.push(judged(request, at, "writes", &path));
         }
     }
     out
+}
+
+/// A path with where its links lead.
+fn leading_to(path: String, target: Option<&str>) -> String {
+    match target {
+        Some(target) => format!("{path} → {}", styled(BOLD, &visible::line(target))),
+        None => path,
+    }
 }
 
 /// A part of a command; the verdict stands before it, where nothing that the part says can pass for one.
@@ -108,57 +161,31 @@ fn connect(url: &str, host: &str) -> String {
     }
 }
 
-/// What a write would change, as a diff.
-fn change(arguments: &Value, workspace: &Path) -> Vec<String> {
-    let Some(path) = arguments.get("path").and_then(Value::as_str) else {
-        return patch(arguments);
-    };
-    let head = styled(BOLD, &visible::line(path));
-    if let Some(content) = arguments.get("content").and_then(Value::as_str) {
-        let mode = arguments
-            .get("mode")
-            .and_then(Value::as_str)
-            .unwrap_or("overwrite");
-        let old = plain_file::read(&workspace.join(path), MAX_COMPARED).unwrap_or_default();
-        let new = if mode == "append" {
-            format!("{old}{content}")
-        } else {
-            content.to_owned()
-        };
-        let mut out = vec![format!("{head} ({})", visible::line(mode))];
-        out.extend(diff(&old, &new));
-        return out;
-    }
-    let Some(edits) = arguments.get("edits").and_then(Value::as_array) else {
-        return Vec::new();
+/// What would become of a file: where links lead, and a diff.
+fn change(file: &FileChange) -> Vec<String> {
+    let path = styled(BOLD, &visible::line(&file.path));
+    let path = leading_to(path, file.target.as_deref());
+    let head = match (&file.action, &file.to) {
+        (Change::Create, _) => format!("{path} (new file)"),
+        (Change::Change, _) => format!("{path} (changed)"),
+        (Change::Delete, _) => format!("{path} ({})", styled(RED, "deleted")),
+        (Change::Move, to) => {
+            let to = to.as_deref().unwrap_or_default();
+            format!("{path} (moved to {})", styled(BOLD, &visible::line(to)))
+        }
     };
     let mut out = vec![head];
-    for edit in edits {
-        out.extend(edit_lines(edit));
+    if file.binary {
+        out.push("  not a text: its content is not shown".to_owned());
     }
-    out
-}
-
-fn patch(arguments: &Value) -> Vec<String> {
-    let patch = arguments
-        .get("patch")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    visible::block(patch).lines().map(str::to_owned).collect()
-}
-
-fn edit_lines(edit: &Value) -> Vec<String> {
-    let text = |name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
-    let number = |name: &str| edit.get(name).and_then(Value::as_u64);
-    let mut out = Vec::new();
-    if let (Some(from), Some(to)) = (number("start_line"), number("end_line")) {
-        out.push(format!("@@ lines {from} to {to} become"));
-    } else if edit.get("all").and_then(Value::as_bool) == Some(true) {
-        out.push("@@ everywhere".to_owned());
-    } else {
-        out.push("@@".to_owned());
+    if file.binary || file.action == Change::Delete {
+        return out;
     }
-    out.extend(diff(text("find"), text("replace")));
+    let text = |side: &Option<String>| side.clone().unwrap_or_default();
+    out.extend(diff(&text(&file.before), &text(&file.after)));
+    if file.clipped {
+        out.push("  too long to be shown whole".to_owned());
+    }
     out
 }
 

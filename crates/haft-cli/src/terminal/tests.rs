@@ -1,10 +1,14 @@
 //! What the prompt shows, and what a typed line means.
 
-use haft::approval::ApprovalRequest;
-use haft::permission::{Effect, PathClaim, Permission, Verdict};
+use haft::approval::preview::FileChange;
+use haft::approval::{ApprovalRequest, Snapshot};
+use haft::audit::redact::Redactor;
+use haft::permission::{Condition, Effect, PathClaim, Permission, Verdict};
 use haft::spec::Risk;
 use haft::testing::approval_request;
+use serde_json::json;
 
+use super::keep::{Consent, consent};
 use super::{Choice, choice, fact};
 
 fn request(
@@ -14,7 +18,10 @@ fn request(
     risk: Risk,
 ) -> ApprovalRequest {
     ApprovalRequest {
-        permissions,
+        snapshot: Snapshot {
+            permissions,
+            ..Snapshot::default()
+        },
         risk,
         ..approval_request(tool, arguments).unwrap()
     }
@@ -32,8 +39,20 @@ fn part(command: &str) -> Permission {
     }
 }
 
-fn shown(request: &ApprovalRequest, workspace: &std::path::Path) -> String {
-    let lines = fact::lines(request, workspace);
+/// The same request with files that it would change.
+fn changing(request: ApprovalRequest, preview: Vec<FileChange>) -> ApprovalRequest {
+    ApprovalRequest {
+        snapshot: Snapshot {
+            preview,
+            ..request.snapshot
+        },
+        ..request
+    }
+}
+
+fn shown(request: &ApprovalRequest) -> String {
+    let redactor = Redactor::new(["swordfish"]);
+    let lines = fact::lines(request, &redactor);
     anstream::adapter::strip_str(&lines.join("\n")).to_string()
 }
 
@@ -63,9 +82,26 @@ fn enter_is_no_and_critical_needs_the_word() {
 }
 
 #[test]
+fn u1_nothing_but_a_yes_is_consent_to_a_rule() {
+    let rows = [
+        ("", Consent::No),
+        (" ", Consent::No),
+        ("n", Consent::No),
+        ("No", Consent::No),
+        ("y", Consent::Yes),
+        (" YES ", Consent::Yes),
+        ("e", Consent::Rule("e".into())),
+        ("a", Consent::Rule("a".into())),
+        (" Bash(make) ", Consent::Rule("Bash(make)".into())),
+    ];
+    for (typed, means) in rows {
+        assert_eq!(consent(typed), means, "{typed:?}");
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn the_deciding_fact_comes_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.txt"), "one\ntwo\nthree\n").unwrap();
     let run = part("rm -rf build\n# \u{202e}hidden\x1b[2K");
     let connect = Permission {
         effect: Effect::Connect {
@@ -75,47 +111,85 @@ fn the_deciding_fact_comes_whole() {
         risk: Risk::High,
     };
     let write = Permission::write(PathClaim::plain("a.txt"));
+    let high = |tool, arguments, permissions| request(tool, arguments, permissions, Risk::High);
+    let (old, new): (&[u8], &[u8]) = (b"one\ntwo\nthree\n", b"one\n2\nthree\n");
+    let edited = FileChange::new("a.txt", Some(old), Some(new));
     let rows = [
         (
-            "run_command",
-            "{}",
-            vec![run],
+            high("run_command", "{}", vec![run]),
             "$ rm -rf build\n> # \\u{202e}hidden\\x1b[2K",
         ),
         (
-            "run_command",
-            r#"{"command":"make 2>&1 | tee log >> .envrc","cwd":"sub","env":{"PATH":"/x"}}"#,
-            vec![
-                part("make"),
-                part("tee log"),
-                Permission::write(PathClaim::plain("sub/.envrc")),
-            ],
-            "$ make 2>&1 | tee log >> .envrc\n  in     sub\n  with   PATH=/x\n  runs   make\n  runs   tee log\n  writes sub/.envrc",
+            high(
+                "run_command",
+                r#"{"command":"make 2>&1 | tee log >> .envrc","cwd":"sub","env":{"PATH":"/x"},"background":true,"timeout_s":600}"#,
+                vec![
+                    part("make"),
+                    part("tee log"),
+                    Permission::write(PathClaim {
+                        path: "sub/.envrc".into(),
+                        target: Some("x/.envrc".into()),
+                    }),
+                ],
+            ),
+            "$ make 2>&1 | tee log >> .envrc\n  in     sub\n  with   PATH=/x\n  runs   make\n  runs   tee log\n  writes sub/.envrc → x/.envrc\n  background true\n  timeout_s 600",
         ),
         (
-            "fetch_url",
-            "{}",
-            vec![connect],
-            "https://good.example@evil.example/x",
+            high("fetch_url", r#"{"url":"x","format":"raw"}"#, vec![connect]),
+            "https://good.example@evil.example/x\n  format raw",
         ),
         (
-            "write_file",
-            r#"{"path":"a.txt","content":"one\n2\nthree\n"}"#,
-            vec![write.clone()],
-            "a.txt (overwrite)\n one\n-two\n+2\n three",
+            changing(
+                high(
+                    "write_file",
+                    r#"{"path":"a.txt","content":"…","mode":"append"}"#,
+                    vec![write.clone()],
+                ),
+                vec![edited.clone()],
+            ),
+            "a.txt (changed)\n one\n-two\n+2\n three\n  mode   append",
         ),
         (
-            "edit_file",
-            r#"{"path":"a.txt","edits":[{"find":"two","replace":"2"},{"start_line":1,"end_line":2,"replace":"x"}]}"#,
-            vec![write],
-            "a.txt\n@@\n-two\n+2\n@@ lines 1 to 2 become\n+x",
+            changing(
+                high("apply_patch", r#"{"patch":"…"}"#, vec![write]),
+                vec![
+                    edited.leading_to(Some("t1".into())),
+                    FileChange::new("b", None, Some(b"x\n")),
+                    FileChange::new("c", Some(b"x\n"), None),
+                    FileChange::new("d", Some(b"x\n"), Some(b"x\n")).moved("e"),
+                    FileChange::new("f", Some(b"\xff"), Some(b"\xfe")),
+                ],
+            ),
+            "a.txt → t1 (changed)\n one\n-two\n+2\n three\nb (new file)\n+x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown",
         ),
-        ("other", r#"{"b":1}"#, Vec::new(), "{\n  \"b\": 1\n}"),
+        (high("other", r#"{"b":1}"#, Vec::new()), "{\n  \"b\": 1\n}"),
     ];
-    for (tool, arguments, permissions, expect) in rows {
-        let request = request(tool, arguments, permissions, Risk::High);
-        assert_eq!(shown(&request, folder.path()), expect, "{tool}");
+    for (request, expect) in rows {
+        assert_eq!(shown(&request), expect, "{}", request.tool);
     }
+}
+
+#[test]
+fn p9_p16_conditions_are_shown_and_secrets_are_not() {
+    let mut request = request(
+        "run_command",
+        r#"{"command":"echo swordfish","env":{"KEY":"swordfish"}}"#,
+        vec![part("echo swordfish")],
+        Risk::High,
+    );
+    request.snapshot.conditions = vec![
+        Condition::new("sandbox", "jail, at least no-proc"),
+        Condition::new("network", "none"),
+    ];
+    request.bound = json!({"token": "${env:TOKEN}"})
+        .as_object()
+        .unwrap()
+        .clone();
+    assert_eq!(
+        shown(&request),
+        "$ echo [redacted]\n  with   KEY=[redacted]\n  token  \"${env:TOKEN}\" (from the settings)\n  \
+         sandbox jail, at least no-proc\n  network none"
+    );
 }
 
 #[test]
@@ -134,7 +208,7 @@ fn every_part_of_a_command_is_marked_with_its_verdict() {
         )
     };
     assert_eq!(
-        shown(&request, std::path::Path::new("/nowhere")),
+        shown(&request),
         "$ make && git push  allow > out\n  in     sub\n  allow  runs make\n  ask    runs git push  allow\n  ask    writes sub/out"
     );
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::table::{Got, Row, lines};
 
-pub(crate) fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
-    let mut command = asking(scene, row, broken);
+pub(crate) fn haft(scene: &Path, row: &Row) -> Command {
+    let mut command = asking(scene, row);
     let mode = row
         .auto
         .map_or("deny".to_owned(), |risk| format!("auto:{risk}"));
@@ -20,7 +20,7 @@ pub(crate) fn haft(scene: &Path, row: &Row, broken: bool) -> Command {
 
 /// The same where a person is asked who is not there.
 #[expect(clippy::disallowed_methods, reason = "the real binary is run")]
-pub(crate) fn asking(scene: &Path, row: &Row, broken: bool) -> Command {
+pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command
         .env_clear()
@@ -32,9 +32,6 @@ pub(crate) fn asking(scene: &Path, row: &Row, broken: bool) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if broken {
-        command.env("HAFT_TESTING_SKIP_CLEAR", "1");
-    }
     let list = |key: &str, values: &[&str]| format!("{key}={}", json!(values));
     let settings = [
         list("policy.allow", row.allow),
@@ -49,8 +46,8 @@ pub(crate) fn asking(scene: &Path, row: &Row, broken: bool) -> Command {
 }
 
 /// `haft call --json`.
-pub(crate) fn call(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let mut command = haft(scene.path(), row, broken);
+pub(crate) fn call(scene: &tempfile::TempDir, row: &Row) -> Got {
+    let mut command = haft(scene.path(), row);
     let output = command
         .args(["call", row.tool, "--json", "--args", row.arguments])
         .output()
@@ -87,7 +84,7 @@ pub(crate) fn call(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
 }
 
 /// A script of `haft chain` that makes the call with exactly these bytes, past every check of its own side.
-pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row) -> Got {
     let script = format!(
         "import sys\nwire = sys.modules['haft_runtime']._state.wire\n\
          wire.wait(wire.call({:?}.encode(), {:?}.encode()))\n",
@@ -95,7 +92,7 @@ pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
     );
     let file = scene.path().join("script.py");
     std::fs::write(&file, script).unwrap();
-    let mut command = haft(scene.path(), row, broken);
+    let mut command = haft(scene.path(), row);
     let timeout = format!("chain.call_timeout_s={}", row.call_timeout_s.min(60.0));
     // The chain itself has the time that any call has; what it calls has the row's.
     command.args(["-c", "limits.call_timeout_s=600", "-c", &timeout]);
@@ -116,8 +113,8 @@ pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
 }
 
 /// `haft serve --stdio`, as a client of the sessions' era.
-pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let mut child = haft(scene.path(), row, broken)
+pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row) -> Got {
+    let mut child = haft(scene.path(), row)
         .args(["serve", "--stdio"])
         .spawn()
         .unwrap();
@@ -142,8 +139,8 @@ pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
 }
 
 /// `haft serve` over HTTP, as a client of the era without sessions.
-pub(crate) fn http(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let mut command = haft(scene.path(), row, broken);
+pub(crate) fn http(scene: &tempfile::TempDir, row: &Row) -> Got {
+    let mut command = haft(scene.path(), row);
     let mut child = command
         .args(["serve", "--http", "127.0.0.1:0", "--json"])
         .spawn()

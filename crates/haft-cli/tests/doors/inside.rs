@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use crate::table::{Got, Row};
 
 /// A direct call.
-pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let house = House::build(scene.path(), row, broken);
+pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row) -> Got {
+    let house = House::build(scene.path(), row);
     let outcome = house.execute(row.tool, row.arguments);
     Got {
         status: outcome.status.as_str().into(),
@@ -29,8 +29,8 @@ pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got
 }
 
 /// The same call, made by a tool through its context.
-pub(crate) fn nested(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
-    let house = House::build(scene.path(), row, broken);
+pub(crate) fn nested(scene: &tempfile::TempDir, row: &Row) -> Got {
+    let house = House::build(scene.path(), row);
     let arguments = json!({"tool": row.tool, "arguments": row.arguments}).to_string();
     let outcome = house.execute("nest", &arguments);
     let inner: Value = serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
@@ -48,7 +48,7 @@ struct House {
 }
 
 impl House {
-    fn build(scene: &Path, row: &Row, broken: bool) -> Self {
+    fn build(scene: &Path, row: &Row) -> Self {
         let ws = scene.join("ws");
         let audit = Arc::new(MemoryAudit::new());
         let mut executor = Executor::new(policy(&ws, row)).with_audit(Arc::clone(&audit) as _);
@@ -59,9 +59,6 @@ impl House {
                 Risk::Safe
             };
             executor = executor.with_approver(AutoApprove::up_to(risk));
-        }
-        if broken {
-            executor = executor.broken_without_clear();
         }
         let limits = Limits {
             call_timeout: Duration::from_secs_f64(row.call_timeout_s),

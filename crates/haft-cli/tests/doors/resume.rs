@@ -8,42 +8,28 @@ use crate::binary::asking;
 use crate::table::{Got, Row, lines};
 
 /// `haft call`, which is suspended where somebody must be asked; then the person of the row decides.
-pub(crate) fn resume(scene: &tempfile::TempDir, row: &Row, broken: bool) -> Got {
+pub(crate) fn resume(scene: &tempfile::TempDir, row: &Row) -> Got {
     let home = scene.path().join("home");
-    // Whoever asks is sound: it is the resuming that the row is about.
-    let asked = run(
-        scene.path(),
-        row,
-        false,
-        &["call", row.tool, "--args", row.arguments],
-    );
+    let call = ["call", row.tool, "--args", row.arguments];
+    let asked = run(scene.path(), row, &call);
     let Some(id) = asked["approval"].as_str() else {
         // Nobody is asked: the call goes as by every other door.
-        if !broken {
-            return got(&asked, &home);
-        }
-        let again = run(
-            scene.path(),
-            row,
-            true,
-            &["call", row.tool, "--args", row.arguments],
-        );
-        return got(&again, &home);
+        return got(&asked, &home);
     };
     assert_eq!(asked["status"], "suspended");
-    let request = run(scene.path(), row, false, &["approvals", "show", id]);
+    let request = run(scene.path(), row, &["approvals", "show", id]);
     let risks = ["safe", "high", "critical"];
     let risk = |word: &str| risks.iter().position(|known| *known == word).unwrap();
     let yes = row
         .auto
         .is_some_and(|most| risk(request["risk"].as_str().unwrap()) <= risk(most));
     let word = if yes { "approve" } else { "deny" };
-    let outcome = run(scene.path(), row, broken, &["approvals", word, id]);
+    let outcome = run(scene.path(), row, &["approvals", word, id]);
     got(&outcome, &home)
 }
 
-fn run(scene: &Path, row: &Row, broken: bool, args: &[&str]) -> Value {
-    let output = asking(scene, row, broken)
+fn run(scene: &Path, row: &Row, args: &[&str]) -> Value {
+    let output = asking(scene, row)
         .args(args)
         .arg("--json")
         .output()

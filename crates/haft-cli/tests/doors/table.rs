@@ -1,7 +1,7 @@
 //! The rows: what the settings say, what is called, what must come of it and be recorded.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -39,6 +39,13 @@ impl Row {
             status: self.status.into(),
             lines: started.into_iter().chain([ended]).collect(),
         }
+    }
+}
+
+impl Row {
+    /// Whether a file of the workspace is other afterwards: the tools that change any do so whenever they succeed.
+    pub(crate) fn changes(&self) -> bool {
+        self.status == "ok" && matches!(self.tool, "write_file" | "delete_file")
     }
 }
 
@@ -91,6 +98,40 @@ pub(crate) fn rows() -> Vec<Row> {
         Row { arguments: r#"{"path":"nothing.md"}"#, starts: true, ..row("a tool that fails is an error", "workspace", "read_file", "error") },
         Row { arguments: r#"{"pattern":"(a|b)+c+never","path":"big.txt"}"#, call_timeout_s: 0.001, starts: true, ..row("the deadline is the host's", "workspace", "grep_files", "timeout") },
     ]
+}
+
+/// A call that a rule denies whatever else allows it, and the same where one allows it.
+#[rustfmt::skip]
+pub(crate) fn denied() -> Vec<Row> {
+    let write = |name, status| row(name, "trusted", "write_file", status);
+    let delete = |name, status| Row { arguments: READ, enable: &["delete_file"], ..row(name, "trusted", "delete_file", status) };
+    vec![
+        Row { deny: &["write_*"], allow: &["*"], auto: Some("high"), ..write("tools of that name are denied", "denied") },
+        Row { deny: &["write_file"], allow: &["*"], auto: Some("high"), ..write("the tool is denied", "denied") },
+        Row { deny: &["Edit(src/**)"], allow: &["write_file"], auto: Some("high"), ..write("the file is denied", "denied") },
+        Row { deny: &["Edit"], allow: &["delete_file"], ..delete("a removal is denied", "denied") },
+        Row { allow: &["Edit"], ..delete("P18 a rule for changes allows no removal", "denied") },
+        Row { allow: &["write_file"], ..write("the tool is allowed", "ok") },
+        Row { allow: &["delete_file"], ..delete("the removal is allowed", "ok") },
+    ]
+}
+
+/// What lies in the scene's workspace, but for the large file, which no row touches.
+pub(crate) fn files(scene: &tempfile::TempDir) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![scene.path().join("ws")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path.clone());
+            }
+            let content = (path.is_file() && !path.ends_with("big.txt")).then(|| fs::read(&path));
+            found.push((path, content.transpose().unwrap()));
+        }
+    }
+    found.sort();
+    found
 }
 
 /// A workspace with a project, a large file and a repository's folder, and a home beside it.

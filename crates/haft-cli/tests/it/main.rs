@@ -11,6 +11,7 @@ mod chain;
 mod chain_kill;
 #[path = "../../../haft-store/tests/it/cluster.rs"]
 mod cluster;
+mod deciding;
 mod discover;
 mod help;
 mod gate;
@@ -27,6 +28,7 @@ mod settings;
 mod shapes;
 mod shared_inbox;
 mod skills;
+mod terminal;
 mod usage;
 mod web;
 mod webhook;

@@ -51,7 +51,8 @@ const DELIVER: &str = "UPDATE haft.approvals SET delivered_by = $2 \
     WHERE id = $1 AND (delivered_by IS NULL OR delivered_by = $2)";
 const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
 const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
-const END: &str = "UPDATE haft.approvals SET status = $2 WHERE id = $1 AND status = 'pending'";
+const END: &str = "UPDATE haft.approvals SET status = $2 \
+    WHERE id = $1 AND status = $3 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
 
@@ -152,13 +153,16 @@ async fn decide(
         return Ok(entry);
     }
     if entry.status == RequestStatus::Expired {
-        end(pool, id, RequestStatus::Expired).await?;
+        end(pool, id, Ending::Expired).await?;
     }
     Err(settled(&entry).into())
 }
 
-async fn end(pool: &PgPool, id: &ApprovalId, status: RequestStatus) -> Result<(), No> {
-    let ending = sqlx::query(END).bind(id.as_str()).bind(status.as_str());
+async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
+    let ending = sqlx::query(END)
+        .bind(id.as_str())
+        .bind(ending.status().as_str())
+        .bind(ending.applies_to().as_str());
     if ending.execute(pool).await?.rows_affected() == 0 {
         must(pool, id).await?;
     }
@@ -314,13 +318,9 @@ impl Inbox for PostgresStore {
         id: &'a ApprovalId,
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let status = match ending {
-            Ending::Expired => RequestStatus::Expired,
-            Ending::Withdrawn => RequestStatus::Withdrawn,
-        };
         Box::pin(self.0.step(move |pool| async move {
             self.0.beat.release(id.as_str());
-            end(&pool, id, status).await
+            end(&pool, id, ending).await
         }))
     }
 

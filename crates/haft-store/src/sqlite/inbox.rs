@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
 use tokio::sync::{broadcast, oneshot};
@@ -290,11 +290,7 @@ impl Inbox for SqliteInbox {
         id: &'a ApprovalId,
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let status = match ending {
-            Ending::Expired => RequestStatus::Expired,
-            Ending::Withdrawn => RequestStatus::Withdrawn,
-        };
-        let step = Step::End(id.clone(), status);
+        let step = Step::End(id.clone(), ending);
         Box::pin(async move { self.write(step, 0).await.map(drop) })
     }
 

@@ -178,6 +178,7 @@ enum Did {
     Finished,
     Expired,
     Withdrawn,
+    Voided,
 }
 
 async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
@@ -185,13 +186,16 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
     let id = id(name);
     match to {
         Did::Nothing => {}
-        Did::Approved | Did::Claimed | Did::Finished => {
+        Did::Approved | Did::Claimed | Did::Finished | Did::Voided => {
             inbox.decide(&id, &yes("bob")).await.unwrap();
         }
         Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
         Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
         Did::Expired => inbox.end(&id, Ending::Expired).await.unwrap(),
         Did::Withdrawn => inbox.end(&id, Ending::Withdrawn).await.unwrap(),
+    }
+    if matches!(to, Did::Voided) {
+        inbox.end(&id, Ending::Void).await.unwrap();
     }
     if matches!(to, Did::Claimed | Did::Finished) {
         inbox.claim(&id).await.unwrap();
@@ -201,6 +205,7 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     let inbox = place.inbox();
     for (did, stands, decide, claim) in [
@@ -232,6 +237,12 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         ),
         (Did::Expired, "expired", "is expired", "is expired"),
         (Did::Withdrawn, "withdrawn", "is withdrawn", "is withdrawn"),
+        (
+            Did::Voided,
+            "withdrawn",
+            "decided already: withdrawn, by bob",
+            "decided already: withdrawn, by bob",
+        ),
     ] {
         let name = format!("{did:?}");
         bring(&inbox, &name, did).await;
@@ -247,8 +258,11 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         let after_claim = decide.replace("approved,", "running,");
         assert!(decided.ends_with(&after_claim), "{name}: {decided}");
         assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
-        // An ending comes too late for what is decided.
+        // An ending comes too late for what is decided, and for what somebody claimed.
         inbox.end(&id(&name), Ending::Withdrawn).await.unwrap();
+        if matches!(did, Did::Nothing | Did::Claimed | Did::Finished) {
+            inbox.end(&id(&name), Ending::Void).await.unwrap();
+        }
         let ended = status(&inbox, &name).await;
         assert_eq!(ended == RequestStatus::Withdrawn, stands == "withdrawn");
     }

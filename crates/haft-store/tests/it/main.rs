@@ -1,5 +1,6 @@
 //! The store against real database files, folders and servers.
 
+mod asking;
 mod cluster;
 mod inbox;
 mod journal;

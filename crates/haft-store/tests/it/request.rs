@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::Filter;
-use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
+use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, Snapshot};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::spec::{Risk, ToolName};
@@ -25,13 +25,14 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         workspace: "/w".into(),
         arguments: r#"{"path":"a.txt","content":"x"}"#.into(),
         args_digest: "d".into(),
-        permissions: Vec::new(),
+        bound: serde_json::Map::new(),
+        unstated: "u".into(),
+        snapshot: Snapshot::default(),
         risk: Risk::High,
         reason: "writes".into(),
         rule: "profile workspace".into(),
         suggested: vec!["Edit(a.txt)".into()],
         verdicts: Vec::new(),
-        preview: Vec::new(),
         form: None,
         spec_hash: "s".into(),
         fingerprint: fingerprint.into(),

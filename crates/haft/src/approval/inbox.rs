@@ -57,7 +57,7 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Ends a pending request as expired or as withdrawn; one that is decided stays decided.
+    /// Ends a request that nobody has claimed; what each ending applies to, it says itself. Any other request stays as it is.
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
@@ -77,13 +77,34 @@ pub enum Filed {
     Known(Box<Entry>),
 }
 
-/// How a request ends that nobody decides.
+/// How a request ends that no call runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Its time is over.
+    /// Pending, and its time is over.
     Expired,
-    /// Whoever asked is not interested any more.
+    /// Pending, and the client is not interested any more.
     Withdrawn,
+    /// Approved and not claimed, and the call would not do any more what was shown: the client was told so. It is kept as
+    /// withdrawn.
+    Void,
+}
+
+impl Ending {
+    /// The status that a request has after it.
+    pub fn status(self) -> RequestStatus {
+        match self {
+            Self::Expired => RequestStatus::Expired,
+            Self::Withdrawn | Self::Void => RequestStatus::Withdrawn,
+        }
+    }
+
+    /// The status that a request must have for it.
+    pub fn applies_to(self) -> RequestStatus {
+        match self {
+            Self::Expired | Self::Withdrawn => RequestStatus::Pending,
+            Self::Void => RequestStatus::Approved,
+        }
+    }
 }
 
 /// Where a request stands.

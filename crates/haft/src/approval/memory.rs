@@ -232,11 +232,8 @@ impl Inbox for MemoryInbox {
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let end = move |entry: &mut Entry| {
-            if entry.status == RequestStatus::Pending {
-                entry.status = match ending {
-                    Ending::Expired => RequestStatus::Expired,
-                    Ending::Withdrawn => RequestStatus::Withdrawn,
-                };
+            if entry.status == ending.applies_to() && !entry.claimed {
+                entry.status = ending.status();
             }
             Ok(())
         };

@@ -27,6 +27,9 @@ pub enum Change {
 pub struct FileChange {
     /// The file, as the call names it.
     pub path: String,
+    /// Where its links lead, when that is another path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// What becomes of it.
     pub action: Change,
     /// Its new name, where it is moved.
@@ -59,6 +62,7 @@ impl FileChange {
         };
         let mut change = Self {
             path: path.into(),
+            target: None,
             action,
             to: None,
             before: None,
@@ -73,6 +77,12 @@ impl FileChange {
             (change.before, change.after) = (None, None);
         }
         change
+    }
+
+    /// The same change of the file that links lead to.
+    pub fn leading_to(mut self, target: Option<String>) -> Self {
+        self.target = target;
+        self
     }
 
     /// The same file under another name.
@@ -91,13 +101,4 @@ impl FileChange {
         self.clipped |= end < text.len();
         text.get(..end).map(str::to_owned)
     }
-}
-
-/// The first file that is no longer as the preview shows it.
-pub(crate) fn changed<'a>(shown: &'a [FileChange], now: &[FileChange]) -> Option<&'a str> {
-    let differs = |was: &&FileChange| {
-        let same = now.iter().find(|is| is.path == was.path);
-        same.is_some_and(|is| is.before_sha256 != was.before_sha256)
-    };
-    shown.iter().find(differs).map(|file| file.path.as_str())
 }

@@ -1,9 +1,11 @@
 //! The canonical form of JSON text (RFC 8785), and the digest of a call's arguments over it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::spec::hex;
@@ -36,6 +38,16 @@ pub fn args_digest(arguments: &str) -> String {
         Ok(canonical) => hex(&Sha256::digest(canonical.as_bytes())),
         Err(_) => hex(&Sha256::digest(text.as_bytes())),
     }
+}
+
+/// The same digest of the arguments without these members.
+pub fn args_digest_without(arguments: &str, names: &[&str]) -> String {
+    let members = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(arguments);
+    let Ok(mut members) = members else {
+        return args_digest(arguments);
+    };
+    members.retain(|name, _| !names.contains(&name.as_str()));
+    args_digest(&serde_json::to_string(&members).unwrap_or_else(|_| arguments.to_owned()))
 }
 
 /// The canonical form: no spaces, members sorted by UTF-16 units, numbers as ECMAScript prints them.

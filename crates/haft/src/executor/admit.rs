@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::arguments::Arguments;
+use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::exit::OpenCall;
@@ -20,6 +21,7 @@ pub(super) struct Admitted {
     entry: Arc<Entry>,
     tool: Arc<dyn Tool>,
     arguments: Arguments,
+    written: Option<Arc<str>>,
 }
 
 impl Admitted {
@@ -38,6 +40,12 @@ impl Admitted {
         &self.arguments
     }
 
+    /// The arguments as people, fingerprints and the record see them: refs stay refs, which are hashes of what they name,
+    /// and what the host fills in is left out.
+    pub(super) fn written(&self) -> &str {
+        self.written.as_deref().unwrap_or(self.arguments.as_str())
+    }
+
     /// The same call with arguments that a person changed; checked like the first.
     pub(super) fn edited(
         self,
@@ -45,13 +53,41 @@ impl Admitted {
         text: String,
         open: &mut OpenCall<'_>,
     ) -> Result<Self, Stop> {
-        let arguments = check(parts, &self.entry, text, open)?;
-        Ok(Self { arguments, ..self })
+        let fit = check(parts, open.session(), &self.entry, text);
+        let fit = fit.map_err(|refused| refused.noted(open))?;
+        open.coerced = fit.coerced;
+        Ok(Self {
+            arguments: fit.arguments,
+            written: fit.written,
+            ..self
+        })
     }
 
     /// Its parts.
     pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments) {
         (self.entry, self.tool, self.arguments)
+    }
+}
+
+/// Arguments that fit a tool.
+struct Fit {
+    arguments: Arguments,
+    /// As the caller wrote them, where that is not what runs.
+    written: Option<Arc<str>>,
+    /// The paths of what was coerced.
+    coerced: Vec<String>,
+}
+
+/// Why arguments do not fit, and their text, for the record.
+struct Refused {
+    stop: Stop,
+    text: String,
+}
+
+impl Refused {
+    fn noted(self, open: &mut OpenCall<'_>) -> Stop {
+        open.keep_arguments(self.text);
+        self.stop
     }
 }
 
@@ -80,17 +116,27 @@ pub(super) fn admit(
         );
     }
     let (entry, tool) = find(session, open.name())?;
-    let text = open.take_arguments();
-    let text = if text.is_empty() {
-        "{}".to_owned()
-    } else {
-        text
-    };
-    let arguments = check(parts, &entry, text, open)?;
+    let fit = check(parts, session, &entry, open.take_arguments());
+    let fit = fit.map_err(|refused| refused.noted(open))?;
+    open.coerced = fit.coerced;
     Ok(Admitted {
         entry,
         tool,
-        arguments,
+        arguments: fit.arguments,
+        written: fit.written,
+    })
+}
+
+/// The same for a call that is only looked at: nothing is spent.
+pub(super) fn look(parts: &Parts, session: &Session, call: ToolCall) -> Result<Admitted, Stop> {
+    let (entry, tool) = find(session, &call.name)?;
+    let fit = check(parts, session, &entry, call.arguments);
+    let fit = fit.map_err(|refused| refused.stop)?;
+    Ok(Admitted {
+        entry,
+        tool,
+        arguments: fit.arguments,
+        written: fit.written,
     })
 }
 
@@ -134,31 +180,32 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
 type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 
 /// Refs bound, bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
-fn check(
-    parts: &Parts,
-    entry: &Entry,
-    text: String,
-    open: &mut OpenCall<'_>,
-) -> Result<Arguments, Stop> {
-    let (text, written) = match refs::bind(parts, open.session(), entry, &text) {
+fn check(parts: &Parts, session: &Session, entry: &Entry, text: String) -> Result<Fit, Refused> {
+    let text = if text.is_empty() {
+        "{}".to_owned()
+    } else {
+        text
+    };
+    let (text, written) = match refs::bind(parts, session, entry, &text) {
         Ok(None) => (text, None),
         Ok(Some(bound)) => (bound, Some(text)),
-        Err(stop) => {
-            open.keep_arguments(text);
-            return Err(stop);
-        }
+        Err(stop) => return Err(Refused { stop, text }),
     };
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
-            open.coerced = coerced;
-            open.written = written.map(Arc::from);
-            Ok(Arguments::new(changed.unwrap_or(text)))
+            let filled = || entry.bound.is_some().then(|| text.clone());
+            let written = written.or_else(filled).map(Arc::from);
+            let arguments = Arguments::new(changed.unwrap_or(text));
+            Ok(Fit {
+                arguments,
+                written,
+                coerced,
+            })
         }
-        Err(violations) => {
-            let stop = invalid(entry, &violations);
-            open.keep_arguments(written.unwrap_or(text));
-            Err(stop)
-        }
+        Err(violations) => Err(Refused {
+            stop: invalid(entry, &violations),
+            text: written.unwrap_or(text),
+        }),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::approval::inbox::{Ending, Entry, Filed, Inbox, InboxError, RequestStatus};
-use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
+use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Decision};
 use crate::audit::BoxFuture;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
@@ -25,12 +25,18 @@ const RETRY: Duration = Duration::from_millis(500);
 /// How long somebody may take to hear of a request that nobody waits for.
 const NOTIFY: Duration = Duration::from_secs(5);
 
-/// What was decided about a request, for the one call that acts on it.
-pub(super) struct Taken {
+/// What was decided about a request.
+pub(super) struct Decided {
     /// The request as it was written.
     pub(super) request: ApprovalRequest,
     /// What was said.
     pub(super) decision: Decision,
+}
+
+/// A decision that one call claimed and acts on.
+pub(super) struct Taken {
+    /// What was decided.
+    pub(super) decided: Decided,
     /// To be finished with the call's outcome.
     pub(super) claimed: Claimed,
 }
@@ -41,19 +47,44 @@ impl Taken {
         let id = &entry.request.id;
         let claimed = Claimed::new(inbox, id);
         let decision = entry.decision.ok_or_else(|| InboxError::Open(id.clone()))?;
-        Ok(Self {
+        let decided = Decided {
             request: entry.request,
             decision,
-            claimed,
-        })
+        };
+        Ok(Self { decided, claimed })
     }
 }
 
+/// Whether an approval of a request still holds for the call that waits; asked before the decision is claimed.
+pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), Stop> + Sync + 'a;
+
 /// How long to wait, and what then.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wait {
+#[derive(Clone, Copy)]
+pub(super) struct Wait<'a> {
+    /// The longest wait.
     pub(super) limit: Duration,
-    pub(super) patience: Patience,
+    /// Not at all: whoever decides finds the request in the inbox.
+    pub(super) at_once: bool,
+    /// Also while no approver of this process can answer.
+    pub(super) alone: bool,
+    /// Whether the call is suspended after it, where the inbox is durable; denied otherwise.
+    pub(super) suspends: bool,
+    /// Whether an approval holds.
+    pub(super) fits: &'a Fits<'a>,
+}
+
+impl<'a> Wait<'a> {
+    /// As this session waits for people.
+    pub(super) fn of(session: &Session, fits: &'a Fits<'a>) -> Self {
+        let patience = session.patience();
+        Self {
+            limit: session.limits().approval_timeout,
+            at_once: patience == Patience::SuspendAtOnce,
+            alone: patience != Patience::WhileAsked,
+            suspends: patience != Patience::WaitThenDeny,
+            fits,
+        }
+    }
 }
 
 /// Whether anybody could decide about a call of this session: an approver now, or whoever opens the inbox later.
@@ -83,7 +114,7 @@ pub(super) async fn ask(
     parts: &Parts,
     session: &Session,
     request: ApprovalRequest,
-    wait: Wait,
+    wait: Wait<'_>,
 ) -> Result<Taken, Stop> {
     let inbox = &parts.inbox;
     let changes = inbox.changes();
@@ -117,7 +148,7 @@ struct Asked<'a> {
     session: &'a Session,
     request: ApprovalRequest,
     changes: Receiver<ApprovalId>,
-    wait: Wait,
+    wait: Wait<'a>,
     deadline: Instant,
     waits: bool,
 }
@@ -141,11 +172,13 @@ impl Asked<'_> {
         let own = self.request.clone();
         let mut asking = Box::pin(said(parts, self.session, &own));
         let mut spoken = false;
+        // Nobody in this process can answer, and the session waits for nobody else.
+        let idle = !self.wait.alone && approvers(parts, self.session).next().is_none();
         loop {
             if let Some(taken) = self.look().await? {
                 return Ok(taken);
             }
-            if self.wait.patience == Patience::SuspendAtOnce {
+            if self.inbox.is_durable() && (self.wait.at_once || idle) {
                 notify(parts, self.session, &own).await;
                 return self.suspend().await;
             }
@@ -157,6 +190,9 @@ impl Asked<'_> {
                     spoken = true;
                     if !self.inbox.is_durable() {
                         return Err(self.withdraw(nobody(&self.request)).await);
+                    }
+                    if !self.wait.alone {
+                        return self.suspend().await;
                     }
                 }
                 Woken::Said(Answer::Decided(decision)) => {
@@ -177,7 +213,7 @@ impl Asked<'_> {
     }
 
     fn suspends(&self) -> bool {
-        self.inbox.is_durable() && self.wait.patience != Patience::WaitThenDeny
+        self.inbox.is_durable() && self.wait.suspends
     }
 
     /// Reads the request: takes it where it is decided, tells how it ended where it did.
@@ -189,10 +225,7 @@ impl Asked<'_> {
         match entry.status {
             RequestStatus::Pending | RequestStatus::Running if entry.outcome.is_none() => Ok(None),
             RequestStatus::Expired => Err(self.over(expired(&self.request, self.wait.limit))),
-            RequestStatus::Withdrawn => {
-                let why = "the request to a person was withdrawn";
-                Err(self.over(Stop::new(ErrorKind::Cancelled, why)))
-            }
+            RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry))),
             RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
             // An answer to a question is for everybody who asks it, however often.
             RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
@@ -202,12 +235,27 @@ impl Asked<'_> {
             // A second call that says the same hears the same no.
             RequestStatus::Denied if entry.claimed => self.taken(entry).map(Some),
             _ if entry.outcome.is_some() => Err(self.told(&entry).await),
+            RequestStatus::Approved if !self.fits(&entry).await? => Ok(None),
             _ => match self.inbox.claim(&self.request.id).await {
                 Ok(entry) => self.taken(entry).map(Some),
                 // Somebody else runs it: the answer is theirs.
                 Err(InboxError::Claimed(_)) => Ok(None),
                 Err(error) => Err(self.over(unwritten(&error))),
             },
+        }
+    }
+
+    /// Whether an approval holds for this call; where it does not, nobody runs anything on it. False where another call
+    /// claimed it first.
+    async fn fits(&mut self, entry: &Entry) -> Result<bool, Stop> {
+        let Err(conflict) = (self.wait.fits)(&entry.request) else {
+            return Ok(true);
+        };
+        let ended = self.inbox.end(&self.request.id, Ending::Void).await;
+        ended.map_err(|error| unwritten(&error))?;
+        match self.read().await? {
+            Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
+            Some(_) | None => Err(self.over(conflict)),
         }
     }
 
@@ -380,6 +428,20 @@ fn expired(request: &ApprovalRequest, limit: Duration) -> Stop {
     );
     Stop::new(ErrorKind::Denied, message)
         .advise("call again to ask again, when somebody is there to answer")
+}
+
+fn withdrawn(entry: &Entry) -> Stop {
+    let approved = entry.decision.as_ref().map(|decision| &decision.choice);
+    if let Some(Choice::Approve { .. }) = approved {
+        let id = &entry.request.id;
+        let message = format!("approval {id} no longer held when it was given; nothing ran");
+        return Stop::new(ErrorKind::Conflict, message)
+            .advise("look at what changed, then call again to ask again");
+    }
+    Stop::new(
+        ErrorKind::Cancelled,
+        "the request to a person was withdrawn",
+    )
 }
 
 fn in_doubt(id: &ApprovalId) -> Stop {

@@ -1,24 +1,19 @@
 //! Clear: what the call would do, the policy's verdict, and the person where one must be asked.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::approval::preview::{self, FileChange};
-use crate::approval::{ApprovalRequest, Choice, Decision, Grant, Scope};
+use crate::approval::{ApprovalRequest, Extent, Snapshot};
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
-use crate::executor::ask::{self, Taken};
-use crate::executor::draft::Draft;
+use crate::executor::approve;
+use crate::executor::draft::{Caller, Draft};
+use crate::executor::effects;
 use crate::executor::exit::OpenCall;
-use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::permission::{Permission, Verdict};
 use crate::policy::{JudgedCall, Ruling};
-use crate::result::{Content, Status};
 use crate::session::Session;
 use crate::spec::{Risk, ToolSpec};
 use crate::tool::Tool;
@@ -27,18 +22,27 @@ use crate::toolset::Entry;
 /// A call that may run. Made here alone: nothing runs that was not cleared.
 pub(super) struct Cleared {
     admitted: Admitted,
+    permissions: Vec<Permission>,
     risk: Risk,
-    /// The files as the person saw them who approved.
-    shown: Vec<FileChange>,
+    /// What the person saw who approved.
+    seen: Option<Snapshot>,
 }
 
 impl Cleared {
-    fn new(admitted: Admitted, risk: Risk) -> Self {
+    /// A judged call that may run.
+    pub(super) fn new(judged: Judged) -> Self {
         Self {
-            admitted,
-            risk,
-            shown: Vec::new(),
+            admitted: judged.admitted,
+            risk: judged.judgement.ruling.risk,
+            permissions: judged.judgement.permissions,
+            seen: None,
         }
+    }
+
+    /// The same, as long as it would do what a person saw.
+    pub(super) fn while_like(mut self, seen: Snapshot) -> Self {
+        self.seen = Some(seen);
+        self
     }
 
     /// The tool's spec.
@@ -51,89 +55,106 @@ impl Cleared {
         self.risk
     }
 
-    /// The first file that is no longer as the person saw it who approved.
-    pub(super) fn changed_file(&self) -> Option<&str> {
-        if self.shown.is_empty() {
-            return None;
-        }
-        let now = self.admitted.tool().preview(self.admitted.arguments());
-        preview::changed(&self.shown, &now)
+    /// What is no longer as the person saw it who approved; looked at again just before it runs.
+    pub(super) fn difference(&self) -> Result<Option<String>, Stop> {
+        let Some(seen) = &self.seen else {
+            return Ok(None);
+        };
+        let (tool, arguments) = (self.admitted.tool().as_ref(), self.admitted.arguments());
+        let permissions = effects::permissions(tool, arguments)?;
+        let now = effects::snapshot(tool, arguments, permissions)?;
+        Ok(seen.difference(&now))
     }
 
     /// Its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments) {
-        self.admitted.into_parts()
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments, Vec<Permission>) {
+        let (entry, tool, arguments) = self.admitted.into_parts();
+        (entry, tool, arguments, self.permissions)
     }
 }
 
-/// Clears a call, or says who stopped it and what would allow it.
+/// What a call would do, and how the policy rules on it.
+pub(super) struct Judgement {
+    pub(super) permissions: Vec<Permission>,
+    pub(super) ruling: Ruling,
+}
+
+/// A call with its judgement.
+pub(super) struct Judged {
+    pub(super) admitted: Admitted,
+    pub(super) judgement: Judgement,
+}
+
+impl Judged {
+    /// How the policy rules on it.
+    pub(super) fn ruling(&self) -> &Ruling {
+        &self.judgement.ruling
+    }
+}
+
+/// Clears a call, or says who stopped it.
 pub(super) async fn clear(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
     admitted: Admitted,
 ) -> Result<Cleared, Stop> {
-    #[cfg(feature = "testing")]
-    if parts.skip_clear {
-        return Ok(Cleared::new(admitted, Risk::Safe));
+    let judged = judge(parts, session, open, admitted)?;
+    let verdict = judged.ruling().verdict;
+    if verdict == Verdict::Deny {
+        return Err(denied(judged.ruling()));
     }
-    let (permissions, ruling) = judge(parts, session, open, &admitted)?;
-    if ruling.verdict == Verdict::Deny {
-        return Err(denied(&ruling));
+    if let Some(ticket) = open.ticket.take() {
+        return approve::resumed(parts, session, open, judged, ticket).await;
     }
-    let risk = ruling.risk;
-    if ruling.verdict == Verdict::Allow && open.ticket.is_none() {
-        return Ok(Cleared::new(admitted, risk));
+    if verdict == Verdict::Allow {
+        return Ok(Cleared::new(judged));
     }
-    if open.ticket.is_none()
-        && let Some(by) = granted(session, &admitted, &permissions, risk)
-    {
+    if let Some(by) = granted(session, &judged)? {
         open.decided_by = Some(by);
-        return Ok(Cleared::new(admitted, risk));
+        return Ok(Cleared::new(judged));
     }
-    let question = Question {
-        admitted,
-        permissions,
-        ruling,
-    };
-    match open.ticket.take() {
-        Some(taken) => resumed(parts, session, open, (question, taken)),
-        // Boxed: few calls ask, and every call's future would be as large as this one.
-        None => Box::pin(asked(parts, session, open, question)).await,
-    }
-}
-
-/// A call that a person must decide.
-struct Question {
-    admitted: Admitted,
-    permissions: Vec<Permission>,
-    ruling: Ruling,
-}
-
-/// What the tool says the call would do. A tool that panics over it is denied.
-pub(super) fn wanted(tool: &dyn Tool, arguments: &Arguments) -> Result<Vec<Permission>, Stop> {
-    let asked = catch_unwind(AssertUnwindSafe(|| tool.permissions(arguments)));
-    let message = "the tool could not say what the call would do";
-    Ok(asked.map_err(|_| Stop::new(ErrorKind::Denied, message))??)
+    // Boxed: few calls ask, and every call's future would be as large as this one.
+    Box::pin(approve::asked(parts, session, open, judged)).await
 }
 
 /// What the call would do and how the policy rules on it; both are noted for the record.
-fn judge(
+pub(super) fn judge(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
+    admitted: Admitted,
+) -> Result<Judged, Stop> {
+    let judgement = judgement(parts, session, &admitted);
+    let judgement = judgement.inspect_err(|_| open.judged = Some(admitted.written().into()))?;
+    let ruling = &judgement.ruling;
+    if open.is_recorded() || ruling.verdict != Verdict::Allow {
+        open.judged = Some(admitted.written().into());
+        open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
+    }
+    Ok(Judged {
+        admitted,
+        judgement,
+    })
+}
+
+/// What a call would do now, and how the policy rules on it now. Nothing is noted.
+pub(super) fn judgement(
+    parts: &Parts,
+    session: &Session,
     admitted: &Admitted,
-) -> Result<(Vec<Permission>, Ruling), Stop> {
-    let permissions = wanted(admitted.tool().as_ref(), admitted.arguments()).inspect_err(|_| {
-        open.judged = Some(shown(open, admitted));
-    })?;
-    let spec = admitted.entry().spec();
-    let call = JudgedCall {
-        spec,
-        arguments: admitted.arguments(),
-        permissions: &permissions,
-    };
+) -> Result<Judgement, Stop> {
     let policy = parts.policy.now();
+    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
+    let permissions = effects::permissions(tool, arguments)?;
+    let unstated = policy
+        .keeps_calls_of(admitted.entry().spec().name.as_str())
+        .then(|| effects::unstated(tool, arguments, admitted.written(), &permissions))
+        .transpose()?;
+    let call = JudgedCall {
+        unstated: unstated.as_deref(),
+        ..JudgedCall::new(admitted.entry().spec(), arguments, &permissions)
+    };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = above(session, ruling);
@@ -143,11 +164,10 @@ fn judge(
     {
         ruling = denied;
     }
-    if open.is_recorded() || ruling.verdict != Verdict::Allow {
-        open.judged = Some(shown(open, admitted));
-        open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
-    }
-    Ok((permissions, ruling))
+    Ok(Judgement {
+        permissions,
+        ruling,
+    })
 }
 
 /// An allowed call whose risk is above what the session's limits let pass unasked.
@@ -162,225 +182,77 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
     }
 }
 
-/// The arguments as people and the record see them: refs stay refs, which are hashes of what they name.
-fn shown(open: &OpenCall<'_>, admitted: &Admitted) -> Arc<str> {
-    let effective = || admitted.arguments().as_str().into();
-    open.written.clone().unwrap_or_else(effective)
-}
-
-/// Who allowed these effects for the session, if anybody did.
-fn granted(
-    session: &Session,
-    admitted: &Admitted,
-    permissions: &[Permission],
-    risk: Risk,
-) -> Option<String> {
-    let name = &admitted.entry().spec().name;
-    let grants = session.grants();
-    grants
-        .iter()
-        .find_map(|grant| grant.covers(name, risk, permissions))
-        .map(str::to_owned)
-}
-
-/// Asks the person. Nobody to ask, or no answer, is a denial that says what would allow it, or a call that waits.
-async fn asked(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    question: Question,
-) -> Result<Cleared, Stop> {
-    if !ask::somebody(parts, session) {
-        return Err(nobody(&question.ruling));
-    }
-    let request = request(parts, session, open, &question)?;
-    if let Some(decision) = ask::automatic(parts, session, &request) {
-        return settle(parts, session, open, (question, request, decision));
-    }
-    let wait = ask::Wait {
-        limit: session.limits().approval_timeout,
-        patience: session.patience(),
-    };
-    let taken = {
-        // Its own nest is the innermost: the clocks of the calls around it stand still, too.
-        let _waiting = open.nest().waiting();
-        ask::ask(parts, session, request, wait).await
-    };
-    let taken = taken.map_err(|stop| stop.or_advise(&question.ruling.advice))?;
-    take(parts, session, open, (question, taken))
-}
-
-/// A resumed call: what was decided holds for what was asked, and for nothing else.
-fn resumed(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    (question, taken): (Question, Taken),
-) -> Result<Cleared, Stop> {
-    let now = request(parts, session, open, &question)?;
-    if now.fingerprint == taken.request.fingerprint {
-        return take(parts, session, open, (question, taken));
-    }
-    open.claimed = Some(taken.claimed);
-    let message = format!(
-        "approval {} is for another call: the tool or its settings changed since it was asked",
-        taken.request.id
-    );
-    Err(Stop::new(ErrorKind::Conflict, message).advise("nothing ran; call again to ask again"))
-}
-
-/// Acts on a decision that this call took.
-fn take(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    (question, taken): (Question, Taken),
-) -> Result<Cleared, Stop> {
-    open.approval = Some(taken.request.id.clone());
-    open.claimed = Some(taken.claimed);
-    settle(
-        parts,
-        session,
-        open,
-        (question, taken.request, taken.decision),
-    )
-}
-
-fn settle(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    (question, request, decision): (Question, ApprovalRequest, Decision),
-) -> Result<Cleared, Stop> {
-    let by = decision.by;
-    open.decided_by = Some(by.clone());
-    match decision.choice {
-        Choice::Deny { message, stop } => {
-            if stop {
-                session.cancel();
-            }
-            let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            Err(Stop::new(ErrorKind::Denied, format!("{by} said no{said}")))
-        }
-        Choice::Answer { answers } => Err(answered(&by, &answers)),
-        Choice::Approve {
-            scope,
-            edited,
-            rule,
-        } => {
-            if let Some(rule) = rule.filter(|_| scope == Scope::Always)
-                && let Err(error) = parts.policy.learn(&rule)
-            {
-                // It was read before it was kept; this call was approved all the same.
-                tracing::warn!(%error, "a rule that was chosen for good");
-            }
-            if scope != Scope::Once && edited.is_none() {
-                session.grants().push(Grant::of(&request, &by));
-            }
-            let cleared = approved(parts, session, open, question, edited)?;
-            Ok(Cleared {
-                shown: request.preview,
-                ..cleared
-            })
-        }
-    }
-}
-
-/// What a person said in place of the tool.
-fn answered(by: &str, answers: &str) -> Stop {
-    let value: Value = serde_json::from_str(answers).unwrap_or_default();
-    let text = value.get("text").and_then(Value::as_str);
-    Stop::instead(Shaped {
-        status: Status::Ok,
-        summary: Some(format!("{by} answered in place of the tool")),
-        content: vec![Content::text(text.unwrap_or(answers))],
-        data: None,
-        artifacts: Vec::new(),
-        error: None,
-        strength: None,
-        approval: None,
-    })
-}
-
-/// An approved call; edited arguments are admitted and judged again, and no edit lowers a deny.
-fn approved(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    question: Question,
-    edited: Option<String>,
-) -> Result<Cleared, Stop> {
-    let Question {
+/// Who allowed such calls for the session, if anybody did.
+fn granted(session: &Session, judged: &Judged) -> Result<Option<String>, Stop> {
+    let Judged {
         admitted,
-        ruling,
-        permissions: _,
-    } = question;
-    let Some(text) = edited else {
-        return Ok(Cleared::new(admitted, ruling.risk));
-    };
-    let admitted = admitted.edited(parts, text, open)?;
-    let (_, ruling) = judge(parts, session, open, &admitted)?;
-    match ruling.verdict {
-        Verdict::Deny => Err(denied(&ruling)),
-        Verdict::Allow | Verdict::Ask => Ok(Cleared::new(admitted, ruling.risk)),
+        judgement,
+    } = judged;
+    let entry = admitted.entry();
+    let name = &entry.spec().name;
+    if !session.grants().iter().any(|grant| grant.is_for(name)) {
+        return Ok(None);
     }
+    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
+    let permissions = judgement.permissions.clone();
+    let call = Extent {
+        tool: name.clone(),
+        spec_hash: entry.spec_hash().to_owned(),
+        risk: judgement.ruling.risk,
+        conditions: effects::conditions(tool, arguments)?,
+        unstated: effects::unstated(tool, arguments, admitted.written(), &permissions)?,
+        permissions,
+    };
+    let grants = session.grants();
+    let by = grants.iter().find_map(|grant| grant.covers(&call));
+    Ok(by.map(str::to_owned))
 }
 
 /// The request, whole: what is decided is what is written here.
-fn request(
+pub(super) fn request(
     parts: &Parts,
     session: &Session,
-    open: &OpenCall<'_>,
-    question: &Question,
+    caller: Caller<'_>,
+    admitted: &Admitted,
+    judgement: &Judgement,
 ) -> Result<ApprovalRequest, Stop> {
-    let Question {
-        admitted,
+    let Judgement {
         permissions,
         ruling,
-    } = question;
-    let spec = admitted.entry().spec();
-    let call = JudgedCall {
-        spec,
-        arguments: admitted.arguments(),
-        permissions,
-    };
-    let preview = catch_unwind(AssertUnwindSafe(|| {
-        admitted.tool().preview(admitted.arguments())
-    }));
+    } = judgement;
     let draft = Draft {
         entry: admitted.entry(),
-        call: open.id(),
-        origin: open.origin(),
-        arguments: &shown(open, admitted),
+        caller,
+        arguments: admitted.written(),
     };
     let request = draft.request(session)?;
+    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
+    let unstated = effects::unstated(tool, arguments, admitted.written(), permissions)?;
+    let call = JudgedCall {
+        unstated: Some(&unstated),
+        ..JudgedCall::new(admitted.entry().spec(), arguments, permissions)
+    };
     let policy = parts.policy.now();
+    let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
     Ok(ApprovalRequest {
-        permissions: permissions.clone(),
-        verdicts: policy.verdicts(&call),
+        snapshot: effects::snapshot(tool, arguments, permissions.clone())?,
+        verdicts,
         risk: ruling.risk,
         reason: ruling.reason.to_string(),
         rule: ruling.rule.to_string(),
-        suggested: policy.suggest(&call),
-        preview: preview.unwrap_or_default(),
+        suggested,
+        unstated,
         ..request
     })
 }
 
-fn denied(ruling: &Ruling) -> Stop {
+/// A denial by the policy.
+pub(super) fn denied(ruling: &Ruling) -> Stop {
     let reason = ruling.reason.to_string();
     let message = if reason.is_empty() {
         format!("denied by {}", ruling.rule)
     } else {
         reason
     };
-    Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
-}
-
-fn nobody(ruling: &Ruling) -> Stop {
-    let message = format!(
-        "a person must decide ({}), and nobody can be asked here",
-        ruling.rule
-    );
     Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::approval::{ApprovalId, ApprovalRequest, fingerprint};
+use crate::approval::{ApprovalId, ApprovalRequest, Snapshot, fingerprint};
 use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin};
 use crate::clock;
@@ -15,11 +15,17 @@ use crate::toolset::Entry;
 /// How long a request stands that its asker does not wait for (contract §2).
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
+/// Which call it is and who made it.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) call: &'a CallId,
+    pub(super) origin: Origin,
+}
+
 /// A call about which a person is asked.
 pub(super) struct Draft<'a> {
     pub(super) entry: &'a Entry,
-    pub(super) call: &'a CallId,
-    pub(super) origin: Origin,
+    pub(super) caller: Caller<'a>,
     pub(super) arguments: &'a str,
 }
 
@@ -35,29 +41,30 @@ impl Draft<'_> {
         let created = clock::now();
         let stands = match session.patience() {
             Patience::WaitThenDeny => session.limits().approval_timeout,
-            Patience::WaitThenSuspend | Patience::SuspendAtOnce => KEPT,
+            Patience::WhileAsked | Patience::WaitThenSuspend | Patience::SuspendAtOnce => KEPT,
         };
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
         Ok(ApprovalRequest {
             id,
             run: session.asks_in().clone(),
-            call: self.call.clone(),
+            call: self.caller.call.clone(),
             parent: session.nest().map(|nest| nest.call().clone()),
             tool: spec.name.clone(),
-            origin: self.origin,
+            origin: self.caller.origin,
             door: session.door().to_owned(),
             client: session.client().map(str::to_owned),
             principal: principal.clone(),
             workspace: workspace.to_owned(),
             arguments: self.arguments.to_owned(),
             args_digest: args_digest(self.arguments),
-            permissions: Vec::new(),
+            bound: self.entry.bound_as_written(),
+            unstated: String::new(),
+            snapshot: Snapshot::default(),
             verdicts: Vec::new(),
             risk: Risk::Safe,
             reason: String::new(),
             rule: String::new(),
             suggested: Vec::new(),
-            preview: Vec::new(),
             form: None,
             spec_hash: hash.to_owned(),
             fingerprint: fingerprint(&spec.name, hash, principal, workspace, self.arguments),

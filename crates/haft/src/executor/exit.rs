@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::approval::ApprovalId;
+use crate::approval::inbox::InboxError;
 use crate::audit::canonical::args_digest;
 use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
-use crate::executor::ask::Taken;
+use crate::executor::approve::Ticket;
 use crate::executor::claim::Claimed;
+use crate::executor::draft::Caller;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::permission::Verdict;
@@ -38,8 +40,6 @@ pub(super) struct OpenCall<'a> {
     seq: Option<u64>,
     /// Paths of arguments that admission coerced.
     pub(super) coerced: Vec<String>,
-    /// The arguments with refs as the caller wrote them, where they held any: these are shown, fingerprinted and logged.
-    pub(super) written: Option<Arc<str>>,
     /// The arguments as they were judged.
     pub(super) judged: Option<Arc<str>>,
     /// Verdict and rule, when it came to that.
@@ -49,7 +49,9 @@ pub(super) struct OpenCall<'a> {
     /// The request that a person decided about.
     pub(super) approval: Option<ApprovalId>,
     /// What was decided before the call came in: it is resumed.
-    pub(super) ticket: Option<Taken>,
+    pub(super) ticket: Option<Ticket>,
+    /// Why the inbox did not let it have that decision.
+    pub(super) refused: Option<InboxError>,
     /// The decision that the call acts on, to be finished with its outcome.
     pub(super) claimed: Option<Claimed>,
 }
@@ -78,12 +80,12 @@ impl<'a> OpenCall<'a> {
             closed: false,
             record: None,
             coerced: Vec::new(),
-            written: None,
             judged: None,
             ruling: None,
             decided_by: None,
             approval: None,
             ticket: None,
+            refused: None,
             claimed: None,
         }
     }
@@ -106,6 +108,14 @@ impl<'a> OpenCall<'a> {
     /// Who asked.
     pub(super) fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Who made it, for a request to a person.
+    pub(super) fn caller(&self) -> Caller<'_> {
+        Caller {
+            call: &self.id,
+            origin: self.origin,
+        }
     }
 
     /// The session that it runs in.
@@ -205,6 +215,12 @@ impl<'a> OpenCall<'a> {
             approval: shaped.approval,
             duration,
         }
+    }
+
+    /// Ends the call without a line: another one acts on the decision that it was to act on.
+    pub(super) fn discard(mut self) {
+        self.closed = true;
+        self.trace_end(Status::Cancelled);
     }
 
     fn record_end(&mut self, end: CallEnd) {

@@ -56,10 +56,10 @@ pub(super) async fn invoke(
         None => (turn(session, shared, limit.time).await?, true),
     };
     // Nobody of this session writes beside it from here on.
-    if let Some(path) = cleared.changed_file() {
-        return Err(conflict(path));
+    if let Some(difference) = cleared.difference()? {
+        return Err(conflict(&difference));
     }
-    let (entry, tool, arguments) = cleared.into_parts();
+    let (entry, tool, arguments, permissions) = cleared.into_parts();
     let context = CallContext {
         call: open.id().clone(),
         origin: open.origin(),
@@ -68,6 +68,7 @@ pub(super) async fn invoke(
         nest: Arc::clone(open.nest()),
         entry: Arc::clone(&entry),
         approved: open.claimed.is_some(),
+        permissions: permissions.into(),
         live: live(session, open.id()),
         limit: limit.time,
     };
@@ -273,9 +274,10 @@ impl Future for CatchPanic<'_> {
     }
 }
 
-fn conflict(path: &str) -> Stop {
-    let message = format!("{path} changed after the person saw it who approved; nothing was done");
-    Stop::new(ErrorKind::Conflict, message).advise("read it again, then call again")
+fn conflict(difference: &str) -> Stop {
+    let message = format!("the approval does not hold for this call: {difference}; nothing ran");
+    Stop::new(ErrorKind::Conflict, message)
+        .advise("look at what changed, then call again to ask again")
 }
 
 fn panicked() -> ToolError {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::approval::{ApprovalRequest, KeptRules, RuleStore};
 use crate::policy::{Policy, RuleText, RulesError};
 
 /// What such a rule's layer is called.
@@ -9,27 +10,59 @@ const LAYER: &str = "always";
 
 /// The policy now. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Learning(Arc<RwLock<Arc<Policy>>>);
+pub(super) struct Learning {
+    policy: Arc<RwLock<Arc<Policy>>>,
+    store: Option<Arc<dyn RuleStore>>,
+}
 
 impl Learning {
     /// This policy, to begin with.
     pub(super) fn new(policy: Arc<Policy>) -> Self {
-        Self(Arc::new(RwLock::new(policy)))
+        Self {
+            policy: Arc::new(RwLock::new(policy)),
+            store: None,
+        }
+    }
+
+    /// The same, with the rules that it learns kept here.
+    pub(super) fn kept_in(&self, store: Arc<dyn RuleStore>) -> Self {
+        Self {
+            policy: Arc::clone(&self.policy),
+            store: Some(store),
+        }
     }
 
     /// The policy as it is now; one call is judged by one.
     pub(super) fn now(&self) -> Arc<Policy> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds an allow rule. Deny and ask rules and guards stand over it, as over every other.
-    pub(super) fn learn(&self, rule: &str) -> Result<(), RulesError> {
-        let mut policy = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let rule = RuleText {
-            layer: LAYER.to_owned(),
-            ..RuleText::new(rule)
+    /// Keeps the rules that a person chose for good with an approval of this request: `rule`, or the suggested ones. Deny
+    /// and ask rules and guards stand over them, as over every other. A rule that cannot be kept is logged: the call was
+    /// approved all the same.
+    pub(super) fn keep(&self, request: &ApprovalRequest, rule: Option<&str>, by: &str) {
+        let kept = KeptRules {
+            rules: request.kept_rules(rule),
+            request,
+            by,
         };
-        *policy = Arc::new(policy.allowing(rule)?);
+        if let Err(error) = self.learn(&kept.rules) {
+            tracing::error!(%error, id = %request.id, "learn a rule that was chosen for good");
+            return;
+        }
+        let stored = self.store.as_ref().map(|store| store.keep(&kept));
+        if let Some(Err(error)) = stored {
+            tracing::error!(%error, id = %request.id, "keep a rule that was chosen for good");
+        }
+    }
+
+    fn learn(&self, rules: &[RuleText]) -> Result<(), RulesError> {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let rules = rules.iter().map(|rule| RuleText {
+            layer: LAYER.to_owned(),
+            ..rule.clone()
+        });
+        *policy = Arc::new(policy.allowing(rules)?);
         Ok(())
     }
 }

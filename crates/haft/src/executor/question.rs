@@ -7,10 +7,10 @@ use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::ask::{self, Taken, Wait};
-use crate::executor::draft::Draft;
+use crate::executor::draft::{Caller, Draft};
 use crate::executor::stop::Stop;
 use crate::result::Status;
-use crate::session::{Patience, Session};
+use crate::session::Session;
 
 /// Puts the question and waits; what was answered, as far as it was.
 pub(super) async fn ask(
@@ -34,8 +34,10 @@ pub(super) async fn ask(
     }
     let draft = Draft {
         entry: &context.entry,
-        call: &context.call,
-        origin: context.origin,
+        caller: Caller {
+            call: &context.call,
+            origin: context.origin,
+        },
         arguments: arguments.as_str(),
     };
     let request = draft.request(session).map_err(told)?;
@@ -49,10 +51,8 @@ pub(super) async fn ask(
     let limits = Wait {
         limit: wait,
         // Nobody answered in time: that is an answer, too.
-        patience: match session.patience() {
-            Patience::SuspendAtOnce => Patience::SuspendAtOnce,
-            Patience::WaitThenDeny | Patience::WaitThenSuspend => Patience::WaitThenDeny,
-        },
+        suspends: false,
+        ..Wait::of(session, &|_| Ok(()))
     };
     let asked = {
         let _waiting = context.nest.waiting();
@@ -68,8 +68,8 @@ pub(super) async fn ask(
 
 /// What a person said to a question.
 async fn answered(session: &Session, taken: Taken) -> Result<Map<String, Value>, ToolError> {
-    let by = taken.decision.by.clone();
-    let answer = taken.decision.choice;
+    let by = taken.decided.decision.by.clone();
+    let answer = taken.decided.decision.choice;
     taken.claimed.answered().await;
     match answer {
         Choice::Answer { answers } => serde_json::from_str(&answers)

@@ -1,16 +1,23 @@
 //! Bound arguments: gone from the schema shown, filled into the text by the host.
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::json::keys::Keys;
 use crate::json::lexer::Lexer;
 use crate::json::scan;
 use crate::json::schema::Violation;
+use crate::spec::hex;
+
+/// Digits of the hash that stands for a value.
+const SEAL: usize = 16;
 
 /// Arguments of one tool that the host or its settings fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
     values: Map<String, Value>,
+    /// The values as they are shown to people.
+    written: Map<String, Value>,
     /// `"name":value,…` as it is put into a text.
     members: String,
 }
@@ -35,8 +42,21 @@ impl Binding {
         let members = object.get(1..object.len().saturating_sub(1));
         Ok(Self {
             members: members.unwrap_or_default().to_owned(),
+            written: values.iter().map(sealed).collect(),
             values,
         })
+    }
+
+    /// The same, shown to people as the settings write the values. Without it they see a hash of each value: it may be a
+    /// secret.
+    pub fn written_as(mut self, written: Map<String, Value>) -> Self {
+        self.written = written;
+        self
+    }
+
+    /// The values as people may see them.
+    pub fn written(&self) -> &Map<String, Value> {
+        &self.written
     }
 
     /// Whether nothing is bound.
@@ -96,6 +116,13 @@ impl Binding {
         filled.push_str(text.get(end..).unwrap_or_default());
         Ok(filled)
     }
+}
+
+/// A value that nobody is shown: another value has another hash.
+fn sealed((name, value): (&String, &Value)) -> (String, Value) {
+    let digest = hex(&Sha256::digest(value.to_string().as_bytes()));
+    let short = digest.get(..SEAL).unwrap_or_default();
+    (name.clone(), format!("set by the host ({short})").into())
 }
 
 /// The names of an object's members and where its closing brace is.

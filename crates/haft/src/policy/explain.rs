@@ -179,7 +179,7 @@ impl Policy {
         let rule = permissions
             .iter()
             .filter_map(|permission| {
-                let subject = Subject::new(call, &permission.effect, &self.places);
+                let subject = Subject::new(call, permission, &self.places);
                 self.rules
                     .decide(&naming, &subject, &|rule| rule.layer == *layer)
             })

@@ -174,11 +174,11 @@ impl Guard for WorkspaceEdge {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        matches!(effect, Effect::Read(_) | Effect::Write(_))
+        effect.path().is_some()
     }
 
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
-        let (Effect::Read(claim) | Effect::Write(claim)) = &permission.effect else {
+        let Some(claim) = permission.effect.path() else {
             return Ok(Floor::NONE);
         };
         let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
@@ -203,11 +203,11 @@ impl Guard for ProtectedPaths {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        matches!(effect, Effect::Write(_))
+        effect.changed_path().is_some()
     }
 
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
-        let Effect::Write(claim) = &permission.effect else {
+        let Some(claim) = permission.effect.changed_path() else {
             return Ok(Floor::NONE);
         };
         let Some(entry) = both(claim).find_map(protected) else {
@@ -361,16 +361,13 @@ impl Guard for OwnFiles {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        matches!(
-            effect,
-            Effect::Read(_) | Effect::Write(_) | Effect::Run { .. }
-        )
+        effect.path().is_some() || matches!(effect, Effect::Run { .. })
     }
 
     fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
         let name = match &permission.effect {
             Effect::Read(claim) => both(claim).find(|path| self.covers(path)),
-            Effect::Write(claim) => {
+            Effect::Write(claim) | Effect::Remove(claim) => {
                 both(claim).find(|path| self.covers(path) || self.lies_in(path))
             }
             Effect::Run {
@@ -450,12 +447,14 @@ impl Guard for CommandLines {
     }
 
     fn concerns(&self, effect: &Effect) -> bool {
-        matches!(effect, Effect::Run { .. } | Effect::Write(_))
+        effect.changed_path().is_some() || matches!(effect, Effect::Run { .. })
     }
 
     fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
         Ok(match &permission.effect {
-            Effect::Write(claim) if runs_command(call) => target(call, claim),
+            Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
+                target(call, claim)
+            }
             Effect::Run {
                 argv: Some(words), ..
             } if words.is_empty() => Floor::deny("the command is empty"),

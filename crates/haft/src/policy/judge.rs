@@ -151,7 +151,7 @@ impl Policy {
         if !self.rules.speak_of(naming, &permission.effect) {
             return None;
         }
-        let subject = Subject::new(call, &permission.effect, &self.places);
+        let subject = Subject::new(call, permission, &self.places);
         let (rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
         Some(Judged {
             verdict,
@@ -266,7 +266,7 @@ pub(super) fn by_profile(
 fn is_trusted(call: &JudgedCall<'_>, effect: &Effect) -> bool {
     let inside = |path: &str| !path.starts_with('/') && path != ".." && !path.starts_with("../");
     match effect {
-        Effect::Write(PathClaim { path, target }) => {
+        Effect::Write(PathClaim { path, target }) | Effect::Remove(PathClaim { path, target }) => {
             inside(path) && target.as_deref().is_none_or(inside)
         }
         Effect::Run { jailed, .. } => *jailed,

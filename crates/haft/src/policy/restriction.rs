@@ -94,7 +94,7 @@ impl Restriction {
         if self.excludes.is_empty() {
             return false;
         }
-        let subject = Subject::new(call, effect, places);
+        let subject = Subject::narrowed(call, effect, places);
         let covers = |rule: &Rule| concerns(rule, call) && subject.covered_by(rule, Side::Path);
         self.excludes.iter().any(covers)
     }
@@ -122,7 +122,7 @@ fn concerns(rule: &Rule, call: &JudgedCall<'_>) -> bool {
 
 /// Does one of the rules cover the effect as an allow rule would, and one where links lead?
 fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
-    let subject = Subject::new(call, effect, places);
+    let subject = Subject::narrowed(call, effect, places);
     let any = |side| {
         rules
             .iter()

@@ -205,6 +205,18 @@ pub(crate) struct Rule {
     pub(crate) selector: Selector,
     pub(crate) specifier: Specifier,
     pub(crate) never: Option<Never>,
+    /// The one call that it was kept for, and calls like it.
+    pub(crate) kept_for: Option<KeptFor>,
+}
+
+/// The calls that a kept rule covers: those of one tool whose arguments, but for those that the permissions state, are the
+/// ones that were shown. It covers no removal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptFor {
+    /// The tool.
+    pub(crate) tool: Box<str>,
+    /// The digest of the remaining arguments.
+    pub(crate) arguments: Box<str>,
 }
 
 /// Selector, specifier and why it never matches: what a rule's text says.

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::command::Places;
 use super::paths::PathView;
-use super::rule::{Class, List, Rule, Selector, Specifier, parse};
+use super::rule::{Class, KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
 use super::subject::{Side, Subject, matches_example};
 use crate::permission::{Effect, Verdict};
 
@@ -30,6 +30,12 @@ pub struct RuleText {
     /// What the caller is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// For an allow rule that was kept from one call: the tool that was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// And the digest of the arguments that its permissions do not state. Only such calls of that tool are covered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
     /// Which settings it comes from; not part of them.
     #[serde(skip)]
     pub layer: String,
@@ -41,6 +47,28 @@ impl RuleText {
         Self {
             rule: rule.into(),
             ..Self::default()
+        }
+    }
+
+    /// The same rule, only for calls of this tool whose arguments that the permissions do not state have this digest.
+    pub fn kept_for(mut self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
+        (self.tool, self.arguments) = (Some(tool.into()), Some(arguments.into()));
+        self
+    }
+
+    /// The calls that it is limited to.
+    fn kept(&self, list: List) -> Result<Option<KeptFor>, Unreadable> {
+        let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
+        match (&self.tool, &self.arguments) {
+            (None, None) => Ok(None),
+            (Some(tool), Some(arguments)) if list == List::Allow => Ok(Some(KeptFor {
+                tool: tool.as_str().into(),
+                arguments: arguments.as_str().into(),
+            })),
+            _ => Err(Unreadable {
+                problem: "it is limited to calls in a way that cannot be read".to_owned(),
+                form: format!("write {form}"),
+            }),
         }
     }
 
@@ -71,6 +99,10 @@ impl<'de> Deserialize<'de> for RuleText {
             no_match: Vec<String>,
             #[serde(default)]
             reason: Option<String>,
+            #[serde(default)]
+            tool: Option<String>,
+            #[serde(default)]
+            arguments: Option<String>,
         }
         struct Either;
         impl<'de> Visitor<'de> for Either {
@@ -91,6 +123,8 @@ impl<'de> Deserialize<'de> for RuleText {
                     matches: table.matches,
                     no_match: table.no_match,
                     reason: table.reason,
+                    tool: table.tool,
+                    arguments: table.arguments,
                     layer: String::new(),
                 })
             }
@@ -200,7 +234,7 @@ pub struct Finding {
 /// Reads one rule and proves it by its examples; every problem is returned.
 pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule, Vec<RulesError>> {
     let layer = text.layer();
-    let (selector, specifier, never) = parse(&text.rule, list, places).map_err(|e| {
+    let unreadable = |e: Unreadable| {
         vec![RulesError::Unreadable {
             rule: text.rule.clone(),
             list,
@@ -208,7 +242,9 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
             problem: e.problem,
             form: e.form,
         }]
-    })?;
+    };
+    let (selector, specifier, never) = parse(&text.rule, list, places).map_err(unreadable)?;
+    let kept_for = text.kept(list).map_err(unreadable)?;
     let rule = Rule {
         list,
         text: text.rule.trim().into(),
@@ -217,6 +253,7 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
         selector,
         specifier,
         never,
+        kept_for,
     };
     let wanted = text.matches.iter().map(|e| (e, true));
     let unwanted = text.no_match.iter().map(|e| (e, false));
@@ -285,7 +322,7 @@ impl Bucket {
     fn of_kind(&self, effect: &Effect) -> &[usize] {
         match effect {
             Effect::Read(_) => &self.reads,
-            Effect::Write(_) => &self.writes,
+            Effect::Write(_) | Effect::Remove(_) => &self.writes,
             Effect::Run { .. } => &self.runs,
             Effect::Connect { .. } => &self.connects,
             Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => &[],
@@ -311,6 +348,8 @@ pub(crate) struct Rules {
     deny: Bucket,
     ask: Bucket,
     allow: Bucket,
+    /// Tools for whose calls rules were kept.
+    kept: HashSet<Box<str>, foldhash::fast::RandomState>,
 }
 
 impl Rules {
@@ -325,6 +364,9 @@ impl Rules {
                 List::Ask => rules.ask.add(at, &rule),
                 List::Allow => rules.allow.add(at, &rule),
             }
+            rules
+                .kept
+                .extend(rule.kept_for.iter().map(|kept| kept.tool.clone()));
             rules.all.push(rule);
         }
         Ok(rules)
@@ -364,7 +406,10 @@ impl Rules {
                 .filter_map(|at| self.all.get(*at))
                 .find(|rule| {
                     let glob = matches!(rule.selector, Selector::Glob(_));
-                    only(rule) && (!glob || rule.selector.selects(subject.tool())) && covers(rule)
+                    only(rule)
+                        && (!glob || rule.selector.selects(subject.tool()))
+                        && subject.is_kept_by(rule)
+                        && covers(rule)
                 })
         };
         let covered = |rule: &Rule| subject.covered_by(rule, Side::Path);
@@ -410,6 +455,11 @@ impl Rules {
                 && rule.specifier == Specifier::All
                 && rule.selector.selects(tool)
         })
+    }
+
+    /// Is there a rule that was kept for one call of the tool?
+    pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
+        !self.kept.is_empty() && self.kept.contains(tool)
     }
 
     pub(crate) fn findings(&self) -> Vec<Finding> {

@@ -8,13 +8,16 @@ use super::guard::moves;
 use super::paths::{PathView, clean};
 use super::rule::{Class, List, Rule, Selector, Specifier};
 use super::view::{CommandView, Reach};
-use crate::permission::{Effect, PathClaim};
+use crate::permission::{Effect, PathClaim, Permission};
+use crate::spec::Risk;
 
 /// One effect of a call.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     call: &'a JudgedCall<'a>,
     effect: &'a Effect,
+    /// A critical call or change of files: no allow rule for a class covers it, only one that names the tool.
+    needs_name: bool,
     places: &'a Places,
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
@@ -28,10 +31,30 @@ pub(crate) enum Side {
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn new(call: &'a JudgedCall<'a>, effect: &'a Effect, places: &'a Places) -> Self {
+    /// An effect as the policy's rules judge it.
+    pub(crate) fn new(
+        call: &'a JudgedCall<'a>,
+        permission: &'a Permission,
+        places: &'a Places,
+    ) -> Self {
+        Self {
+            needs_name: permission.risk == Risk::Critical
+                && (permission.effect == Effect::Call
+                    || permission.effect.changed_path().is_some()),
+            ..Self::narrowed(call, &permission.effect, places)
+        }
+    }
+
+    /// An effect as rules that only narrow see it, whatever its risk.
+    pub(crate) fn narrowed(
+        call: &'a JudgedCall<'a>,
+        effect: &'a Effect,
+        places: &'a Places,
+    ) -> Self {
         Self {
             call,
             effect,
+            needs_name: false,
             places,
             paths: OnceCell::new(),
             command: OnceCell::new(),
@@ -47,10 +70,11 @@ impl<'a> Subject<'a> {
     }
 
     fn claim(&self) -> Option<&'a PathClaim> {
-        match self.effect {
-            Effect::Read(claim) | Effect::Write(claim) => Some(claim),
-            _ => None,
-        }
+        self.effect.path()
+    }
+
+    fn changes_file(&self) -> bool {
+        self.effect.changed_path().is_some()
     }
 
     /// Whether an allow must also cover where links lead.
@@ -87,6 +111,24 @@ impl<'a> Subject<'a> {
         }))
     }
 
+    /// Is the call one that the rule was kept for, where it was kept for some? Such a rule covers no removal, and as a bare
+    /// name nothing that another kind of rule speaks of.
+    pub(crate) fn is_kept_by(&self, rule: &Rule) -> bool {
+        let Some(kept) = &rule.kept_for else {
+            return true;
+        };
+        let covers = match self.effect {
+            Effect::Remove(_) => false,
+            Effect::Read(_) | Effect::Write(_) | Effect::Run { .. } | Effect::Connect { .. } => {
+                rule.specifier != Specifier::All
+            }
+            Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
+                true
+            }
+        };
+        covers && *kept.tool == *self.tool() && self.call.unstated == Some(&*kept.arguments)
+    }
+
     /// Does the rule, whose selector fits the tool or the kind of effect, cover this effect?
     pub(crate) fn covered_by(&self, rule: &Rule, side: Side) -> bool {
         if rule.list == List::Allow {
@@ -97,13 +139,13 @@ impl<'a> Subject<'a> {
 
     fn allowed_by(&self, rule: &Rule, side: Side) -> bool {
         if let Selector::Class(class) = rule.selector
-            && !self.is_of(class, &rule.specifier)
+            && (self.needs_name || !self.is_of(class, &rule.specifier))
         {
             return false;
         }
         match &rule.specifier {
             // Clause 13: no rule for commands covers what a redirection writes.
-            Specifier::All if matches!(self.effect, Effect::Write(_)) => {
+            Specifier::All if self.changes_file() => {
                 !rule.selector.selects("run_command") || rule.selector == Selector::Any
             }
             Specifier::All => self
@@ -135,7 +177,7 @@ impl<'a> Subject<'a> {
             Specifier::All => true,
             Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.forbids(c)),
             Specifier::Path(pattern) => {
-                let writes = matches!(self.effect, Effect::Write(_));
+                let writes = self.changes_file();
                 let covers = |path: &PathView<'_>| {
                     pattern.forbids(path) || (writes && pattern.lies_below(path))
                 };
@@ -173,7 +215,7 @@ impl<'a> Subject<'a> {
         match self.effect {
             Effect::Call => *specifier == Specifier::All && class.tools().contains(&self.tool()),
             Effect::Read(_) => class == Class::Read,
-            Effect::Write(_) => class == Class::Edit,
+            Effect::Write(_) | Effect::Remove(_) => class == Class::Edit,
             Effect::Run { .. } => class == Class::Bash,
             Effect::Connect { .. } => class == Class::WebFetch,
             Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => false,
@@ -182,9 +224,9 @@ impl<'a> Subject<'a> {
 
     /// A deny of reading a path denies writing it, too.
     fn written_by(&self, specifier: &Specifier) -> bool {
-        match (specifier, self.effect) {
-            (Specifier::Path(pattern), Effect::Write(_)) => {
-                self.paths().iter().any(|path| pattern.forbids(path))
+        match specifier {
+            Specifier::Path(pattern) => {
+                self.changes_file() && self.paths().iter().any(|path| pattern.forbids(path))
             }
             _ => false,
         }

@@ -1,12 +1,15 @@
 //! Rules offered to a person: each covers what the call shows and no more.
 
+use serde_json::Value;
+
 use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
-use super::paths::escape_path;
+use super::paths::{clean, escape_path};
 use super::words::{join_words, plain_words};
-use super::{JudgedCall, Policy, Profile};
+use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::spec::Risk;
 
 /// Longest part of a call that is repeated in a sentence, in characters.
 const LONGEST_QUOTE: usize = 160;
@@ -34,6 +37,7 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Call => format!("calls of {}", call.spec.name),
         Effect::Read(_) => format!("reading {value}"),
         Effect::Write(_) => format!("writing {value}"),
+        Effect::Remove(_) => format!("removing {value}"),
         Effect::Run { jailed: true, .. } => format!("running {value}"),
         Effect::Run { jailed: false, .. } => format!("running {value} without the jail"),
         Effect::Connect { .. } => format!("connecting to {value}"),
@@ -44,8 +48,9 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
 }
 
 impl Policy {
-    /// The allow rules that would let this call run where now a person is asked: one an effect, escaped, as narrow as rules can
-    /// say it (one path, one command, one host; a tool's name only for the bare call). None where no rule would do.
+    /// The allow rules that, kept for calls like this one, would let it run where now a person is asked: one an effect,
+    /// escaped, as narrow as rules can say it (one path, one command, one host; a tool's name only for the bare call). None
+    /// where rules cannot say it, and none for a critical call or a removal, which are decided each time.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec.name.as_str());
@@ -57,7 +62,28 @@ impl Policy {
         if self.profile == Profile::ReadOnly || asked_otherwise(&own) || others {
             return Vec::new();
         }
-        self.suggest_for(self.profile, call)
+        let each_time = |permission: &Permission| {
+            permission.risk == Risk::Critical || matches!(permission.effect, Effect::Remove(_))
+        };
+        if each_time(&own) || call.permissions.iter().any(each_time) || is_fed_or_moved(call) {
+            return Vec::new();
+        }
+        let rules = self.suggest_for(self.profile, call);
+        if self.is_allowed_by(call, &rules) {
+            rules
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Would the call run if these rules were kept for it?
+    fn is_allowed_by(&self, call: &JudgedCall<'_>, rules: &[String]) -> bool {
+        let (tool, unstated) = (call.spec.name.as_str(), call.unstated.unwrap_or_default());
+        let kept = rules
+            .iter()
+            .map(|rule| RuleText::new(rule).kept_for(tool, unstated));
+        let after = self.allowing(kept);
+        after.is_ok_and(|policy| policy.judge(call).verdict == Verdict::Allow)
     }
 
     /// The same under another profile, guards and other rules aside.
@@ -87,11 +113,30 @@ impl Policy {
     }
 }
 
+/// Does a command get input, a folder or variables that its words do not say? A rule for its words would say too little.
+fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
+    let runs = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
+    if !call.permissions.iter().any(runs) {
+        return false;
+    }
+    let argument = |name: &str| call.arguments.value().get(name);
+    let fed = argument("command")
+        .and_then(Value::as_str)
+        .is_some_and(|line| line.contains('<') && plain_words(line).is_none());
+    let moved = argument("cwd").is_some_and(|cwd| cwd.as_str().is_none_or(|cwd| clean(cwd) != "."));
+    let variables = match argument("env") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(variables)) => !variables.is_empty(),
+        Some(_) => true,
+    };
+    fed || moved || variables
+}
+
 /// The rules that cover one effect, none if rules cannot say it exactly.
 fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
     match effect {
         Effect::Read(claim) => paths("Read", claim),
-        Effect::Write(claim) => paths("Edit", claim),
+        Effect::Write(claim) | Effect::Remove(claim) => paths("Edit", claim),
         Effect::Run { command, argv, .. } => {
             if sets_variables(call.arguments) {
                 return None;

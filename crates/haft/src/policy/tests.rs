@@ -24,6 +24,8 @@ use crate::spec::{Risk, ToolName, ToolSpec};
 
 const WORKSPACE: &str = "/home/dev/app";
 const HOME: &str = "/home/dev";
+/// The digest that stands for the arguments of every scene that its permissions do not state.
+const UNSTATED: &str = "rest";
 
 /// Rules by list, in one layer called `test`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,9 +58,8 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn call(&self) -> JudgedCall<'_> {
         JudgedCall {
-            spec: &self.spec,
-            arguments: &self.arguments,
-            permissions: &self.permissions,
+            unstated: Some(UNSTATED),
+            ..JudgedCall::new(&self.spec, &self.arguments, &self.permissions)
         }
     }
 }

@@ -1,12 +1,18 @@
 //! `Patience`: what becomes of a call while a person has not decided about it.
 
-/// How a session waits for people. Where the inbox does not outlive the process, every session waits and then denies.
+/// How a session waits for people.
+///
+/// Where the inbox does not outlive the process, no call is suspended: it is denied in that place, at once where no approver
+/// can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Patience {
-    /// The call waits within the approval limit and is denied after it.
+    /// The call waits within the approval limit as long as an approver of this process may answer, and is suspended after
+    /// it. Without an approver, or when the approver says that it reaches nobody, the call is suspended at once.
     #[default]
+    WhileAsked,
+    /// The call waits within the approval limit, whoever answers, and is denied after it.
     WaitThenDeny,
-    /// The call waits within the approval limit and is suspended after it.
+    /// The call waits within the approval limit, whoever answers, and is suspended after it.
     WaitThenSuspend,
     /// The call does not wait: it is suspended at once.
     SuspendAtOnce,

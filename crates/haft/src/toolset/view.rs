@@ -148,6 +148,9 @@ pub struct ToolSettings {
     pub i18n: BTreeMap<String, String>,
     /// Arguments that the host fills in.
     pub bind: Map<String, Value>,
+    /// The same arguments as people may see them: a reference to a secret instead of the secret. Without it they see a hash
+    /// of each value.
+    pub bind_written: Option<Map<String, Value>>,
     /// Another deadline.
     pub timeout: Option<Duration>,
     /// What to do with a large result.
@@ -177,7 +180,10 @@ fn configured(
     spec.overflow = settings.overflow.or(spec.overflow);
     spec.inline_tokens = settings.inline_tokens.or(spec.inline_tokens);
     spec.exposure = settings.exposure.unwrap_or(spec.exposure);
-    let bound = Binding::new(&spec.input_schema, settings.bind.clone())?;
+    let mut bound = Binding::new(&spec.input_schema, settings.bind.clone())?;
+    if let Some(written) = &settings.bind_written {
+        bound = bound.written_as(written.clone());
+    }
     if !bound.is_empty() {
         spec.input_schema = Arc::new(bound.shown(&spec.input_schema));
     }

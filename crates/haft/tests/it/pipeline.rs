@@ -1,6 +1,8 @@
 //! The pipeline table: what a call comes to, and which lines it leaves, by every door inside the library.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::session::Activation;
@@ -10,7 +12,7 @@ use haft::{
     Answer, Decision, Executor, Limits, Outcome, Policy, Risk, Session, Status, ToolCall,
     ToolError, ToolResult,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A row: what is set up, what is called, what must come of it.
 struct Row {
@@ -306,48 +308,74 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-fn tools() -> ToolRegistry {
+/// How often a tool ran, by the tool's own account.
+type Ran = Arc<AtomicUsize>;
+
+/// A tool that notes that it ran, then does this.
+fn noting(
+    spec: haft::ToolSpec,
+    ran: &Ran,
+    body: impl Fn(Value) -> Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>
+    + Send
+    + Sync
+    + 'static,
+) -> Arc<dyn haft::Tool> {
+    let ran = Arc::clone(ran);
+    TestTool::with_body(spec, move |value, _| {
+        ran.fetch_add(1, Ordering::SeqCst);
+        body(value)
+    })
+    .arc()
+}
+
+fn tools(ran: &Ran) -> ToolRegistry {
     let strict = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false});
     let spec = |name: &str| TestTool::echo(name);
+    let echo = |spec| {
+        noting(spec, ran, |value| {
+            Box::pin(async move { ToolResult::data(&value) })
+        })
+    };
+    let risky = |name: &str, risk| {
+        echo(haft::ToolSpec {
+            risk,
+            ..TestTool::echo(name)
+        })
+    };
     let strict_spec = |name: &str| haft::ToolSpec {
         input_schema: Arc::new(strict.clone()),
         ..spec(name)
     };
     let exposed = |name: &str, exposure| {
-        TestTool::of(haft::ToolSpec {
+        echo(haft::ToolSpec {
             exposure,
             ..spec(name)
         })
-        .arc()
     };
     let tools = ToolRegistry::new();
     let all = [
-        TestTool::risky("safe", Risk::Safe).arc(),
-        TestTool::risky("high", Risk::High).arc(),
-        TestTool::risky("critical", Risk::Critical).arc(),
-        TestTool::of(strict_spec("strict")).arc(),
-        TestTool::of(haft::ToolSpec {
+        risky("safe", Risk::Safe),
+        risky("high", Risk::High),
+        risky("critical", Risk::Critical),
+        echo(strict_spec("strict")),
+        echo(haft::ToolSpec {
             risk: Risk::High,
             ..strict_spec("strict_high")
-        })
-        .arc(),
-        TestTool::with_body(spec("fails"), |_, _| {
+        }),
+        noting(spec("fails"), ran, |_| {
             Box::pin(async { Err(ToolError::failed("no luck")) })
-        })
-        .arc(),
-        TestTool::with_body(spec("panics"), |_, _| Box::pin(async { panic!("oh") })).arc(),
-        TestTool::with_body(spec("sleeps"), |_, _| {
+        }),
+        noting(spec("panics"), ran, |_| Box::pin(async { panic!("oh") })),
+        noting(spec("sleeps"), ran, |_| {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_secs(5)).await;
                 Ok(ToolResult::text("late"))
             })
-        })
-        .arc(),
-        TestTool::of(haft::ToolSpec {
+        }),
+        echo(haft::ToolSpec {
             output_schema: Some(Arc::new(json!({"type": "object", "required": ["x"]}))),
             ..spec("lies")
-        })
-        .arc(),
+        }),
         exposed("hidden", haft::Exposure::Hidden),
         exposed("unlisted", haft::Exposure::Unlisted),
         exposed("deferred", haft::Exposure::Deferred),
@@ -372,16 +400,22 @@ fn nest() -> Arc<dyn haft::Tool> {
     .arc()
 }
 
-fn setup(row: &Row, broken: bool) -> (Executor, Session, Arc<MemoryAudit>) {
+/// What a row runs in.
+struct Scene {
+    executor: Executor,
+    session: Session,
+    audit: Arc<MemoryAudit>,
+    ran: Ran,
+}
+
+fn scene(row: &Row) -> Scene {
     let audit = Arc::new(MemoryAudit::new());
     let mut executor = Executor::new(row.policy.clone()).with_audit(Arc::clone(&audit) as _);
     if let Some(answer) = &row.answer {
         executor = executor.with_approver(ScriptedApprover::new([answer.clone()]));
     }
-    if broken {
-        executor = executor.broken_without_clear();
-    }
-    let session = Session::builder(Arc::new(tools()))
+    let ran = Ran::default();
+    let session = Session::builder(Arc::new(tools(&ran)))
         .with_limits(row.limits.clone())
         .build()
         .unwrap();
@@ -394,13 +428,28 @@ fn setup(row: &Row, broken: bool) -> (Executor, Session, Arc<MemoryAudit>) {
         };
         executor.activate(&session, &skill);
     }
-    (executor, session, audit)
+    Scene {
+        executor,
+        session,
+        audit,
+        ran,
+    }
 }
 
-async fn execute(row: &Row, broken: bool) -> (Status, Vec<String>) {
-    let (executor, session, audit) = setup(row, broken);
-    let outcome: Outcome = executor
-        .execute(&session, ToolCall::new(row.tool, row.arguments))
+/// What came of a call: its status, its lines, and how often the tool itself noted that it ran.
+type Came = (Status, Vec<String>, usize);
+
+fn expected(row: &Row) -> Came {
+    let lines = strings(row.lines);
+    let started = lines.iter().filter(|line| *line == "started").count();
+    (row.expect, lines, started)
+}
+
+async fn execute(row: &Row) -> Came {
+    let scene = scene(row);
+    let outcome: Outcome = scene
+        .executor
+        .execute(&scene.session, ToolCall::new(row.tool, row.arguments))
         .await;
     assert_eq!(
         outcome.is_ok(),
@@ -408,10 +457,11 @@ async fn execute(row: &Row, broken: bool) -> (Status, Vec<String>) {
         "{}: ok and error disagree",
         row.name
     );
-    (outcome.status, audit.words())
+    let ran = scene.ran.load(Ordering::SeqCst);
+    (outcome.status, scene.audit.words(), ran)
 }
 
-async fn nested(row: &Row, broken: bool) -> (Status, Vec<String>) {
+async fn nested(row: &Row) -> Came {
     let row = Row {
         limits: Limits {
             call_timeout: row.limits.call_timeout,
@@ -419,12 +469,13 @@ async fn nested(row: &Row, broken: bool) -> (Status, Vec<String>) {
         },
         ..copy(row)
     };
-    let (executor, session, audit) = setup(&row, broken);
+    let scene = scene(&row);
     let arguments = json!({"tool": row.tool, "arguments": row.arguments}).to_string();
-    let outer = executor
-        .execute(&session, ToolCall::new("nest", arguments))
+    let outer = scene
+        .executor
+        .execute(&scene.session, ToolCall::new("nest", arguments))
         .await;
-    let words = audit.words();
+    let words = scene.audit.words();
     // The outer call's own lines stand round those of the inner one.
     let inner: Vec<String> = words
         .iter()
@@ -435,7 +486,7 @@ async fn nested(row: &Row, broken: bool) -> (Status, Vec<String>) {
     let status = outer
         .data
         .as_ref()
-        .map(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).unwrap());
+        .map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap());
     let word = status
         .and_then(|value| value["status"].as_str().map(str::to_owned))
         .unwrap_or_else(|| outer.status.as_str().to_owned());
@@ -447,7 +498,8 @@ async fn nested(row: &Row, broken: bool) -> (Status, Vec<String>) {
         Status::Cancelled,
         Status::Suspended,
     ];
-    (all.into_iter().find(|s| s.as_str() == word).unwrap(), inner)
+    let status = all.into_iter().find(|s| s.as_str() == word).unwrap();
+    (status, inner, scene.ran.load(Ordering::SeqCst))
 }
 
 fn copy(row: &Row) -> Row {
@@ -462,13 +514,7 @@ fn copy(row: &Row) -> Row {
 #[tokio::test]
 async fn every_row_holds_for_a_direct_call() {
     for row in rows() {
-        let (status, lines) = execute(&row, false).await;
-        assert_eq!(
-            (status, lines.as_slice()),
-            (row.expect, strings(row.lines).as_slice()),
-            "{}",
-            row.name
-        );
+        assert_eq!(execute(&row).await, expected(&row), "{}", row.name);
     }
 }
 
@@ -479,25 +525,42 @@ async fn every_row_holds_for_a_nested_call() {
             // The outer call has the same limit and ends first: the timeout is its own.
             continue;
         }
-        let (status, lines) = nested(&row, false).await;
-        assert_eq!(
-            (status, lines.as_slice()),
-            (row.expect, strings(row.lines).as_slice()),
-            "{}",
-            row.name
-        );
+        assert_eq!(nested(&row).await, expected(&row), "{}", row.name);
     }
 }
 
 #[tokio::test]
-async fn an_executor_that_skips_clear_is_noticed_by_both_doors() {
-    let mut noticed = (0, 0);
-    for row in rows() {
-        noticed.0 += usize::from(execute(&row, true).await.0 != row.expect);
-        noticed.1 +=
-            usize::from(row.expect != Status::Timeout && nested(&row, true).await.0 != row.expect);
+async fn e6_no_entry_point_runs_a_tool_past_a_rule_that_denies_it() {
+    // What a tool notes of itself depends on no stage: an entry point that skips clearing shows here.
+    let tools = ["safe", "high", "critical", "fails", "panics", "unlisted"];
+    for tool in tools {
+        let denying = |profile| {
+            let rules = haft::policy::RuleSet {
+                deny: vec![tool.into()],
+                allow: vec!["*".into()],
+                ..haft::policy::RuleSet::default()
+            };
+            haft::Policy::new(profile).with_rules(rules).unwrap()
+        };
+        for profile in [haft::Profile::Trusted, haft::Profile::ReadOnly] {
+            let denied = Row {
+                answer: yes(None),
+                ..row("denied", denying(profile), tool, Status::Denied, DENIED)
+            };
+            assert_eq!(execute(&denied).await, expected(&denied), "{tool}");
+            assert_eq!(nested(&denied).await, expected(&denied), "{tool}");
+        }
+        let allowed = haft::policy::RuleSet {
+            allow: vec!["*".into()],
+            ..haft::policy::RuleSet::default()
+        };
+        let allowed = haft::Policy::trusted().with_rules(allowed).unwrap();
+        let allowed = row("allowed", allowed, tool, Status::Ok, RAN);
+        assert_eq!(
+            (execute(&allowed).await.2, nested(&allowed).await.2),
+            (1, 1)
+        );
     }
-    assert!(noticed.0 >= 4 && noticed.1 >= 4, "{noticed:?}");
 }
 
 fn strings(words: &[&str]) -> Vec<String> {

@@ -109,19 +109,11 @@ pub(super) fn plan<'p>(
     caller: &Caller,
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Planned<'p>>, ToolError> {
-    let mut claim = 0;
     let mut total = 0;
     let mut planned = Vec::with_capacity(sections.len());
     for (section, mut target) in sections.iter().zip(targets(&files.workspace, sections)?) {
-        // In the order of the permissions: writing and reading the file, writing its new place.
-        if let Some(from) = target.from.take() {
-            target.from = Some(caller.cleared(from, claim)?);
-            claim += 2;
-        }
-        if let Some(to) = target.to.take() {
-            target.to = Some(caller.cleared(to, claim)?);
-            claim += 1;
-        }
+        target.from = target.from.map(|from| caller.changes(from)).transpose()?;
+        target.to = target.to.map(|to| caller.changes(to)).transpose()?;
         let one = work_out(files, section, target, caller, stop)?;
         total += one.old.len() as u64 + one.new.as_ref().map_or(0, |new| new.len() as u64);
         if total > MAX_TOTAL {

@@ -275,13 +275,13 @@ pub(super) fn told(refused: &Refused) -> (StatusCode, reply::Failure) {
         Refused::Inbox(InboxError::Unavailable(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         }
-        Refused::Inbox(_) => (StatusCode::CONFLICT, "conflict"),
+        Refused::Inbox(_) | Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Refused::Unfit { denied: true, .. } => (StatusCode::FORBIDDEN, "denied"),
         Refused::Unfit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments"),
     };
     let message = match refused {
         Refused::Inbox(error) => error.to_string(),
-        Refused::Unfit { what, .. } => what.clone(),
+        Refused::Unfit { what, .. } | Refused::Conflict(what) => what.clone(),
     };
     (status, reply::Failure::new(kind, message))
 }

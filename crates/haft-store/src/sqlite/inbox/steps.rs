@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Entry, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, Entry, InboxError, RequestStatus};
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
@@ -48,8 +48,8 @@ const DELIVER: &str =
 const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = ?1";
 const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
-const END: &str =
-    "UPDATE approvals SET status = ?2, changed = ?3 WHERE id = ?1 AND status = 'pending'";
+const END: &str = "UPDATE approvals SET status = ?2, changed = ?3 \
+    WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
@@ -67,7 +67,7 @@ pub(super) enum Step {
     },
     Deliver(ApprovalId),
     Attend(ApprovalId, bool),
-    End(ApprovalId, RequestStatus),
+    End(ApprovalId, Ending),
     /// Mark what has expired of a tenant.
     Sweep(String),
 }
@@ -163,9 +163,9 @@ impl<'a> Steps<'a> {
                 self.update(id, LEAVE, &[&id.as_str(), &me, &number])?;
                 Ok(Said::Done)
             }
-            Step::End(id, status) => {
+            Step::End(id, ending) => {
                 self.beat.release(id.as_str());
-                self.update(id, END, &[&id.as_str(), &status.as_str(), &number])?;
+                self.end(id, *ending, number)?;
                 Ok(Said::Done)
             }
             Step::Sweep(tenant) => self.sweep(tenant, number),
@@ -259,10 +259,15 @@ impl<'a> Steps<'a> {
         }
         let entry = self.known(id)?;
         if entry.status == RequestStatus::Expired {
-            let expired = RequestStatus::Expired.as_str();
-            self.update(id, END, &[&id.as_str(), &expired, &number])?;
+            self.end(id, Ending::Expired, number)?;
         }
         Err(settled(&entry).into())
+    }
+
+    fn end(&mut self, id: &ApprovalId, ending: Ending, number: i64) -> Result<(), No> {
+        let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
+        self.update(id, END, &[&id.as_str(), &to, &number, &from])?;
+        Ok(())
     }
 
     fn claim(&mut self, id: &ApprovalId, number: i64) -> Result<Said, No> {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::policy::RuleText;
 
 fn check(lists: Lists<'_>, scene: &Scene, expect: Verdict) {
     let ruling = judge(lists, scene);
@@ -259,14 +260,104 @@ fn a_spec_that_is_riskier_than_its_stated_effects_is_judged_by_itself() {
         vec![Permission::write(PathClaim::plain("a"))],
     );
     allow(&["Edit(a)"], &odd, ASK);
-    allow(&["Edit"], &odd, ALLOW);
+    allow(&["delete_file(a)"], &odd, ASK);
     allow(&["delete_file"], &odd, ALLOW);
-    let honest = Permission::write(PathClaim::plain("a")).at(Risk::Critical);
-    allow(
-        &["Edit(a)"],
-        &tool("delete_file", Risk::Critical, &json!({}), vec![honest]),
-        ALLOW,
+}
+
+#[test]
+fn p18_a_rule_for_a_class_never_lets_a_critical_change_run() {
+    let removal = |tool_name: &str, risk| {
+        let effect = Permission::remove(PathClaim::plain("a")).at(risk);
+        tool(tool_name, risk, &json!({"path": "a"}), vec![effect])
+    };
+    let critical = removal("delete_file", Risk::Critical);
+    for (rules, expect) in [
+        (&["Edit(a)"][..], ASK),
+        (&["Edit(/a)"], ASK),
+        (&["Edit"], ASK),
+        (&["Edit", "Edit(a)"], ASK),
+        (&["delete_file(a)"], ALLOW),
+        (&["delete_file(b)"], ASK),
+        (&["delete_file"], ALLOW),
+        (&["*"], ALLOW),
+    ] {
+        allow(rules, &critical, expect);
+    }
+    // A patch that deletes a file is as harmful as one that empties it; the user's rule for changes covers both.
+    allow(&["Edit(a)"], &removal("apply_patch", Risk::High), ALLOW);
+    // Denying changes denies removals, whatever their risk.
+    for rule in ["Edit(a)", "Edit", "Read(a)", "delete_file"] {
+        let lists = Lists {
+            deny: &[rule],
+            allow: &["*"],
+            ..Lists::default()
+        };
+        assert_eq!(judge(lists, &critical).verdict, DENY, "{rule}");
+    }
+}
+
+#[test]
+fn p5_a_kept_rule_covers_the_call_it_was_kept_for_and_no_other() {
+    let kept = |rule: &str, tool: &str, rest: &str| {
+        let rules = RuleSet {
+            allow: vec![RuleText::new(rule).kept_for(tool, rest)],
+            ..RuleSet::default()
+        };
+        builder(Profile::Workspace, rules).build().unwrap()
+    };
+    let verdict = |policy: &Policy, scene: &Scene| policy.judge(&scene.call()).verdict;
+    let path = kept("Edit(/a)", "write_file", UNSTATED);
+    assert_eq!(verdict(&path, &write("a")), ALLOW);
+    assert_eq!(verdict(&path, &write("b")), ASK);
+    // Another tool, other remaining arguments, a removal, a call whose remaining arguments nobody knows.
+    let edit = tool(
+        "edit_file",
+        Risk::High,
+        &json!({"path": "a"}),
+        write("a").permissions,
     );
+    assert_eq!(verdict(&path, &edit), ASK);
+    assert_eq!(
+        verdict(&kept("Edit(/a)", "write_file", "other"), &write("a")),
+        ASK
+    );
+    let patch = |effect| tool("apply_patch", Risk::High, &json!({}), vec![effect]);
+    let by_patch = kept("Edit(/a)", "apply_patch", UNSTATED);
+    let (change, removal) = (
+        Permission::write(PathClaim::plain("a")),
+        Permission::remove(PathClaim::plain("a")),
+    );
+    assert_eq!(verdict(&by_patch, &patch(change)), ALLOW);
+    assert_eq!(verdict(&by_patch, &patch(removal)), ASK);
+    let scene = write("a");
+    let unknown = JudgedCall::new(&scene.spec, &scene.arguments, &scene.permissions);
+    assert_eq!(path.judge(&unknown).verdict, ASK);
+    // Bare names, too.
+    let bare = kept("refund", "refund", UNSTATED);
+    assert_eq!(verdict(&bare, &served("refund", &json!({}))), ALLOW);
+    assert_eq!(verdict(&bare, &served("other", &json!({}))), ASK);
+    // Half a limit, or one on a rule that forbids, would say less than is meant: an error.
+    let half = RuleText {
+        tool: Some("write_file".to_owned()),
+        ..RuleText::new("Edit(/a)")
+    };
+    let whole = RuleText::new("Edit(/a)").kept_for("write_file", UNSTATED);
+    for rules in [
+        RuleSet {
+            allow: vec![half],
+            ..RuleSet::default()
+        },
+        RuleSet {
+            deny: vec![whole.clone()],
+            ..RuleSet::default()
+        },
+        RuleSet {
+            ask: vec![whole],
+            ..RuleSet::default()
+        },
+    ] {
+        assert!(builder(Profile::Workspace, rules).build().is_err());
+    }
 }
 
 #[test]

@@ -81,6 +81,21 @@ fn a_refusal_names_what_would_allow_it() {
     );
 }
 
+/// The same call with another argument.
+fn with(scene: Scene, name: &str, value: Value) -> Scene {
+    let mut arguments = scene.arguments.value().clone();
+    arguments[name] = value;
+    Scene {
+        arguments: Arguments::new(arguments.to_string()),
+        ..scene
+    }
+}
+
+fn removal(path: &str, risk: Risk) -> Scene {
+    let effect = Permission::remove(PathClaim::plain(path)).at(risk);
+    tool("delete_file", risk, &json!({"path": path}), vec![effect])
+}
+
 #[test]
 fn suggested_rules_allow_the_call_and_nothing_beside_it() {
     for (scene, rules) in [
@@ -105,6 +120,20 @@ fn suggested_rules_allow_the_call_and_nothing_beside_it() {
         (write(".git/x"), &[]),
         (write("a "), &[]),
         (read("a"), &[]),
+        // P5: a rule would say less than what is shown.
+        (run("bash <<< 'ls'"), &[]),
+        (run("python3 - <<'E'\nprint()\nE"), &[]),
+        (run("python3 < ok.py"), &[]),
+        (run("cat <(make)"), &[]),
+        (with(run("make"), "cwd", json!("evil")), &[]),
+        (with(run("make"), "cwd", json!("./")), &["Bash(make)"]),
+        (with(run("make"), "env", json!({"X": "; touch pwn"})), &[]),
+        (with(run("make"), "env", json!({"NO_COLOR": "1"})), &[]),
+        (with(run("make"), "env", json!({})), &["Bash(make)"]),
+        // P18: removals and critical calls are decided each time.
+        (removal("a", Risk::High), &[]),
+        (removal("a", Risk::Critical), &[]),
+        (tool("wipe", Risk::Critical, &json!({}), Vec::new()), &[]),
     ] {
         let before = policy(Profile::Workspace, Lists::default());
         let found = before.suggest(&scene.call());

@@ -1,0 +1,98 @@
+//! What a person sees and says at the terminal before their decision counts.
+
+use std::io::{self, BufRead};
+
+use haft::approval::inbox::Entry;
+use haft::approval::{ApprovalRequest, Choice, Scope};
+use haft::spec::Risk;
+
+use crate::invocation::somebody_is_there;
+use crate::problem::Problem;
+use crate::screen::{BOLD, Screen, styled, visible};
+
+/// Shows the request where somebody is there to see it. A critical call needs its name typed, a rule that is kept a yes;
+/// `yes` stands for both. Without a terminal a critical call is approved with that word alone.
+pub(super) fn confirm(
+    screen: Screen,
+    facts: &[String],
+    entry: &Entry,
+    choice: &Choice,
+    yes: bool,
+) -> Result<(), Problem> {
+    let request = &entry.request;
+    let there = somebody_is_there();
+    if there {
+        for line in facts {
+            screen.err(line);
+        }
+    }
+    let Choice::Approve {
+        scope,
+        edited,
+        rule,
+    } = choice
+    else {
+        return Ok(());
+    };
+    if let Some(edited) = edited.as_deref().filter(|_| there) {
+        screen.err(&format!("runs with {} instead", visible::line(edited)));
+    }
+    if request.risk == Risk::Critical && !yes {
+        return critical(screen, request, there);
+    }
+    if *scope == Scope::Always {
+        return keeps(screen, request, rule.as_deref(), there && !yes);
+    }
+    Ok(())
+}
+
+fn critical(screen: Screen, request: &ApprovalRequest, there: bool) -> Result<(), Problem> {
+    if !there {
+        let what = format!("{} is critical", request.tool);
+        return Err(Problem::usage(what)
+            .advise("approve it at a terminal or in the console, or add --yes in a script"));
+    }
+    let tool = request.tool.as_str();
+    screen.err(&format!("type {} to run it:", styled(BOLD, tool)));
+    if typed()?.trim() == tool {
+        Ok(())
+    } else {
+        Err(undecided())
+    }
+}
+
+/// Shows the rules that would be kept, and asks about them where somebody can answer.
+fn keeps(
+    screen: Screen,
+    request: &ApprovalRequest,
+    rule: Option<&str>,
+    asks: bool,
+) -> Result<(), Problem> {
+    for kept in request.kept_rules(rule) {
+        let only = match &kept.tool {
+            Some(tool) => format!(" (for {tool} with the same remaining arguments)"),
+            None => String::new(),
+        };
+        let text = styled(BOLD, &visible::line(&kept.rule));
+        screen.err(&format!("keeps for this workspace: {text}{only}"));
+    }
+    if !asks {
+        return Ok(());
+    }
+    screen.err("keep it? [y/N]");
+    match typed()?.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(undecided()),
+    }
+}
+
+fn typed() -> Result<String, Problem> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+    Ok(line)
+}
+
+fn undecided() -> Problem {
+    Problem::usage("not approved").advise("nothing was decided: the request still waits")
+}

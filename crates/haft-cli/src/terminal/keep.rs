@@ -1,0 +1,89 @@
+//! "always" at the prompt: the rule that would be kept is shown first, and kept after a yes alone.
+
+use haft::approval::{Answer, ApprovalRequest, Decision, Scope};
+use tokio::sync::mpsc;
+
+use super::{FROM, Terminal};
+use crate::screen::{BOLD, styled, visible};
+
+/// What a line means where a rule is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Consent {
+    /// Keep what is shown.
+    Yes,
+    /// Keep nothing.
+    No,
+    /// A rule of the person's own.
+    Rule(String),
+}
+
+/// Reads a line. Enter alone is a no.
+pub(super) fn consent(line: &str) -> Consent {
+    let word = line.trim();
+    match word.to_lowercase().as_str() {
+        "" | "n" | "no" => Consent::No,
+        "y" | "yes" => Consent::Yes,
+        _ => Consent::Rule(word.to_owned()),
+    }
+}
+
+impl Terminal {
+    /// Offers the suggested rules, or one that is typed, as long as under them the same call would run unasked. None where
+    /// nothing is kept, and the choice is open again.
+    pub(super) async fn always(
+        &self,
+        request: &ApprovalRequest,
+        lines: &mut mpsc::Receiver<String>,
+    ) -> Option<Answer> {
+        let mut offered = match self.rules.problem(request, None) {
+            None => request.suggested.first().cloned(),
+            Some(problem) => {
+                self.screen.err(&visible::line(&problem));
+                None
+            }
+        };
+        loop {
+            self.offer(request, offered.as_deref());
+            let Some(line) = lines.recv().await else {
+                return Some(Answer::Nobody);
+            };
+            match consent(&line) {
+                Consent::No => return None,
+                Consent::Yes => {
+                    if let Some(rule) = offered {
+                        let yes = Decision::approve(self.by.as_ref(), FROM);
+                        return Some(yes.holding(Scope::Always).keeping(rule).into());
+                    }
+                }
+                Consent::Rule(rule) => match self.rules.problem(request, Some(&rule)) {
+                    None => offered = Some(rule),
+                    Some(problem) => self.screen.err(&visible::line(&problem)),
+                },
+            }
+        }
+    }
+
+    /// Shows what would be kept, and asks.
+    fn offer(&self, request: &ApprovalRequest, rule: Option<&str>) {
+        let Some(rule) = rule else {
+            self.screen
+                .err("type a rule to keep for this workspace; Enter alone keeps none:");
+            return;
+        };
+        let kept = request.kept_rules(Some(rule));
+        for rule in &kept {
+            let text = visible::line(&self.redactor.redact(&rule.rule));
+            self.screen.err(&format!(
+                "keeps for this workspace: {}",
+                styled(BOLD, &text)
+            ));
+        }
+        if kept.iter().any(|rule| rule.tool.is_some()) {
+            let tool = visible::line(request.tool.as_str());
+            self.screen.err(&format!(
+                "  for {tool} alone, and only with the same remaining arguments"
+            ));
+        }
+        self.screen.err("keep it? [y/N]  or type another rule:");
+    }
+}

@@ -1,0 +1,332 @@
+//! What an approval holds for: the effects, files and surroundings that were shown, and nothing weaker or other.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::approvals::{asked, decide, only_one, show, text, wait};
+use crate::harness::Lab;
+use crate::serve::Server;
+
+const COMMANDS: [&str; 2] = ["-c", "tools.enable=[\"commands\"]"];
+
+/// A call that waits for a person: its id.
+fn waiting(lab: &Lab, tool: &str, arguments: &Value, settings: &[&str]) -> String {
+    let arguments = arguments.to_string();
+    let call = ["call", tool, "--args", &arguments, "--json"];
+    let ran = lab.run(&[&call, settings].concat());
+    assert_eq!(
+        ran.code, 4,
+        "{tool} {arguments}: {}{}",
+        ran.stdout, ran.stderr
+    );
+    text(&ran.json(), "approval")
+}
+
+fn shown(lab: &Lab, id: &str) -> Value {
+    lab.run(&["approvals", "show", id, "--json"]).json()
+}
+
+fn rules(lab: &Lab) -> usize {
+    let folder = std::fs::read_dir(lab.home().join("rules"));
+    folder.into_iter().flatten().count()
+}
+
+/// Approves under these settings: refused, with these words, and nothing used up.
+fn refused(lab: &Lab, id: &str, settings: &[&str], says: &str) {
+    let approve = ["approvals", "approve", id, "--yes"];
+    let ran = lab.run(&[&approve, settings].concat());
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!([2, 3].contains(&ran.code), "{says}: {said}");
+    assert!(said.contains(says), "{said} lacks {says}");
+    assert_eq!(shown(lab, id)["status"], "pending", "{says}: {said}");
+    assert_eq!(rules(lab), 0, "{says}");
+}
+
+#[test]
+fn p10_an_approval_that_cannot_run_here_is_refused_and_uses_nothing_up() {
+    let lab = Lab::new();
+    let id = waiting(
+        &lab,
+        "run_command",
+        &json!({"command": "touch made"}),
+        &COMMANDS,
+    );
+    for scope in ["once", "session", "always"] {
+        refused(&lab, &id, &["--scope", scope], "run_command");
+    }
+    let denies = [&COMMANDS[..], &["-c", "policy.deny=[\"Bash(touch *)\"]"]].concat();
+    refused(&lab, &id, &denies, "touch");
+    let bound = [
+        &COMMANDS[..],
+        &["-c", "tools.run_command.bind={cwd=\"sub\"}"],
+    ]
+    .concat();
+    refused(&lab, &id, &bound, "changed after it was shown");
+    let reads = [&COMMANDS[..], &["--profile", "read-only"]].concat();
+    refused(&lab, &id, &reads, "read-only");
+    assert!(!lab.work().join("made").exists());
+    let approve = ["approvals", "approve", &id, "--scope", "always"];
+    let ran = lab.run(&[&approve[..], &COMMANDS].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(lab.work().join("made").exists());
+    assert_eq!(rules(&lab), 1);
+    assert_eq!(shown(&lab, &id)["status"], "done");
+}
+
+#[test]
+fn p9_weaker_or_other_surroundings_are_a_conflict_that_uses_nothing_up() {
+    let lab = Lab::new();
+    let id = waiting(
+        &lab,
+        "run_command",
+        &json!({"command": "touch made"}),
+        &COMMANDS,
+    );
+    let request = shown(&lab, &id);
+    assert_eq!(
+        request["conditions"],
+        json!([
+            {"name": "sandbox", "value": "jail, at least no-proc"},
+            {"name": "network", "value": "none"},
+        ])
+    );
+    for (setting, says) in [
+        (
+            &[
+                "-c",
+                "sandbox.backend=passthrough",
+                "-c",
+                "sandbox.require=none",
+            ][..],
+            "sandbox",
+        ),
+        (&["-c", "sandbox.require=none"], "sandbox"),
+        (&["-c", "sandbox.network=full"], "network"),
+        (
+            &[
+                "-c",
+                "sandbox.network=allow-list",
+                "-c",
+                "sandbox.allow_hosts=[\"example.com\"]",
+            ],
+            "network",
+        ),
+    ] {
+        refused(&lab, &id, &[&COMMANDS, setting].concat(), says);
+    }
+    assert!(!lab.work().join("made").exists());
+    let ran = lab.run(&[&["approvals", "approve", &id], &COMMANDS[..]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(lab.work().join("made").exists());
+}
+
+#[test]
+fn p9_a_checker_that_settings_add_is_a_conflict() {
+    let lab = Lab::new();
+    let write = json!({"path": "a.py", "content": "x\n"});
+    let id = waiting(&lab, "write_file", &write, &[]);
+    let check = ["-c", "files.check={\"*.py\"=[\"touch\",\"pwn\"]}"];
+    refused(&lab, &id, &check, "check was shown as not set");
+    assert_eq!(lab.run(&["approvals", "approve", &id]).code, 0);
+    assert!(!lab.work().join("pwn").exists());
+}
+
+#[test]
+fn p9_a_link_that_leads_elsewhere_is_a_conflict() {
+    let lab = Lab::new();
+    for name in ["t1", "t2"] {
+        lab.file(name, "old\n");
+    }
+    let link = lab.work().join("ln");
+    let point = |to: &str| {
+        let _ = std::fs::remove_file(&link);
+        symlink(to, &link).unwrap();
+    };
+    point("t1");
+    let id = waiting(
+        &lab,
+        "write_file",
+        &json!({"path": "ln", "content": "new\n"}),
+        &[],
+    );
+    let request = lab.run(&["approvals", "show", &id]).stdout;
+    assert!(request.contains("ln → t1"), "{request}");
+    point("t2");
+    refused(&lab, &id, &[], "t2");
+    point("t1");
+    let ran = lab.run(&["approvals", "approve", &id]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let read = |name| std::fs::read_to_string(lab.work().join(name)).unwrap();
+    assert_eq!(
+        (read("t1").as_str(), read("t2").as_str()),
+        ("new\n", "old\n")
+    );
+    // The same while the process that asked still waits: it compares by itself, and tells its client.
+    point("t1");
+    let server = Server::start(&lab, &[]);
+    let asker = asked(
+        &server,
+        "write_file",
+        &json!({"path": "ln", "content": "more\n"}),
+    );
+    let id = text(&only_one(&server), "id");
+    point("t2");
+    assert_eq!(decide(&server, &id, "approve", &json!({})).status, 200);
+    let outcome = asker.join().unwrap().unwrap().json();
+    assert_eq!(outcome["error"]["kind"], "conflict", "{outcome}");
+    let said = text(&outcome["error"], "message");
+    assert!(said.contains("t1") && said.contains("t2"), "{said}");
+    assert_eq!(
+        (read("t1").as_str(), read("t2").as_str()),
+        ("new\n", "old\n")
+    );
+    let over = wait("its end", || {
+        Some(show(&server, &id)).filter(|e| e["status"] != "approved")
+    });
+    assert_eq!(over["status"], "withdrawn", "{over}");
+}
+
+/// A call that is approved for good, and calls that are asked about again in another process.
+struct Row {
+    tool: &'static str,
+    approved: Value,
+    settings: &'static [&'static str],
+    /// Calls that the rule covers besides.
+    covered: Vec<Value>,
+    others: Vec<(&'static str, Value)>,
+}
+
+fn kept() -> Vec<Row> {
+    let commands = &COMMANDS[..];
+    let external = &["-c", "memory.write_mode=external"][..];
+    vec![
+        Row {
+            tool: "run_command",
+            approved: json!({"command": "true make"}),
+            settings: commands,
+            covered: vec![json!({"argv": ["true", "make"]})],
+            others: vec![
+                (
+                    "run_command",
+                    json!({"command": "true make", "cwd": "evil"}),
+                ),
+                (
+                    "run_command",
+                    json!({"command": "true make", "env": {"X": "; touch pwn"}}),
+                ),
+                (
+                    "run_command",
+                    json!({"command": "true make", "background": true}),
+                ),
+                ("run_command", json!({"command": "true make <<'E'\nx\nE"})),
+                ("run_command", json!({"command": "true make <<< x"})),
+                ("run_command", json!({"command": "true make; true"})),
+                ("run_command", json!({"command": "true"})),
+            ],
+        },
+        Row {
+            tool: "write_file",
+            approved: json!({"path": "a.txt", "content": "one"}),
+            settings: &["-c", "tools.enable=[\"delete_file\"]"],
+            covered: vec![json!({"path": "a.txt", "content": "two"})],
+            others: vec![
+                (
+                    "write_file",
+                    json!({"path": "a.txt", "content": "one", "mode": "append"}),
+                ),
+                ("write_file", json!({"path": "b.txt", "content": "one"})),
+                ("move_file", json!({"from": "a.txt", "to": "b.txt"})),
+                // P18: critical, and another action.
+                ("delete_file", json!({"path": "a.txt"})),
+            ],
+        },
+        Row {
+            tool: "write_memory",
+            approved: json!({"content": "fact A"}),
+            settings: external,
+            covered: Vec::new(),
+            others: vec![
+                ("write_memory", json!({"content": "fact B"})),
+                ("write_memory", json!({"content": "fact A", "tags": ["x"]})),
+                (
+                    "write_memory",
+                    json!({"content": "fact A", "scope": "user"}),
+                ),
+            ],
+        },
+    ]
+}
+
+#[test]
+fn p5_a_rule_kept_for_good_covers_what_was_shown_in_every_process() {
+    for row in kept() {
+        let lab = Lab::new();
+        lab.file("evil/Makefile", "all:\n");
+        let code = |tool: &str, arguments: &Value| {
+            let arguments = arguments.to_string();
+            let call = ["call", tool, "--args", &arguments];
+            lab.run(&[&call, row.settings].concat()).code
+        };
+        let id = waiting(&lab, row.tool, &row.approved, row.settings);
+        let approve = ["approvals", "approve", &id, "--scope", "always"];
+        let ran = lab.run(&[&approve, row.settings].concat());
+        assert_eq!(
+            ran.code, 0,
+            "{}: {}{}",
+            row.approved, ran.stdout, ran.stderr
+        );
+        assert_eq!(code(row.tool, &row.approved), 0, "{}", row.approved);
+        for arguments in &row.covered {
+            assert_eq!(code(row.tool, arguments), 0, "{arguments}");
+        }
+        for (tool, arguments) in &row.others {
+            assert_eq!(code(tool, arguments), 4, "{tool} {arguments}");
+        }
+        assert!(!lab.work().join("pwn").exists());
+    }
+}
+
+#[test]
+fn p5_a_session_covers_what_was_shown_in_a_served_run() {
+    for row in kept() {
+        let lab = Lab::new();
+        lab.file("evil/Makefile", "all:\n");
+        let server = Server::start(&lab, row.settings);
+        let asker = asked(&server, row.tool, &row.approved);
+        let id = text(&only_one(&server), "id");
+        let session = json!({"scope": "session"});
+        assert_eq!(decide(&server, &id, "approve", &session).status, 200);
+        asker.join().unwrap().unwrap();
+        let again = asked(&server, row.tool, &row.approved).join().unwrap();
+        assert_eq!(again.unwrap().json()["status"], "ok", "{}", row.approved);
+        for (tool, arguments) in &row.others {
+            let asker = asked(&server, tool, arguments);
+            let id = text(&only_one(&server), "id");
+            assert_eq!(decide(&server, &id, "deny", &json!({})).status, 200);
+            let outcome = asker.join().unwrap().unwrap().json();
+            assert_eq!(outcome["status"], "denied", "{tool} {arguments}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn p18_a_critical_call_is_approved_once_and_keeps_no_rule() {
+    let lab = Lab::new();
+    lab.file("a.txt", "x");
+    let settings = ["-c", "tools.enable=[\"delete_file\"]"];
+    let id = waiting(&lab, "delete_file", &json!({"path": "a.txt"}), &settings);
+    for scope in ["session", "always"] {
+        let scope = [&["--scope", scope][..], &settings].concat();
+        refused(&lab, &id, &scope, "approved each time");
+    }
+    let rule = [
+        &["--scope", "always", "--rule", "delete_file"][..],
+        &settings,
+    ]
+    .concat();
+    refused(&lab, &id, &rule, "approved each time");
+    let ran = lab.run(&[&["approvals", "approve", &id, "--yes"], &settings[..]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!lab.work().join("a.txt").exists());
+}

@@ -1,0 +1,215 @@
+//! A person at a terminal: a real one, on which the binary shows and asks, and somebody types.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::harness::{Lab, Ran};
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a person waits to see, and what they type then.
+pub(crate) type Line<'a> = (&'a str, &'a str);
+
+/// Runs a command whose input and messages are a terminal; `stderr` is all that was seen there.
+pub(crate) fn at_terminal(lab: &Lab, args: &[&str], script: &[Line<'_>]) -> Ran {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let slave = || {
+        let path = name.to_str().unwrap();
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        Stdio::from(file)
+    };
+    let mut command = lab.command(args);
+    command.stdin(slave()).stderr(slave());
+    let child = command.spawn().unwrap();
+    // The parent keeps no end of its own, so that the reader sees the end of the child's.
+    drop(command);
+    let mut typing = File::from(master);
+    let seen = reader(typing.try_clone().unwrap());
+    let mut screen = String::new();
+    for (expected, typed) in script {
+        let from = screen.len();
+        while !screen[from..].contains(expected) {
+            let more = seen.recv_timeout(PATIENCE);
+            screen.push_str(&more.unwrap_or_else(|e| panic!("{e}: no {expected:?} in {screen}")));
+        }
+        typing.write_all(format!("{typed}\n").as_bytes()).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    while let Ok(more) = seen.recv_timeout(PATIENCE) {
+        screen.push_str(&more);
+    }
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: screen,
+    }
+}
+
+/// What appears on the screen, as it comes; closed at its end.
+fn reader(mut screen: File) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut block = [0; 4096];
+        // A terminal that nobody holds any more answers with an error.
+        while let Ok(read @ 1..) = screen.read(&mut block) {
+            let text = String::from_utf8_lossy(&block[..read]).into_owned();
+            if send.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+const WRITE: [&str; 4] = [
+    "call",
+    "write_file",
+    "--args",
+    r#"{"path":"a.txt","content":"x"}"#,
+];
+
+/// The rules kept for the lab's workspace.
+fn kept(lab: &Lab) -> String {
+    let folder = lab.home().join("rules");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.collect()
+}
+
+#[test]
+fn u1_always_keeps_a_rule_after_a_yes_alone() {
+    // What is typed after "always", what it says, the exit code, and what is kept.
+    type Row<'a> = (&'a str, &'a [Line<'a>], i32, &'a str);
+    let run_it = "run it?";
+    let keep_it = "keep it? [y/N]";
+    let rows: [Row<'_>; 5] = [
+        ("Enter is no", &[(keep_it, ""), (run_it, "n")], 3, ""),
+        ("n is no", &[(keep_it, "n"), (run_it, "n")], 3, ""),
+        (
+            "a text is no consent, and no rule that does not cover the call is kept",
+            &[
+                (keep_it, "e"),
+                (keep_it, "Bash(make)"),
+                (keep_it, "Edit("),
+                (keep_it, ""),
+                (run_it, "n"),
+            ],
+            3,
+            "",
+        ),
+        (
+            "a yes keeps what was shown",
+            &[(keep_it, "y")],
+            0,
+            "Edit(/a.txt)",
+        ),
+        (
+            "a typed rule is shown before it is kept",
+            &[
+                (keep_it, "Edit(/*.txt)"),
+                ("Edit(/*.txt)", ""),
+                (run_it, "y"),
+            ],
+            0,
+            "",
+        ),
+    ];
+    for (name, answers, code, rule) in rows {
+        let lab = Lab::new();
+        let script = [&[(run_it, "a")], answers].concat();
+        let ran = at_terminal(&lab, &WRITE, &script);
+        assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
+        let kept = kept(&lab);
+        assert_eq!(kept.contains("rule ="), !rule.is_empty(), "{name}: {kept}");
+        assert!(kept.contains(rule), "{name}: {kept}");
+        assert_eq!(lab.work().join("a.txt").exists(), code == 0, "{name}");
+    }
+}
+
+/// A call that waits: its id.
+fn waiting(lab: &Lab, args: &[&str]) -> String {
+    let ran = lab.run(&[args, &["--json"]].concat());
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    ran.json()["approval"].as_str().unwrap().to_owned()
+}
+
+fn status(lab: &Lab, id: &str) -> String {
+    let shown = lab.run(&["approvals", "show", id, "--json"]).json();
+    shown["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn u2_deciding_at_a_terminal_shows_the_request_and_a_critical_one_needs_its_name() {
+    let lab = Lab::new();
+    let id = waiting(&lab, &WRITE);
+    let ran = at_terminal(&lab, &["approvals", "approve", &id], &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a.txt") && ran.stderr.contains("+x"),
+        "{}",
+        ran.stderr
+    );
+    lab.user_settings("tools.enable = [\"delete_file\"]\n");
+    let delete = ["call", "delete_file", "--args", r#"{"path":"a.txt"}"#];
+    let id = waiting(&lab, &delete);
+    let approve = ["approvals", "approve", &id[..10]];
+    for typed in ["", "y", "delete"] {
+        let ran = at_terminal(&lab, &approve, &[("type delete_file", typed)]);
+        assert_eq!(ran.code, 2, "{typed:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("a.txt"), "{typed:?}: {}", ran.stderr);
+        assert_eq!(status(&lab, &id), "pending", "{typed:?}");
+    }
+    // Without a terminal nobody could type it: a script says so.
+    let ran = lab.run(&approve);
+    assert_eq!((ran.code, status(&lab, &id).as_str()), (2, "pending"));
+    assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+    let ran = at_terminal(&lab, &approve, &[("type delete_file", "delete_file")]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!lab.work().join("a.txt").exists());
+    lab.file("a.txt", "x");
+    let id = waiting(&lab, &delete);
+    let ran = lab.run(&["approvals", "approve", &id, "--yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!lab.work().join("a.txt").exists());
+}
+
+#[test]
+fn u2_a_rule_for_good_is_shown_before_it_is_kept() {
+    let always = |id: &str| ["approvals", "approve", id, "--scope", "always"].map(str::to_owned);
+    let lab = Lab::new();
+    let id = waiting(&lab, &WRITE);
+    let args = always(&id);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    for typed in ["", "n", "e"] {
+        let ran = at_terminal(&lab, &args, &[("keep it? [y/N]", typed)]);
+        assert_eq!(
+            (ran.code, status(&lab, &id).as_str()),
+            (2, "pending"),
+            "{typed:?}"
+        );
+        assert!(ran.stderr.contains("Edit(/a.txt)"), "{}", ran.stderr);
+        assert_eq!(kept(&lab), "");
+    }
+    let wide = [args.as_slice(), &["--rule", "Bash(make)"]].concat();
+    let ran = lab.run(&wide);
+    assert_eq!((ran.code, status(&lab, &id).as_str()), (2, "pending"));
+    assert!(
+        ran.stderr.contains("does not cover this call"),
+        "{}",
+        ran.stderr
+    );
+    let ran = lab.run(&args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("Edit(/a.txt)"), "{}", ran.stderr);
+    assert!(kept(&lab).contains("Edit(/a.txt)"));
+}

@@ -1,0 +1,273 @@
+//! Calls that wait for a person in an inbox that outlives the process: nothing hangs, and no approval is used up in vain.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft::approval::inbox::{Entry, Inbox, RequestStatus};
+use haft::approval::{ApprovalId, Decision};
+use haft::call::RunId;
+use haft::error::ErrorKind;
+use haft::permission::{Condition, Effect, Permission};
+use haft::policy::RuleSet;
+use haft::session::{Patience, SessionBuilder};
+use haft::testing::{ScriptedApprover, TestTool};
+use haft::toolset::view::{ToolSettings, View};
+use haft::{
+    Executor, Limits, Outcome, Policy, Principal, Risk, Session, Status, ToolCall, ToolRegistry,
+    ToolResult, ToolSpec, Toolset,
+};
+use haft_store::sqlite::SqliteInbox;
+use serde_json::json;
+use tokio::time::timeout;
+
+/// Far longer than anything here takes, and far shorter than the limit of a wait.
+const SOON: Duration = Duration::from_secs(60);
+
+fn spec() -> ToolSpec {
+    ToolSpec {
+        risk: Risk::High,
+        ..TestTool::echo("count")
+    }
+}
+
+/// A tool of risk high that counts its runs, and the count.
+fn counting(
+    tool: impl Fn(TestTool) -> TestTool,
+    spec: ToolSpec,
+) -> (ToolRegistry, Arc<AtomicUsize>) {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let made = TestTool::with_body(spec, move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(ToolResult::text("ran")) })
+    });
+    let registry = ToolRegistry::new();
+    registry.add_all([tool(made).arc()]).unwrap();
+    (registry, runs)
+}
+
+fn plain() -> (ToolRegistry, Arc<AtomicUsize>) {
+    counting(|tool| tool, spec())
+}
+
+fn call() -> ToolCall {
+    ToolCall::new("count", r#"{"a":1}"#)
+}
+
+fn session(tools: impl Toolset + 'static) -> SessionBuilder {
+    Session::builder(Arc::new(tools))
+        .with_principal(Principal::local("ann"))
+        .with_workspace("/w")
+}
+
+async fn soon(executor: &Executor, session: &Session) -> Outcome {
+    let outcome = timeout(SOON, executor.execute(session, call())).await;
+    // Where it waits for anybody, this is over long before.
+    outcome.unwrap()
+}
+
+#[tokio::test]
+async fn e4_without_an_approver_a_call_is_suspended_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let alone = || Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+    // Nobody to ask, and one who says that they reach nobody.
+    for executor in [alone(), alone().with_approver(ScriptedApprover::default())] {
+        let (tools, runs) = plain();
+        let session = session(tools).build().unwrap();
+        let outcome = soon(&executor, &session).await;
+        assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
+        let id = ApprovalId::new(outcome.approval.unwrap());
+        let entry = inbox.get(&id).await.unwrap().unwrap();
+        assert_eq!(
+            (entry.status, entry.attended),
+            (RequestStatus::Pending, false)
+        );
+        // It stands: whoever decides later decides about this very call.
+        let yes = Decision::approve("bob", "test");
+        inbox.decide(&id, &yes).await.unwrap();
+        let outcome = executor.resume(&session, &id).await.unwrap();
+        assert_eq!(
+            (outcome.status, runs.load(Ordering::SeqCst)),
+            (Status::Ok, 1)
+        );
+    }
+    // A host that wants to wait for others says so.
+    let (tools, _) = plain();
+    let limits = Limits {
+        approval_timeout: Duration::from_millis(1),
+        ..Limits::default()
+    };
+    let waiting = session(tools)
+        .with_limits(limits)
+        .with_patience(Patience::WaitThenDeny)
+        .build()
+        .unwrap();
+    assert_eq!(soon(&alone(), &waiting).await.status, Status::Denied);
+}
+
+/// A call that was suspended in a run and approved since.
+struct Approved {
+    inbox: Arc<dyn Inbox>,
+    id: ApprovalId,
+    run: RunId,
+    _home: tempfile::TempDir,
+}
+
+impl Approved {
+    async fn new(tools: impl Toolset + 'static) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+        let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+        let session = session(tools).build().unwrap();
+        let outcome = soon(&executor, &session).await;
+        let id = ApprovalId::new(outcome.approval.unwrap());
+        let yes = Decision::approve("bob", "test");
+        inbox.decide(&id, &yes).await.unwrap();
+        Self {
+            inbox,
+            id,
+            run: session.run().clone(),
+            _home: home,
+        }
+    }
+
+    async fn entry(&self) -> Entry {
+        self.inbox.get(&self.id).await.unwrap().unwrap()
+    }
+
+    async fn resume(&self, policy: Policy, session: SessionBuilder) -> Outcome {
+        let executor = Executor::new(policy).with_inbox(Arc::clone(&self.inbox));
+        let session = session.resuming(self.run.clone(), 1).build().unwrap();
+        executor.resume(&session, &self.id).await.unwrap()
+    }
+}
+
+/// A run of the call elsewhere, and what it is told.
+async fn refused(policy: Policy, elsewhere: SessionBuilder, kind: ErrorKind, says: &str) {
+    let (tools, runs) = plain();
+    let tools = Arc::new(tools);
+    let approved = Approved::new(Arc::clone(&tools)).await;
+    let outcome = approved.resume(policy, elsewhere).await;
+    let error = outcome.error.unwrap();
+    assert_eq!(error.kind, kind, "{error:?}");
+    assert!(error.message.contains(says), "{error:?} lacks {says}");
+    let entry = approved.entry().await;
+    assert_eq!(
+        (entry.status, entry.claimed),
+        (RequestStatus::Approved, false),
+        "{says}"
+    );
+    assert_eq!(
+        (entry.outcome, runs.load(Ordering::SeqCst)),
+        (None, 0),
+        "{says}"
+    );
+    // Where the call is again what was shown, the approval holds.
+    let right = session(Arc::clone(&tools));
+    let outcome = approved.resume(Policy::workspace(), right).await;
+    assert_eq!(outcome.status, Status::Ok, "{says}: {:?}", outcome.error);
+    assert_eq!(approved.entry().await.status, RequestStatus::Done);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn e3_p9_a_resumed_call_is_compared_before_its_approval_is_claimed() {
+    let other = |change: fn(TestTool) -> TestTool| session(counting(change, spec()).0);
+    let conflict = ErrorKind::Conflict;
+    let workspace = Policy::workspace;
+    let bob = || session(plain().0).with_principal(Principal::local("bob"));
+    refused(workspace(), bob(), conflict, "it was asked for").await;
+    let moved = || session(plain().0).with_workspace("/elsewhere");
+    refused(workspace(), moved(), conflict, "/elsewhere").await;
+    let described = ToolSpec {
+        description: "does something else".to_owned(),
+        ..spec()
+    };
+    let described = session(counting(|tool| tool, described).0);
+    refused(workspace(), described, conflict, "the tool changed").await;
+    let effects = other(|tool| {
+        let effect = Effect::Other {
+            kind: "pay".to_owned(),
+            value: "100".to_owned(),
+        };
+        let risk = Risk::High;
+        tool.wanting(vec![Permission { effect, risk }])
+    });
+    refused(workspace(), effects, conflict, "pay 100").await;
+    let weaker = other(|tool| tool.under(vec![Condition::new("sandbox", "none")]));
+    refused(workspace(), weaker, conflict, "sandbox").await;
+    let riskier = session(
+        counting(
+            |tool| tool,
+            ToolSpec {
+                risk: Risk::Critical,
+                ..spec()
+            },
+        )
+        .0,
+    );
+    refused(workspace(), riskier, conflict, "risk").await;
+    // P10: what cannot run here at all uses nothing up either.
+    let nothing = session(ToolRegistry::new());
+    refused(workspace(), nothing, ErrorKind::NotFound, "no tool").await;
+    let denied = RuleSet {
+        deny: vec!["count".into()],
+        ..RuleSet::default()
+    };
+    let denied = Policy::workspace().with_rules(denied).unwrap();
+    let here = session(plain().0);
+    refused(denied, here, ErrorKind::Denied, "deny rule").await;
+}
+
+#[tokio::test]
+async fn p16_bound_values_are_kept_as_written_and_compared() {
+    let bound = |value: &str, written: Option<&str>| {
+        let spec = ToolSpec {
+            input_schema: Arc::new(json!({
+                "type": "object",
+                "properties": {"a": {"type": "integer"}, "key": {"type": "string"}},
+                "required": ["key"], "additionalProperties": false
+            })),
+            ..spec()
+        };
+        let (tools, runs) = counting(|tool| tool, spec);
+        let map = |text: &str| json!({ "key": text }).as_object().unwrap().clone();
+        let settings = ToolSettings {
+            bind: map(value),
+            bind_written: written.map(map),
+            ..ToolSettings::default()
+        };
+        let view = tools.configured([("count".to_owned(), settings)].into(), None);
+        (Arc::new(view.unwrap()), runs)
+    };
+    let reference = Some("${env:KEY}");
+    let (tools, runs) = bound("swordfish", reference);
+    let approved = Approved::new(Arc::clone(&tools)).await;
+    let request = approved.entry().await.request;
+    let json = serde_json::to_string(&request).unwrap();
+    assert!(!json.contains("swordfish"), "{json}");
+    assert_eq!(request.bound["key"], "${env:KEY}");
+    // Without a written form a value is sealed: it is not shown, and another one is another.
+    let (sealed, _) = bound("swordfish", None);
+    let hidden = Approved::new(sealed).await.entry().await.request;
+    assert!(
+        !serde_json::to_string(&hidden)
+            .unwrap()
+            .contains("swordfish")
+    );
+    let outcome = approved
+        .resume(
+            Policy::workspace(),
+            session(bound("x", Some("${env:OTHER}")).0),
+        )
+        .await;
+    let error = outcome.error.unwrap();
+    assert!(error.message.contains("the settings fill in"), "{error:?}");
+    assert_eq!(approved.entry().await.status, RequestStatus::Approved);
+    let outcome = approved.resume(Policy::workspace(), session(tools)).await;
+    assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}

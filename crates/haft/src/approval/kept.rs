@@ -1,0 +1,66 @@
+//! Rules that a person keeps with an approval: never wider than what the request showed, unless they wrote the rule themselves.
+
+use crate::approval::ApprovalRequest;
+use crate::arguments::Arguments;
+use crate::permission::Verdict;
+use crate::policy::{JudgedCall, Policy, RuleText, RulesError};
+use crate::spec::ToolSpec;
+
+/// The rules of one approval for good.
+#[derive(Debug)]
+pub struct KeptRules<'a> {
+    /// The rules.
+    pub rules: Vec<RuleText>,
+    /// What was approved.
+    pub request: &'a ApprovalRequest,
+    /// Who approved it.
+    pub by: &'a str,
+}
+
+/// Where rules are kept that people choose for good. It is told once the approval counts and the call is about to run.
+pub trait RuleStore: Send + Sync + std::fmt::Debug {
+    /// Keeps the rules beyond this process.
+    ///
+    /// # Errors
+    /// Why they cannot be kept, for the log.
+    fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String>;
+}
+
+impl ApprovalRequest {
+    /// Whether the call would run without being asked about, as this policy and these rules together judge it; `spec` is the
+    /// tool's.
+    ///
+    /// # Errors
+    /// One of the rules cannot be read.
+    pub fn is_allowed_with(
+        &self,
+        policy: &Policy,
+        spec: &ToolSpec,
+        rules: Vec<RuleText>,
+    ) -> Result<bool, RulesError> {
+        let arguments = Arguments::new(self.arguments.clone());
+        let call = JudgedCall {
+            unstated: Some(&self.unstated),
+            ..JudgedCall::new(spec, &arguments, &self.snapshot.permissions)
+        };
+        let policy = policy.allowing(rules)?;
+        Ok(policy.judge(&call).verdict == Verdict::Allow)
+    }
+
+    /// The rules that an approval for good keeps: the one that was written, or the suggested ones where none was, or where it
+    /// is one of those. Suggested rules hold for calls like this one alone: the same tool, and the same value of each
+    /// argument that the call's permissions do not state.
+    pub fn kept_rules(&self, written: Option<&str>) -> Vec<RuleText> {
+        match written {
+            Some(rule) if !self.suggested.iter().any(|known| known == rule) => {
+                vec![RuleText::new(rule)]
+            }
+            _ => {
+                let like_this = |rule: &String| {
+                    RuleText::new(rule).kept_for(self.tool.as_str(), &self.unstated)
+                };
+                self.suggested.iter().map(like_this).collect()
+            }
+        }
+    }
+}

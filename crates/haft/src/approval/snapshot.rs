@@ -1,0 +1,185 @@
+//! `Snapshot`: what a call would do at one moment, as the person who decides is shown it. An approval holds for exactly this.
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::preview::FileChange;
+use crate::permission::{Condition, Effect, PathClaim, Permission};
+
+/// A call's effects, the conditions it runs under, and the files it would change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// What the call would do.
+    pub permissions: Vec<Permission>,
+    /// What settings decide about it: how it is confined, what it reaches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// What would become of which files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preview: Vec<FileChange>,
+}
+
+impl Snapshot {
+    /// The first thing that is not as it was shown, in words; none where all of it is.
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        self.other_effects(now).or_else(|| self.changed_file(now))
+    }
+
+    /// The same without the files' contents: those can only be compared when nothing else of the session writes.
+    pub fn other_effects(&self, now: &Self) -> Option<String> {
+        self.changed_condition(now)
+            .or_else(|| self.changed_effect(now))
+    }
+
+    fn changed_condition(&self, now: &Self) -> Option<String> {
+        let value = |of: &Self, name: &str| {
+            let named = of.conditions.iter().filter(|one| one.name == name);
+            let values: Vec<String> = named.map(|one| format!("`{}`", one.value)).collect();
+            if values.is_empty() {
+                "not set".to_owned()
+            } else {
+                values.join(", ")
+            }
+        };
+        let names = self.conditions.iter().chain(&now.conditions);
+        names
+            .map(|condition| condition.name.as_str())
+            .find(|name| value(self, name) != value(now, name))
+            .map(|name| {
+                let (was, is) = (value(self, name), value(now, name));
+                format!("{name} was shown as {was} and is {is} now")
+            })
+    }
+
+    fn changed_effect(&self, now: &Self) -> Option<String> {
+        if self.permissions == now.permissions {
+            return None;
+        }
+        let new = now
+            .permissions
+            .iter()
+            .find(|permission| !self.permissions.contains(permission));
+        let gone = self
+            .permissions
+            .iter()
+            .find(|permission| !now.permissions.contains(permission));
+        Some(match (gone, new) {
+            (Some(gone), Some(new)) => {
+                let (was, is) = (described(gone), described(new));
+                format!("it was shown as {was} and would be {is} now")
+            }
+            (None, Some(new)) => format!("{} was not shown", described(new)),
+            (Some(gone), None) => format!("{} is no longer part of it", described(gone)),
+            (None, None) => "its effects are in another order or number than shown".to_owned(),
+        })
+    }
+
+    fn changed_file(&self, now: &Self) -> Option<String> {
+        if self.preview == now.preview {
+            return None;
+        }
+        let differs = |file: &&FileChange| !now.preview.contains(file);
+        let file = self.preview.iter().find(differs);
+        let file = file.or_else(|| now.preview.iter().find(|f| !self.preview.contains(f)));
+        let path = file.map_or("a file", |file| file.path.as_str());
+        Some(format!("{path} changed after it was shown"))
+    }
+}
+
+/// An effect in a few words, with where links lead and how it is confined.
+fn described(permission: &Permission) -> String {
+    let claim = |claim: &PathClaim| match &claim.target {
+        Some(target) => format!("{} → {target}", claim.path),
+        None => claim.path.clone(),
+    };
+    let effect = &permission.effect;
+    let value = match effect {
+        Effect::Run { jailed: false, .. } => format!("{} without the jail", effect.value()),
+        Effect::Remember { scope, digest } => format!("{scope} {digest}"),
+        other => other.path().map_or_else(|| other.value().to_owned(), claim),
+    };
+    let value: String = value.chars().take(160).collect();
+    format!("{} {value} (risk {})", effect.kind(), permission.risk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Snapshot;
+    use crate::approval::preview::FileChange;
+    use crate::permission::{Condition, PathClaim, Permission};
+    use crate::spec::Risk;
+
+    fn linked(target: &str) -> PathClaim {
+        PathClaim {
+            path: "ln".to_owned(),
+            target: Some(target.to_owned()),
+        }
+    }
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    fn p9_every_part_that_was_shown_is_compared() {
+        let write = |claim| Snapshot {
+            permissions: vec![Permission::write(claim)],
+            ..Snapshot::default()
+        };
+        let under = |name: &str, value: &str| Snapshot {
+            conditions: vec![Condition::new(name, value)],
+            ..Snapshot::default()
+        };
+        let file = |text: &str, target: Option<&str>| Snapshot {
+            preview: vec![
+                FileChange::new("a", Some(text.as_bytes()), Some(b"new"))
+                    .leading_to(target.map(str::to_owned)),
+            ],
+            ..Snapshot::default()
+        };
+        let risky = Snapshot {
+            permissions: vec![Permission::write(PathClaim::plain("a")).at(Risk::Critical)],
+            ..Snapshot::default()
+        };
+        let rows = [
+            (write(linked("t1")), write(linked("t2")), "ln → t2"),
+            (
+                write(linked("t1")),
+                write(PathClaim::plain("ln")),
+                "would be write ln",
+            ),
+            (write(PathClaim::plain("a")), risky, "risk critical"),
+            (
+                write(PathClaim::plain("a")),
+                Snapshot::default(),
+                "no longer",
+            ),
+            (
+                Snapshot::default(),
+                write(PathClaim::plain("a")),
+                "was not shown",
+            ),
+            (
+                under("network", "none"),
+                under("network", "full"),
+                "`full` now",
+            ),
+            (under("sandbox", "jail"), Snapshot::default(), "not set now"),
+            (
+                Snapshot::default(),
+                under("sandbox", "none"),
+                "was shown as not set",
+            ),
+            (file("one", None), file("two", None), "a changed"),
+            (
+                file("one", Some("t1")),
+                file("one", Some("t2")),
+                "a changed",
+            ),
+            (file("one", None), Snapshot::default(), "a changed"),
+            (Snapshot::default(), file("one", None), "a changed"),
+        ];
+        for (shown, now, says) in rows {
+            let difference = shown.difference(&now).unwrap();
+            assert!(difference.contains(says), "{difference} lacks {says}");
+            assert_eq!(shown.difference(&shown), None);
+            assert_eq!(now.difference(&now), None);
+        }
+    }
+}
