@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use haft::artifact::ArtifactRef;
 use haft::context::{CallContext, Scope};
 use haft::error::ToolError;
-use haft::result::{Content, Outcome, ToolResult};
+use haft::result::{Content, Outcome, Status, ToolResult};
 use haft::session::Ending;
 
 use crate::bridge::frame::Kind;
@@ -112,6 +112,11 @@ impl<'a> ChainRun<'a> {
         let end = match self.link.send(Kind::Start, 0, &start) {
             Ok(()) => self.serve().await,
             Err(error) => End::Broken(error),
+        };
+        let end = if self.context.is_cancelled() {
+            end.of_cancelled()
+        } else {
+            end
         };
         // A script that has ended, or was ended, changes nothing any more.
         self.worker.kill();
@@ -264,6 +269,13 @@ impl<'a> ChainRun<'a> {
             // The script is told nothing: it runs again from its start, and asks this again.
             let words = outcome.text();
             return Err(End::Suspended { approval, words });
+        }
+        // A call ends a moment before the chain around it does: the script is told nothing of that.
+        if self.context.is_cancelled() {
+            return Err(End::Cancelled);
+        }
+        if outcome.status == Status::Timeout && self.scope.is_late() {
+            return Err(End::Late(self.scope.session().limits().total_timeout));
         }
         let files = media::keep(self.context, self.worker, seq, &outcome);
         let answer = Answer {

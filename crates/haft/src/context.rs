@@ -345,6 +345,11 @@ impl Scope {
         self.nest.elapsed(self.begun, limit).await;
     }
 
+    /// Whether its calls have used up the time that its limits give them.
+    pub fn is_late(&self) -> bool {
+        self.session.time_left().is_zero()
+    }
+
     /// For how long calls have waited for a person.
     pub fn waited(&self) -> Duration {
         self.nest.waited().0

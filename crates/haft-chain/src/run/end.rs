@@ -44,6 +44,14 @@ impl End {
         }
     }
 
+    /// The same in a session that was cancelled: a failure is the cancellation; what had ended otherwise stays.
+    pub(super) fn of_cancelled(self) -> Self {
+        match self.status() {
+            Status::Error => Self::Cancelled,
+            _ => self,
+        }
+    }
+
     /// What the chain came to, and what is to be said of that behind what the script printed.
     pub(super) fn result(
         self,

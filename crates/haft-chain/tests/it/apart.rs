@@ -1,15 +1,27 @@
 //! Two hundred scripts at once stay apart, one row for each kind of state; and nothing of them is left.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
+use haft::result::Status;
+use haft::session::Limits;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
-use crate::scene::{Scene, engine, shown, value, wait};
+use crate::scene::{Parts, Scene, engine, shown, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     ("two_hundred_scripts_at_once_stay_apart", stay_apart),
     ("a_script_finds_nothing_of_the_one_before", nothing_before),
     ("a_dropped_chain_is_ended_and_recorded", dropped),
+    (
+        "a_cancelled_chain_is_cancelled_whatever_its_script_does",
+        cancelled,
+    ),
+    (
+        "a_chain_whose_time_is_over_is_late_whatever_its_script_does",
+        late,
+    ),
 ];
 
 /// A kind of state: how a script marks its own, and what it sees of it afterwards. `MARK` is a number of its own.
@@ -114,13 +126,21 @@ fn nothing_before() {
     );
 }
 
+/// Completes when the script has made a call.
+async fn called(scene: &Scene) {
+    while scene.audit.words().len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 fn dropped() {
     let scene = Scene::new();
     let engine = engine();
     wait(async {
-        let chain = scene.chain("tools.sleep(s=600)");
-        let dropped = tokio::time::timeout(std::time::Duration::from_millis(300), chain).await;
-        assert!(dropped.is_err());
+        tokio::select! {
+            outcome = scene.chain("tools.sleep(s=600)") => panic!("{}", shown(&outcome)),
+            () = called(&scene) => {}
+        }
         drop(engine);
     });
     let words = scene.audit.words();
@@ -134,21 +154,53 @@ fn dropped() {
             "ended:cancelled"
         ]
     );
-    // A session that is cancelled ends its chain, too.
-    let scene = Scene::new();
-    let outcome = wait(async {
-        let session = scene.session.clone();
-        let later = async move {
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-            session.cancel();
-        };
-        tokio::join!(scene.chain("tools.sleep(s=600)"), later).0
-    });
-    assert_eq!(
-        outcome.status,
-        haft::result::Status::Cancelled,
-        "{}",
-        shown(&outcome)
-    );
-    assert_eq!(outcome.calls.len(), 1);
+}
+
+/// What a script may make of a call that ends because the session was cancelled.
+const CANCELLED: &[(&str, &str)] = &[
+    ("it fails", "tools.sleep(s=600)"),
+    (
+        "it goes on",
+        "try:\n    tools.sleep(s=600)\nexcept Exception:\n    pass\n'went on'",
+    ),
+    (
+        "it tries again",
+        "while True:\n    try:\n        tools.sleep(s=600)\n    except Exception:\n        pass",
+    ),
+];
+
+fn cancelled() {
+    for (what, code) in CANCELLED {
+        let scene = Scene::new();
+        let outcome = wait(async {
+            let cancel = async {
+                called(&scene).await;
+                scene.session.cancel();
+            };
+            tokio::join!(scene.chain(code), cancel).0
+        });
+        let shown = shown(&outcome);
+        assert_eq!(outcome.status, Status::Cancelled, "{what}: {shown}");
+        assert_eq!(outcome.calls.len(), 1, "{what}");
+        assert_eq!(outcome.calls[0].status, Status::Cancelled, "{what}");
+    }
+}
+
+/// A call that is bounded by what is left of the script's time may end before the script's own clock is looked at.
+fn late() {
+    for _ in 0..20 {
+        let scene = Scene::of(Parts {
+            limits: Limits {
+                approval_timeout: Duration::from_millis(100),
+                call_timeout: Duration::from_millis(300),
+                total_timeout: Duration::from_millis(300),
+                ..Parts::default().limits
+            },
+            ..Parts::default()
+        });
+        let outcome = wait(scene.chain(CANCELLED[1].1));
+        let shown = shown(&outcome);
+        assert_eq!(outcome.status, Status::Timeout, "{shown}");
+        assert!(shown.contains("the script did not end"), "{shown}");
+    }
 }

@@ -184,11 +184,11 @@ async fn bounded(
             // It held its thread for longer than it may take.
             return ended(given, limit.passed());
         }
-        return given;
+        return of_itself(session, given);
     }
     let (ending, error, grace) = tokio::select! {
         biased;
-        given = &mut running => return given,
+        given = &mut running => return of_itself(session, given),
         () = session.cancellation().cancelled() => (Ending::Cancelled, cancelled(), CANCEL_GRACE),
         () = nest.elapsed(begun, limit.time) => (Ending::Late, limit.passed(), LATE_GRACE),
     };
@@ -199,6 +199,16 @@ async fn bounded(
         Ok(given) => ended(given, error),
         Err(_) => Err(error),
     }
+}
+
+/// What a tool gave before it was told to end. A failure in a cancelled session is the cancellation, which a tool can
+/// see before this does: by the session's token, or by a call within it.
+fn of_itself(session: &Session, given: Given) -> Given {
+    let failed = given.as_ref().map_or(true, |result| result.error.is_some());
+    if failed && session.cancellation().is_cancelled() {
+        return ended(given, cancelled());
+    }
+    given
 }
 
 /// What a tool gave that was told to end: what it has to show stays, but it did not succeed.

@@ -8,7 +8,8 @@ use haft::audit::{AuditError, AuditSink, Event, What};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    ErrorKind, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolResult, ToolSpec,
+    ErrorKind, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolError, ToolResult,
+    ToolSpec,
 };
 
 fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: Limits) -> Session {
@@ -300,5 +301,36 @@ async fn row45_a_sink_that_panics_costs_no_answer_and_lets_nothing_run_unrecorde
         let kind = outcome.error.map(|error| error.kind);
         assert_eq!(kind, (!runs).then_some(ErrorKind::Unavailable), "row {nth}");
         executor.close(&session).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_sees_the_cancellation_first_is_cancelled_not_failed() {
+    let body = |gives: fn() -> Result<ToolResult, ToolError>| {
+        TestTool::with_body(TestTool::echo("see"), move |_, context| {
+            Box::pin(async move {
+                context.cancelled().await;
+                gives()
+            })
+        })
+    };
+    let rows = [
+        (
+            body(|| Err(ToolError::failed("interrupted"))),
+            Status::Cancelled,
+        ),
+        (
+            body(|| Ok(ToolResult::text("half").with_error(ToolError::failed("interrupted")))),
+            Status::Cancelled,
+        ),
+        (body(|| Ok(ToolResult::text("whole"))), Status::Ok),
+    ];
+    for (tool, expected) in rows {
+        let session = session([tool.arc()], Limits::default());
+        let executor = Executor::new(Policy::workspace());
+        let call = executor.execute(&session, ToolCall::new("see", "{}"));
+        let cancel = async { session.cancel() };
+        let (outcome, ()) = tokio::join!(call, cancel);
+        assert_eq!(outcome.status, expected, "{outcome:?}");
     }
 }
