@@ -1,15 +1,23 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
 pub mod address;
+mod builtin;
 mod command;
+mod command_lines;
 mod explain;
+mod find;
+mod folders;
 mod fragments;
+mod git;
 mod glob;
 mod guard;
 mod judge;
+mod options;
 mod parts;
 mod paths;
 mod pattern;
+mod readers;
+mod removal;
 mod restriction;
 mod rule;
 mod rules;
@@ -33,13 +41,13 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
 
-pub use command::{Places, command_risk, direct_argv};
+pub use command::{Places, command_risk};
+pub use command_lines::CommandLines;
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
 pub use guard::{
-    CommandLines, Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths,
-    WorkspaceEdge, protected,
+    Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths, WorkspaceEdge, protected,
 };
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use restriction::{Outside, Restriction};

@@ -221,8 +221,6 @@ fn known_lines_run_what_their_parts_say() {
         ("f() { c0; }; f", 1),
         ("case a in (b) c0;; a) c1;; esac", 1),
         ("c0 <<E\n$(c1)\nE\nc2", 3),
-        ("printf -v 'x[$(c2)]' y", 1),
-        ("f; }\\\n$x", 2),
         ("time f ]] ", 1),
         ("\\time ", 1),
     ] {

@@ -91,6 +91,10 @@ impl<'a, 'f> Scan<'a, 'f> {
         let Some(word) = self.word.take() else {
             return;
         };
+        // Bash may read a text again, as it does in arithmetic: what is quoted in it then runs.
+        if word.contains('`') || word.contains("$(") {
+            self.expansions(&word);
+        }
         if std::mem::take(&mut self.target_next) {
             self.found.targets.push(word);
         } else if word == "{" || word == "}" {
@@ -106,7 +110,7 @@ impl<'a, 'f> Scan<'a, 'f> {
         let words = std::mem::take(&mut self.words);
         let start = words
             .iter()
-            .position(|w| !KEYWORDS.contains(&w.as_str()) && !is_assignment(w));
+            .position(|w| !KEYWORDS.contains(&w.as_str()) && !is_assignment(w) && w != "-p");
         if let Some(start) = start {
             self.found.commands.push(words[start..].to_vec());
         }
@@ -255,7 +259,7 @@ impl<'a, 'f> Scan<'a, 'f> {
                 match c {
                     '`' => scan.backticks(),
                     '$' => scan.dollar(),
-                    '\\' => drop(scan.chars.next()),
+                    // An escaped one may run when the text is read again.
                     _ => {}
                 }
             }

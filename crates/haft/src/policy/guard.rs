@@ -5,15 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::JudgedCall;
 use super::address::{check_host, refusal};
-use super::command::{Places, removes_critical};
 use super::fragments::fragments;
-use super::parts::{folder_of, names_mover};
 use super::paths::{clean, segments};
 use super::ruling::Label;
-use super::shell::{Open, Word, take_apart};
-use super::suggest::clip;
+use super::shell::{Word, take_apart};
 use super::words::plain_words;
-use super::wrapper::{is_too_deep, prefix_of};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
@@ -147,21 +143,10 @@ fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
 }
 
 /// A call that runs a command: the jail keeps its file effects, and they are asked about where a file tool would be refused.
-fn runs_command(call: &JudgedCall<'_>) -> bool {
+pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
     call.permissions
         .iter()
         .any(|p| matches!(p.effect, Effect::Run { .. }))
-}
-
-/// Where a command goes that changes the folder for those after it; empty where that cannot be told.
-pub(crate) fn moves(permission: &Permission) -> Option<&str> {
-    match &permission.effect {
-        Effect::Run {
-            argv: Some(words), ..
-        } => folder_of(words),
-        Effect::Run { command, .. } => names_mover(command).then_some(""),
-        _ => None,
-    }
 }
 
 /// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
@@ -384,109 +369,4 @@ impl Guard for OwnFiles {
             Floor::deny(format!("{name} belongs to haft itself")).advise("no rule lifts this")
         }))
     }
-}
-
-/// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.
-#[derive(Debug, Clone, Default)]
-pub struct CommandLines {
-    places: Places,
-}
-
-impl CommandLines {
-    /// Knows the workspace and the home folder as critical.
-    pub fn new(places: Places) -> Self {
-        Self { places }
-    }
-
-    /// What is against running these words, some of which may only be known at run time.
-    fn against(&self, words: &[String], open: &[Open]) -> Floor {
-        if is_too_deep(words) {
-            return Floor::ask("it runs too many wrappers within wrappers");
-        }
-        if removes_critical(words, open, &self.places) {
-            return Floor::ask("it removes a critical path");
-        }
-        Floor::NONE
-    }
-
-    fn against_line(&self, line: &str) -> Floor {
-        let read = match take_apart(line) {
-            Ok(read) => read,
-            Err(why) => {
-                return Floor::ask(why.to_string()).advise(
-                    "run one command without shell syntax (no ; & | < > $ * ?), or give argv",
-                );
-            }
-        };
-        if read.writes.iter().any(|to| clean(&to.text) != "/dev/null") {
-            return Floor::ask("it writes a file that is not judged by itself");
-        }
-        for part in &read.parts {
-            let name = part.words.get(prefix_of(&part.words));
-            if name.is_some_and(|name| !name.open.is_nothing()) {
-                return Floor::ask(format!(
-                    "which command {} runs is only known when it runs",
-                    clip(&part.shown)
-                ))
-                .advise("name the command");
-            }
-            let words: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
-            let open: Vec<Open> = part.words.iter().map(|word| word.open).collect();
-            let floor = self.against(&words, &open);
-            if floor != Floor::NONE {
-                return floor;
-            }
-        }
-        Floor::NONE
-    }
-}
-
-impl Guard for CommandLines {
-    fn name(&self) -> &'static str {
-        "command-lines"
-    }
-
-    fn concerns(&self, effect: &Effect) -> bool {
-        effect.changed_path().is_some() || matches!(effect, Effect::Run { .. })
-    }
-
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
-        Ok(match &permission.effect {
-            Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
-                target(call, claim)
-            }
-            Effect::Run {
-                argv: Some(words), ..
-            } if words.is_empty() => Floor::deny("the command is empty"),
-            Effect::Run {
-                argv: Some(words), ..
-            } => self.against(words, &[]),
-            Effect::Run { command, .. } => match plain_words(command) {
-                Some(words) => self.against(&words, &[]),
-                None => self.against_line(command),
-            },
-            _ => Floor::NONE,
-        })
-    }
-}
-
-/// What is against a redirection's target: that it is not known which file it is.
-fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> Floor {
-    let path = &claim.path;
-    if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
-        return Floor::ask(format!(
-            "which file {} is, is only known when it is written",
-            clip(path)
-        ))
-        .advise("write the path without ~, variables and patterns");
-    }
-    let moved = || call.permissions.iter().any(|p| moves(p).is_some());
-    if !path.starts_with('/') && moved() {
-        return Floor::ask(format!(
-            "the command changes its folder, so {} may be another file",
-            clip(path)
-        ))
-        .advise("leave out cd, and name the path from the workspace");
-    }
-    Floor::NONE
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::command_lines::is_critical_removal;
 use super::guard::{Floor, Guard};
 use super::rule::Rule;
 use super::rules::Naming;
@@ -67,6 +68,9 @@ impl Policy {
         let mut risk = call.spec.risk;
         for permission in call.permissions {
             risk = risk.max(permission.risk);
+            if is_critical_removal(call, permission, &self.places) {
+                risk = Risk::Critical;
+            }
             let judged = self.judge_effect(call, &naming, permission);
             let named = matches!(
                 (&top.source, &judged.source),

@@ -1,9 +1,11 @@
 //! `CommandLine`: what a tool that runs command lines states as its effects, part by part.
 
-use super::command::{harmless, risk};
+use super::builtin::{runs_quoted, unsettles};
+use super::command::{command_risk, harmless, risk};
+use super::folders::{folder_of, names_mover};
 use super::paths::clean;
-use super::shell::{self, Line, Open, Simple, Word, take_apart};
-use super::words::plain_words;
+use super::shell::{AsWord, Line, Simple, Word, take_apart};
+use super::words::{join_words, plain_words};
 use super::wrapper::unwrapped;
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
@@ -28,6 +30,15 @@ pub struct CommandPart {
     pub argv: Option<Vec<String>>,
     /// How harmful it is.
     pub risk: Risk,
+    /// The program within its wrappers, where that is known.
+    program: Option<String>,
+}
+
+impl CommandPart {
+    /// The program that it runs within `timeout`, `nice` and their like; `None` where only the shell will know.
+    pub fn program(&self) -> Option<&str> {
+        self.program.as_deref()
+    }
 }
 
 /// The target of a redirection.
@@ -42,28 +53,24 @@ pub struct Target {
 impl CommandLine {
     /// Takes a line apart. Quick for every text: what is too long, too deep or no command line is not read further.
     pub fn new(line: &str) -> Self {
-        let plain = plain_words(line).filter(|words| !shell::reads_twice(words));
-        if let Some(argv) = plain {
-            let part = CommandPart {
-                command: line.to_owned(),
-                risk: risk(&argv, &[]),
-                argv: Some(argv),
-            };
-            return Self::of(vec![part], Line::default());
+        if let Some(argv) = plain_words(line).filter(|words| !runs_quoted(words)) {
+            return Self::of_argv(line.to_owned(), argv);
         }
         let whole = || CommandPart {
             command: line.to_owned(),
             argv: None,
             risk: Risk::High,
+            program: None,
         };
         let Ok(mut read) = take_apart(line) else {
             return Self::of(vec![whole()], Line::default());
         };
         let parts = std::mem::take(&mut read.parts);
-        let goes_elsewhere = parts.iter().any(changes_folder);
+        let elsewhere = parts.iter().any(|part| folder_of(&part.words).is_some());
+        let unsettled = parts.iter().any(|part| unsettles(&part.words));
         let parts: Vec<CommandPart> = parts
             .iter()
-            .map(|part| stated(part, goes_elsewhere))
+            .map(|part| stated(part, elsewhere, unsettled))
             .collect();
         if parts.is_empty() && read.writes.is_empty() {
             return Self::of(vec![whole()], read);
@@ -71,10 +78,21 @@ impl CommandLine {
         Self::of(parts, read)
     }
 
+    /// One command that needs no shell: as it is written, and its words.
+    pub fn of_argv(command: String, argv: Vec<String>) -> Self {
+        let part = CommandPart {
+            command,
+            risk: command_risk(&argv),
+            program: program(&argv),
+            argv: Some(argv),
+        };
+        Self::of(vec![part], Line::default())
+    }
+
     fn of(parts: Vec<CommandPart>, line: Line) -> Self {
         let targets = |words: Vec<Word>| {
             let known = |word: Word| Target {
-                known: word.open.is_nothing() && !word.text.starts_with('~'),
+                known: word.is_known() && !word.text.starts_with('~'),
                 path: word.text,
             };
             let free = |target: &Target| target.known && clean(&target.path) == "/dev/null";
@@ -125,46 +143,30 @@ pub fn line_risk(line: &str) -> Risk {
     CommandLine::new(line).risk()
 }
 
-fn stated(part: &Simple, goes_elsewhere: bool) -> CommandPart {
-    let texts: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
-    let open: Vec<Open> = part.words.iter().map(|word| word.open).collect();
-    // The settings of another folder can make git run anything.
-    let elsewhere = goes_elsewhere && unwrapped(&texts).first().is_some_and(|name| name == "git");
-    let risk = match risk(&texts, &open) {
-        _ if texts.is_empty() && harmless(&part.assigned) => Risk::Safe,
-        Risk::Safe if elsewhere || !harmless(&part.assigned) => Risk::High,
+/// The part as it is stated. Where another part changes the folder, git obeys other settings; where another sets variables or
+/// names, no part is what it seems to be.
+fn stated(part: &Simple, elsewhere: bool, unsettled: bool) -> CommandPart {
+    let program = program(&part.words);
+    let changed = unsettled || (elsewhere && program.as_deref() == Some("git"));
+    let risk = match risk(&part.words) {
+        _ if part.words.is_empty() && harmless(&part.assigned) => Risk::Safe,
+        Risk::Safe if changed || !harmless(&part.assigned) => Risk::High,
         risk => risk,
     };
     let argv = part.argv();
     CommandPart {
         command: match &argv {
-            Some(words) => super::join_words(words),
+            Some(words) => join_words(words),
             None => part.shown.clone(),
         },
         argv,
         risk,
+        program,
     }
 }
 
-/// A command after which relative paths mean others.
-fn changes_folder(part: &Simple) -> bool {
-    let texts: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
-    folder_of(&texts).is_some()
-}
-
-/// Where a command goes that changes the folder, if it is one and the folder is another; empty where that cannot be told.
-pub(crate) fn folder_of(words: &[String]) -> Option<&str> {
-    let (name, rest) = unwrapped(words).split_first()?;
-    match (name.as_str(), rest) {
-        ("cd", [folder]) if clean(folder) == "." && !folder.is_empty() => None,
-        ("cd", [folder]) if !folder.starts_with(['-', '~', '$']) => Some(folder),
-        ("cd" | "pushd" | "popd", _) => Some(""),
-        _ => None,
-    }
-}
-
-/// Does a command, part of which is only known at run time, change the folder?
-pub(crate) fn names_mover(command: &str) -> bool {
-    let mut words = command.split([' ', '\t']);
-    words.any(|word| matches!(word, "cd" | "pushd" | "popd"))
+/// The program within the wrappers that are looked through, where its name is known.
+fn program<W: AsWord>(words: &[W]) -> Option<String> {
+    let name = unwrapped(words).words.first()?;
+    name.is_known().then(|| name.text().to_owned())
 }

@@ -1,14 +1,24 @@
 //! A command line taken apart: every simple command it runs, wherever it stands, and every file its redirections name.
+//!
+//! The reader knows a small language exactly; docs/reference/shell-rules.md lists it. Everything else is unread.
 
+use super::builtin::{runs_quoted, unsettles};
 use super::words::LONGEST_LINE;
 
+mod arithmetic;
+mod compound;
+mod condition;
+mod escapes;
 mod extent;
 mod grammar;
 mod lexer;
+mod parameter;
 mod tree;
+mod variables;
 mod word;
 
-pub(crate) use grammar::reads_twice;
+use variables::Variables;
+
 pub(crate) use word::Open;
 
 /// Deepest nesting that is followed, of groups, substitutions and compound commands together: clause 16 of the shell rules.
@@ -42,6 +52,38 @@ pub(crate) struct Word {
     pub(crate) open: Open,
 }
 
+/// A word of a command: one of a line, or one that is given as it is.
+pub(crate) trait AsWord {
+    /// The word, as `Word::text`.
+    fn text(&self) -> &str;
+    /// What of it is only known at run time.
+    fn open(&self) -> Open;
+    /// Is all of it known?
+    fn is_known(&self) -> bool {
+        self.open().is_nothing()
+    }
+}
+
+impl AsWord for Word {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn open(&self) -> Open {
+        self.open
+    }
+}
+
+impl AsWord for String {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn open(&self) -> Open {
+        Open::NOTHING
+    }
+}
+
 /// One simple command. Its substitutions are commands of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Simple {
@@ -57,7 +99,7 @@ impl Simple {
     pub(crate) fn argv(&self) -> Option<Vec<String>> {
         let known = self.assigned.is_empty()
             && !self.words.is_empty()
-            && self.words.iter().all(|word| word.open.is_nothing());
+            && self.words.iter().all(AsWord::is_known);
         known.then(|| self.words.iter().map(|word| word.text.clone()).collect())
     }
 }
@@ -85,6 +127,7 @@ pub(crate) fn take_apart(line: &str) -> Result<Line, Unread> {
         text: line.to_owned(),
         depth: 0,
     }];
+    let mut variables = Variables::default();
     let (mut at, mut read) = (0, 0);
     while let Some(next) = inner.get_mut(at) {
         let Inner { text, depth } = std::mem::take(next);
@@ -98,12 +141,24 @@ pub(crate) fn take_apart(line: &str) -> Result<Line, Unread> {
             tree::agrees(&text, &one)?;
         }
         inner.extend(one.inner);
+        variables.add(&one.variables);
         add(&mut found.parts, one.parts);
         add(&mut found.writes, one.writes);
         add(&mut found.reads, one.reads);
         if found.parts.len() + found.writes.len() + found.reads.len() > MOST_PARTS {
             return Err(Unread::TooMany);
         }
+    }
+    variables.check()?;
+    if found.parts.iter().any(|part| runs_quoted(&part.words)) {
+        return Err(Unread::Syntax(
+            "a builtin may run what stands quoted among its words",
+        ));
+    }
+    if variables.are_computed() && found.parts.iter().any(|part| unsettles(&part.words)) {
+        return Err(Unread::Syntax(
+            "arithmetic uses a variable that a builtin may set",
+        ));
     }
     Ok(found)
 }

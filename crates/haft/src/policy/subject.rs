@@ -3,10 +3,12 @@
 use std::cell::OnceCell;
 
 use super::JudgedCall;
+use super::builtin::unsettles;
 use super::command::{Places, sets_variables};
-use super::guard::moves;
+use super::folders::{folders, goes_elsewhere, moves, within};
 use super::paths::{PathView, clean};
 use super::rule::{Class, List, Rule, Selector, Specifier};
+use super::shell::take_apart;
 use super::view::{CommandView, Reach};
 use crate::permission::{Effect, PathClaim, Permission};
 use crate::spec::Risk;
@@ -102,8 +104,8 @@ impl<'a> Subject<'a> {
         Some(self.command.get_or_init(|| {
             let view = CommandView::new(command, argv.as_deref());
             // The settings of another folder can make git run anything: clause 4.
-            let moved = || self.call.permissions.iter().any(|p| moves(p).is_some());
-            if sets_variables(self.call.arguments) || (view.runs("git") && moved()) {
+            let elsewhere = || view.runs("git") && goes_elsewhere(self.call);
+            if sets_variables(self.call.arguments) || elsewhere() || self.is_unsettled() {
                 view.out_of_reach()
             } else {
                 view
@@ -199,7 +201,7 @@ impl<'a> Subject<'a> {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
-        let mut folders = self.folders().into_iter().skip(1);
+        let mut folders = folders(self.call).into_iter().skip(1);
         folders.any(|folder| covers(&PathView::new(&within(&folder, &claim.path), workspace)))
     }
 
@@ -250,7 +252,7 @@ impl<'a> Subject<'a> {
         if files.is_empty() {
             return false;
         }
-        let folders = self.folders();
+        let folders = folders(self.call);
         let workspace = self.places.workspace.as_deref();
         files
             .into_iter()
@@ -263,17 +265,19 @@ impl<'a> Subject<'a> {
             })
     }
 
-    /// Every folder that a relative path of the command may start at: where it starts, and where a `cd` goes.
-    fn folders(&self) -> Vec<String> {
-        let cwd = self.call.arguments.value().get("cwd");
-        let cwd = cwd.and_then(serde_json::Value::as_str).unwrap_or("");
-        let mut folders = vec![clean(cwd)];
-        for folder in self.call.permissions.iter().filter_map(moves) {
-            if let Some(last) = folders.last() {
-                folders.push(within(last, folder));
-            }
-        }
-        folders
+    /// May another command of the line set a variable, or change what a name stands for?
+    fn is_unsettled(&self) -> bool {
+        let others = self.call.permissions.iter();
+        let mut others = others.filter(|other| !std::ptr::eq(&raw const other.effect, self.effect));
+        others.any(|other| match &other.effect {
+            Effect::Run {
+                argv: Some(words), ..
+            } => unsettles(words),
+            Effect::Run { command, .. } => take_apart(command).map_or(true, |read| {
+                read.parts.iter().any(|part| unsettles(&part.words))
+            }),
+            _ => false,
+        })
     }
 
     /// Is part of what it does only known at run time?
@@ -293,15 +297,6 @@ impl<'a> Subject<'a> {
             }
             _ => false,
         }
-    }
-}
-
-/// The path as it is meant in a folder.
-fn within(folder: &str, path: &str) -> String {
-    if path.starts_with('/') || folder == "." {
-        clean(path)
-    } else {
-        clean(&format!("{folder}/{path}"))
     }
 }
 

@@ -6,10 +6,15 @@ mod lines;
 mod patterns;
 mod profiles;
 mod properties;
+mod readers;
+mod removal;
 mod restriction;
 mod rules;
+mod second_reading;
 mod shell_data;
+mod shell_rules;
 mod speech;
+mod wrappers;
 
 use std::path::Path;
 

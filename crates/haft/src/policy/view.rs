@@ -1,14 +1,12 @@
 //! `CommandView`: a command as rules match it, taken apart once an effect.
 
-use super::command::{Touched, harmless, touched};
+use super::command::{Touched, harmless, is_too_long, touched};
 use super::fragments::{Fragments, fragments};
 use super::glob::{Glob, Piece};
 use super::paths::clean;
-use super::shell::{Open, Simple, Unread, Word, take_apart};
+use super::shell::{AsWord, Open, Unread, take_apart};
 use super::words::{join_words, plain_words};
-use super::wrapper::{
-    base_name, is_too_deep, layers, needs_exact_rule, prefix_of, script, unwrapped,
-};
+use super::wrapper::{Layer, Layers, base_name, layers, needs_exact_rule, unwrapped};
 
 /// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
 const DEEPEST_SCRIPT: usize = 8;
@@ -63,6 +61,9 @@ impl CommandView {
             touched: Touched::default(),
             targets: Vec::new(),
         };
+        if is_too_long(line) {
+            view.unread = Some(Unread::TooLong);
+        }
         let read;
         let plain = if argv.is_some() {
             argv
@@ -71,12 +72,14 @@ impl CommandView {
             read.as_deref()
         };
         if let Some(words) = plain {
-            view.add_plain(words);
+            view.add(words, &[]);
             return view;
         }
         match take_apart(line) {
             Ok(line) => {
-                line.parts.iter().for_each(|part| view.add(part));
+                for part in &line.parts {
+                    view.add(&part.words, &part.assigned);
+                }
                 let targets = line.writes.iter().map(|target| clean(&target.text));
                 view.targets
                     .extend(targets.filter(|path| path != "/dev/null"));
@@ -136,132 +139,123 @@ impl CommandView {
         self.parts.iter().any(is)
     }
 
-    fn add_plain(&mut self, words: &[String]) {
+    fn add<W: AsWord>(&mut self, words: &[W], assigned: &[String]) {
+        let all = layers(words);
         let inner = unwrapped(words);
-        let reach = if words.is_empty() || is_too_deep(words) {
+        let known = inner.words.first().is_some_and(AsWord::is_known);
+        let reach = if !known || !harmless(assigned) || all.cut {
             Reach::Nothing
-        } else if needs_exact_rule(inner) {
+        } else if is_shy(inner) || needs_exact_rule(inner) {
             Reach::Exact
         } else {
             Reach::Pattern
         };
+        let mut run = join(inner.words);
+        if inner.fed {
+            // No exact rule covers words that are not there.
+            run.push_str(FED);
+        }
         self.parts.push(PartView {
-            full: join_words(words),
-            inner: join_words(inner),
+            full: join(words),
+            inner: run,
             reach,
         });
-        self.look_at(words, 0);
-    }
-
-    fn add(&mut self, part: &Simple) {
-        let texts: Vec<String> = part.words.iter().map(|word| word.text.clone()).collect();
-        let inner = &part.words[prefix_of(&part.words)..];
-        let plain = &texts[texts.len() - inner.len()..];
-        let mut open = Open::NOTHING;
-        for word in inner {
-            open |= word.open;
-        }
-        let shy = open.has(Open::GLOB | Open::BRACE)
-            && inner
-                .first()
-                .is_some_and(|name| GLOB_SHY.contains(&base_name(&name.text)));
-        let known = inner.first().is_some_and(|name| name.open.is_nothing());
-        let reach = if !known || !harmless(&part.assigned) || is_too_deep(&texts) {
-            Reach::Nothing
-        } else if shy || needs_exact_rule(plain) {
-            Reach::Exact
-        } else {
-            Reach::Pattern
-        };
-        self.parts.push(PartView {
-            full: join_read(&part.words),
-            inner: join_read(inner),
-            reach,
-        });
-        self.look_at(&texts, 0);
-        if part.words.iter().any(|word| !word.open.is_nothing()) {
-            self.doubt(&part.words, &texts);
-        }
-    }
-
-    /// Notes what the part could be, for each wrapper that is looked through.
-    fn doubt(&mut self, words: &[Word], texts: &[String]) {
-        for layer in layers(texts) {
-            let from = texts.len() - layer.len();
-            let mut pieces = Vec::new();
-            // An unknown word may be none or several: the blanks around it are its own.
-            let mut before_known = false;
-            for word in &words[from..] {
-                if word.open.is_nothing() {
-                    pieces.extend(before_known.then_some(Piece::Literal(' ')));
-                    pieces.extend(word.text.chars().map(Piece::Literal));
-                } else {
-                    pieces.push(Piece::Star);
-                }
-                before_known = word.open.is_nothing();
-            }
-            self.doubtful.push(Glob::from_pieces(pieces));
-        }
-        self.touched.unknown |= layers(texts).into_iter().any(|layer| {
-            let from = texts.len() - layer.len();
-            let open = words[from..].iter().any(|word| !word.open.is_nothing());
-            open && layer
-                .first()
-                .is_some_and(|name| super::command::prints(name))
-        });
+        self.look_at(&all, 0);
     }
 
     fn look_at_line(&mut self, line: &str, depth: usize) {
         self.forms.push(line.trim().to_owned());
         let Fragments { commands, targets } = fragments(line);
         for command in &commands {
-            self.look_at(command, depth);
+            self.look_at(&layers(command), depth);
         }
         self.targets
             .extend(targets.iter().map(|target| clean(target)));
     }
 
-    fn look_at(&mut self, words: &[String], depth: usize) {
-        for layer in layers(words) {
-            let (quoted, bare) = (join_words(layer), layer.join(" "));
-            if quoted != bare {
-                self.forms.push(bare);
+    /// Notes every spelling of what a command runs, for deny and ask.
+    fn look_at<W: AsWord>(&mut self, all: &Layers<'_, W>, depth: usize) {
+        for layer in &all.commands {
+            self.spell(layer.words);
+            if !layer.is_known() {
+                self.doubtful.push(doubt(*layer));
             }
-            self.forms.push(quoted);
-            if let Some((name, rest)) = layer.split_first()
-                && name.contains('/')
-            {
-                let named = [&[base_name(name).to_owned()], rest].concat();
-                self.forms.push(join_words(&named));
-                self.forms.push(named.join(" "));
-            }
-            let files = touched(layer);
+            let files = touched(*layer);
             self.touched.reads.extend(files.reads);
             self.touched.edits.extend(files.edits);
-            if depth < DEEPEST_SCRIPT
-                && let Some(text) = script(layer)
-            {
-                self.look_at_line(&text, depth + 1);
+            self.touched.unknown |= files.unknown;
+        }
+        if depth < DEEPEST_SCRIPT {
+            for text in &all.scripts {
+                self.look_at_line(text, depth + 1);
             }
+        }
+    }
+
+    fn spell<W: AsWord>(&mut self, words: &[W]) {
+        let Some((name, rest)) = words.split_first() else {
+            return;
+        };
+        let texts = || rest.iter().map(AsWord::text);
+        let both = |name: &str, forms: &mut Vec<String>| {
+            let words: Vec<&str> = std::iter::once(name).chain(texts()).collect();
+            let (quoted, bare) = (join_words(&words), words.join(" "));
+            forms.extend((quoted != bare).then_some(bare));
+            forms.push(quoted);
+        };
+        both(name.text(), &mut self.forms);
+        if name.text().contains('/') {
+            both(base_name(name.text()), &mut self.forms);
         }
     }
 }
 
+/// Stands for words that a program adds.
+const FED: &str = " $()";
+
+/// Could a pattern of files among the words become an option that writes or runs something?
+fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
+    let pattern = |word: &W| word.open().has(Open::GLOB | Open::BRACE);
+    let name = layer.words.first();
+    name.is_some_and(|name| GLOB_SHY.contains(&base_name(name.text())))
+        && layer.words.iter().any(pattern)
+}
+
+/// What a command could be: words that are not known stand for any text.
+fn doubt<W: AsWord>(layer: Layer<'_, W>) -> Glob {
+    let mut pieces = Vec::new();
+    // An unknown word may be none or several: the blanks around it are its own.
+    let mut before_known = false;
+    for word in layer.words {
+        let known = layer.knows(word);
+        if known {
+            pieces.extend(before_known.then_some(Piece::Literal(' ')));
+            pieces.extend(word.text().chars().map(Piece::Literal));
+        } else {
+            pieces.push(Piece::Star);
+        }
+        before_known = known;
+    }
+    pieces.extend(layer.fed.then_some(Piece::Star));
+    Glob::from_pieces(pieces)
+}
+
 /// Words as one line: known ones in the least quoting, the others as they are written. Equal lines mean equal words.
-fn join_read(words: &[Word]) -> String {
+fn join<W: AsWord>(words: &[W]) -> String {
     let mut line = String::new();
     for (at, word) in words.iter().enumerate() {
+        let text = word.text();
         if at > 0 {
             line.push(' ');
         }
-        if word.open.is_nothing() {
-            line.push_str(&join_words(&[&word.text]));
-        } else if word.text.contains([' ', '\t', '\n', '\'']) {
+        if word.is_known() {
+            line.push_str(&join_words(&[text]));
+        } else if text.contains([' ', '\t', '\n', '\'']) {
             line.push('"');
-            line.push_str(&word.text);
+            line.push_str(text);
             line.push('"');
         } else {
-            line.push_str(&word.text);
+            line.push_str(text);
         }
     }
     line

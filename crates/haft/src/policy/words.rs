@@ -2,7 +2,7 @@
 
 use super::glob::Piece;
 
-/// Longest command line that is judged at all, in characters: clause 16 of the shell rules.
+/// Longest command line that is judged part by part, in characters: clause 16 of the shell rules.
 pub(crate) const LONGEST_LINE: usize = 10_000;
 
 /// Words that begin a construct of the shell when they stand first.
@@ -165,7 +165,11 @@ impl<'a> Reader<'a> {
     fn escaped(&mut self) -> Result<(), NotPlain> {
         match self.chars.next() {
             None => Err(NotPlain::Open),
-            Some('\n') => Ok(()),
+            // Joined lines: bash joins before it looks for words, so a word that goes on is not a plain one.
+            Some('\n') => match self.chars.peek() {
+                Some(c) if self.word.is_some() && !" \t\\".contains(*c) => Err(NotPlain::Syntax),
+                _ => Ok(()),
+            },
             Some(c) => {
                 self.push(Piece::Literal(c));
                 Ok(())

@@ -93,14 +93,18 @@ impl<'a> Lexer<'a> {
             return Err(Unread::Syntax("a sign that stands for nothing"));
         }
         let raw = &self.walk.text[word.span.clone()];
-        let redirected = self.walk.rest().starts_with(['<', '>']);
-        if redirected && is_descriptor(raw) {
-            return match self.redirect()? {
-                Some(token) => Ok((token, start)),
-                None => Ok((Token::Word(word), start)),
-            };
+        if !self.walk.rest().starts_with(['<', '>']) {
+            return Ok((Token::Word(word), start));
         }
-        Ok((Token::Word(word), start))
+        if raw.starts_with('{') && raw.ends_with('}') {
+            return Err(Unread::Syntax("{…}> sets the variable that it names"));
+        }
+        let token = if is_descriptor(raw) {
+            self.redirect()?
+        } else {
+            None
+        };
+        Ok((token.unwrap_or(Token::Word(word)), start))
     }
 
     fn skip_blanks(&mut self) {
@@ -228,14 +232,9 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// `2` or `{name}` right before a redirection.
+/// `2`, right before a redirection.
 fn is_descriptor(raw: &str) -> bool {
-    let name = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'));
-    let word = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    match name {
-        Some(name) => !name.is_empty() && name.chars().all(word),
-        None => raw.bytes().all(|byte| byte.is_ascii_digit()),
-    }
+    raw.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `1`, `-` or `1-`.

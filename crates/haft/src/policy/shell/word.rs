@@ -2,12 +2,13 @@
 
 use std::ops::{BitOr, BitOrAssign, Range};
 
+use super::escapes::{ansi_c, unescaped};
 use super::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_single, is_arithmetic};
-use super::{DEEPEST, Inner, Unread, Word};
-use crate::policy::wrapper::is_assignment;
+use super::variables::Variables;
+use super::{DEEPEST, Inner, Unread, Word, arithmetic};
 
 /// What of a word is only known at run time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Open(u8);
 
 impl Open {
@@ -22,8 +23,6 @@ impl Open {
     pub(crate) const BRACE: Self = Self(8);
     /// A home folder.
     pub(crate) const TILDE: Self = Self(16);
-    /// `name=(…)`.
-    pub(crate) const ARRAY: Self = Self(32);
 
     pub(crate) fn is_nothing(self) -> bool {
         self == Self::NOTHING
@@ -59,6 +58,15 @@ pub(super) struct ReadWord {
 }
 
 impl ReadWord {
+    /// Is it only arithmetic, from this place on?
+    pub(super) fn is_arithmetic_from(&self, text: &str, at: usize) -> bool {
+        let whole = self
+            .cuts
+            .first()
+            .is_some_and(|(cut, _)| *cut == (at..self.span.end));
+        whole && text[at..].starts_with("$((")
+    }
+
     /// As it is written, but for what its substitutions run.
     pub(super) fn shown(&self, text: &str, out: &mut String) {
         let mut from = self.span.start;
@@ -82,11 +90,12 @@ pub(super) struct Walk<'a> {
     pub(super) inner: Vec<Inner>,
     /// Something was met that is more than words and lists of them.
     pub(super) structured: bool,
-    in_array: bool,
+    /// What it does with variables.
+    pub(super) variables: Variables,
 }
 
 /// A word that is being read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Draft {
     text: String,
     open: Open,
@@ -99,11 +108,6 @@ struct Draft {
 }
 
 impl Draft {
-    fn takes_array(&self, text: &str, at: usize) -> bool {
-        let raw = &text[self.start..at];
-        raw.ends_with('=') && is_assignment(raw)
-    }
-
     /// Where a tilde is a home folder: at the start, and behind a sign of assignments.
     fn takes_tilde(&self, text: &str, at: usize) -> bool {
         at == self.start || text[self.start..at].ends_with(['=', ':'])
@@ -118,7 +122,7 @@ impl<'a> Walk<'a> {
             depth,
             inner: Vec::new(),
             structured: false,
-            in_array: false,
+            variables: Variables::default(),
         }
     }
 
@@ -141,37 +145,35 @@ impl<'a> Walk<'a> {
     /// The word that starts here; empty text and span where none does.
     pub(super) fn word(&mut self) -> Result<ReadWord, Unread> {
         let mut draft = Draft {
-            text: String::new(),
-            open: Open::NOTHING,
-            cuts: Vec::new(),
             start: self.at,
-            bracket: false,
-            brace: false,
-            list: false,
+            ..Draft::default()
         };
+        let mut end = None;
         while let Some(c) = self.peek() {
             match c {
-                ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
                 '<' | '>' if !self.rest()[1..].starts_with('(') => break,
                 '<' | '>' => self.process(&mut draft)?,
-                '(' if !draft.takes_array(self.text, self.at) => break,
-                '(' => self.array(&mut draft)?,
                 '\'' => {
                     let end = end_of_single(self.text, self.at + 1)?;
                     draft.text.push_str(&self.text[self.at + 1..end]);
                     self.at = end + 1;
                 }
                 '"' => self.double_quoted(&mut draft)?,
+                '\\' if self.rest().starts_with("\\\n") => {
+                    end = Some(self.at);
+                    self.joined()?;
+                    break;
+                }
                 '\\' => {
                     self.at += 1;
                     let escaped = self
                         .peek()
                         .ok_or(Unread::Syntax("a backslash at its end"))?;
                     self.at += escaped.len_utf8();
-                    // A continued line is joined.
-                    draft.text.extend((escaped != '\n').then_some(escaped));
+                    draft.text.push(escaped);
                 }
-                '`' => self.backticks(&mut draft)?,
+                '`' => self.backticks(&mut draft, false)?,
                 '$' => self.dollar(&mut draft, false)?,
                 c => self.unquoted(c, &mut draft),
             }
@@ -181,9 +183,19 @@ impl<'a> Walk<'a> {
                 text: draft.text,
                 open: draft.open,
             },
-            span: draft.start..self.at,
+            span: draft.start..end.unwrap_or(self.at),
             cuts: draft.cuts,
         })
+    }
+
+    /// Behind a word, lines that are joined to its own. A word that goes on there is not read: bash joins lines before it looks
+    /// for words, and joined words mean other things than they seem to.
+    fn joined(&mut self) -> Result<(), Unread> {
+        while self.eat("\\\n") {}
+        match self.peek() {
+            None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => Ok(()),
+            Some(_) => Err(Unread::Syntax("a line is joined within a word")),
+        }
     }
 
     fn unquoted(&mut self, c: char, draft: &mut Draft) {
@@ -204,9 +216,14 @@ impl<'a> Walk<'a> {
 
     fn double_quoted(&mut self, draft: &mut Draft) -> Result<(), Unread> {
         self.at += 1;
+        let (mut joined, mut expanded) = (false, false);
         loop {
             let c = self.peek().ok_or(Unread::Syntax("an open quote"))?;
+            expanded |= matches!(c, '`' | '$');
             match c {
+                '"' if joined && expanded => {
+                    return Err(Unread::Syntax("a line is joined beside an expansion"));
+                }
                 '"' => {
                     self.at += 1;
                     return Ok(());
@@ -216,12 +233,12 @@ impl<'a> Walk<'a> {
                     let next = self.peek().ok_or(Unread::Syntax("an open quote"))?;
                     self.at += next.len_utf8();
                     match next {
-                        '\n' => {}
+                        '\n' => joined = true,
                         '$' | '`' | '"' | '\\' => draft.text.push(next),
                         other => draft.text.extend(['\\', other]),
                     }
                 }
-                '`' => self.backticks(draft)?,
+                '`' => self.backticks(draft, true)?,
                 '$' => self.dollar(draft, true)?,
                 c => {
                     draft.text.push(c);
@@ -242,8 +259,7 @@ impl<'a> Walk<'a> {
                 let body = &self.text[start + 2..end];
                 self.at = end + 1;
                 draft.open |= Open::VALUE;
-                self.parameter(body)?;
-                let shown = shown_parameter(body);
+                let shown = self.parameter(body)?;
                 draft.text.push_str(&shown);
                 draft.cuts.push((start..end + 1, shown));
                 Ok(())
@@ -254,10 +270,8 @@ impl<'a> Walk<'a> {
                 self.at = end + 1;
                 Ok(())
             }
-            Some('"') if !quoted => {
-                self.at += 1;
-                self.double_quoted(draft)
-            }
+            // Bash expands what it finds as the translation of `$"…"`.
+            Some('"') if !quoted => Err(Unread::Syntax("a text to be translated, $\"…\"")),
             Some('[') => Err(Unread::Syntax("arithmetic in $[…]")),
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let name = |c: char| c != '_' && !c.is_ascii_alphanumeric();
@@ -287,9 +301,12 @@ impl<'a> Walk<'a> {
         let end = end_of(self.text, start + 2, Bracket::Round)?;
         let body = &self.text[start + 2..end];
         self.at = end + 1;
-        if is_arithmetic(body) {
+        if body.starts_with('(') {
+            if !is_arithmetic(body) {
+                return Err(Unread::Syntax("$(( that may be arithmetic or a group"));
+            }
             draft.open |= Open::VALUE;
-            self.expansions(body, false)?;
+            arithmetic::read(body, &mut self.variables)?;
         } else {
             draft.open |= Open::PRINTED;
             self.commands(body.to_owned())?;
@@ -312,11 +329,15 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn backticks(&mut self, draft: &mut Draft) -> Result<(), Unread> {
+    fn backticks(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), Unread> {
         let start = self.at;
         let end = end_of_backticks(self.text, start + 1)?;
         let body = &self.text[start + 1..end];
         self.at = end + 1;
+        // Within double quotes an escaped quote is one of the inner commands.
+        if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
+            return Err(Unread::Syntax("a joined line or a quote within backticks"));
+        }
         self.commands(unescaped(body))?;
         draft.open |= Open::PRINTED;
         draft.text.push_str("$()");
@@ -340,17 +361,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The inside of `${…}`.
-    fn parameter(&mut self, body: &str) -> Result<(), Unread> {
-        // `@P` reads the value as a prompt, and a prompt runs what it holds.
-        if body.trim_end().ends_with("@P") {
-            return Err(Unread::Syntax("${…@P}"));
-        }
-        self.expansions(body, true)
-    }
-
-    /// Notes what runs within a text that is no word: the inside of `${…}`, arithmetic, a here-document. Quotes are not looked at:
-    /// what stands in them is found as well.
+    /// Notes what runs within a text that is no word: the word in `${…}`, a here-document. Quotes are not looked at: what stands
+    /// in them is found as well.
     pub(super) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), Unread> {
         if !text.contains(['$', '`', '<', '>']) {
             return Ok(());
@@ -359,22 +371,17 @@ impl<'a> Walk<'a> {
             return Err(Unread::TooDeep);
         }
         let mut walk = Walk::new(text, self.depth + 1);
-        let mut draft = Draft {
-            text: String::new(),
-            open: Open::NOTHING,
-            cuts: Vec::new(),
-            start: 0,
-            bracket: false,
-            brace: false,
-            list: false,
-        };
+        let mut draft = Draft::default();
         while let Some(c) = walk.peek() {
             match c {
                 '\\' => {
                     walk.at += 1;
                     walk.at += walk.peek().map_or(0, char::len_utf8);
                 }
-                '`' => walk.backticks(&mut draft)?,
+                '`' => walk.backticks(&mut draft, true)?,
+                '$' if processes && walk.rest()[1..].starts_with('"') => {
+                    return Err(Unread::Syntax("a text to be translated, $\"…\""));
+                }
                 '$' => walk.dollar(&mut draft, true)?,
                 '<' | '>' if processes && walk.rest()[1..].starts_with('(') => {
                     walk.process(&mut draft)?;
@@ -384,47 +391,7 @@ impl<'a> Walk<'a> {
         }
         self.inner.append(&mut walk.inner);
         self.structured |= walk.structured;
-        Ok(())
-    }
-
-    /// `(…)` after `name=`.
-    fn array(&mut self, draft: &mut Draft) -> Result<(), Unread> {
-        if self.in_array {
-            return Err(Unread::Syntax("an array within an array"));
-        }
-        let start = self.at;
-        self.at += 1;
-        self.structured = true;
-        self.in_array = true;
-        loop {
-            match self.peek() {
-                None => return Err(Unread::Syntax("an open array")),
-                Some(')') => break,
-                Some(' ' | '\t' | '\n') => self.at += 1,
-                Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                Some(_) => {
-                    let before = self.at;
-                    let word = self.word()?;
-                    if self.at == before {
-                        return Err(Unread::Syntax("an array holds more than words"));
-                    }
-                    self.doubly_read(&word.word.text)?;
-                }
-            }
-        }
-        self.at += 1;
-        self.in_array = false;
-        draft.open |= Open::ARRAY;
-        draft.cuts.push((start..self.at, "()".to_owned()));
-        Ok(())
-    }
-
-    /// Text that some builtins and arithmetic expand a second time, as that of an array's index.
-    pub(super) fn doubly_read(&mut self, text: &str) -> Result<(), Unread> {
-        if text.contains("$(") && text != "$()" || text.contains('`') || text.contains("${") {
-            let stripped = text.replace("$()", "");
-            return self.expansions(&stripped, false);
-        }
+        self.variables.add(&walk.variables);
         Ok(())
     }
 }
@@ -435,87 +402,4 @@ fn end_of_parameter(text: &str, from: usize, quoted: bool) -> Result<usize, Unre
         return Err(Unread::Syntax("a quote within ${…} within quotes"));
     }
     Ok(end)
-}
-
-/// `${…}` without what it might run.
-fn shown_parameter(body: &str) -> String {
-    if !body.contains(['$', '`', '<', '>', '(', '\'', '"', '\\']) {
-        return format!("${{{body}}}");
-    }
-    let body = body.strip_prefix(['!', '#']).unwrap_or(body);
-    let name = |c: char| c != '_' && !c.is_ascii_alphanumeric();
-    let name = &body[..body.find(name).unwrap_or(body.len())];
-    if name.is_empty() {
-        "$_".to_owned()
-    } else {
-        format!("${{{name}}}")
-    }
-}
-
-/// The commands between backticks: a backslash before `$`, a backtick or a backslash is taken away.
-fn unescaped(body: &str) -> String {
-    let mut text = String::with_capacity(body.len());
-    let mut chars = body.chars().peekable();
-    while let Some(c) = chars.next() {
-        let escaped = (c == '\\')
-            .then(|| chars.next_if(|n| matches!(n, '$' | '`' | '\\')))
-            .flatten();
-        text.push(escaped.unwrap_or(c));
-    }
-    text
-}
-
-/// The inside of `$'…'`. What it says in bytes that are no UTF-8 is not taken apart.
-fn ansi_c(body: &str) -> Result<String, Unread> {
-    let mut bytes = Vec::with_capacity(body.len());
-    let mut rest = body.chars().peekable();
-    let push = |bytes: &mut Vec<u8>, c: char| {
-        bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    };
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            push(&mut bytes, c);
-            continue;
-        }
-        let Some(kind) = rest.next() else { break };
-        let mut number = |first: &str, most: usize, radix: u32| {
-            let mut digits = first.to_owned();
-            for _ in 0..most {
-                digits.extend(rest.next_if(|c| c.is_digit(radix)));
-            }
-            u32::from_str_radix(&digits, radix).ok()
-        };
-        match kind {
-            'n' => bytes.push(b'\n'),
-            't' => bytes.push(b'\t'),
-            'r' => bytes.push(b'\r'),
-            'a' => bytes.push(7),
-            'b' => bytes.push(8),
-            'e' | 'E' => bytes.push(27),
-            'f' => bytes.push(12),
-            'v' => bytes.push(11),
-            '\\' | '\'' | '"' | '?' => push(&mut bytes, kind),
-            'x' => bytes.push(byte(number("", 2, 16))?),
-            '0'..='7' => bytes.push(byte(number(kind.encode_utf8(&mut [0; 4]), 2, 8))?),
-            'u' | 'U' => {
-                let most = if kind == 'u' { 4 } else { 8 };
-                let letter = number("", most, 16).and_then(char::from_u32);
-                let letter = letter
-                    .filter(|c| *c != '\0')
-                    .ok_or(Unread::Syntax("$'…'"))?;
-                push(&mut bytes, letter);
-            }
-            // `\c` and what bash keeps as it is: rare enough to be asked about.
-            _ => return Err(Unread::Syntax("an escape of $'…' that is not known")),
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| Unread::Syntax("$'…' holds bytes that are no text"))
-}
-
-/// A NUL ends the text for bash; what comes after it is not seen.
-fn byte(number: Option<u32>) -> Result<u8, Unread> {
-    number
-        .and_then(|n| u8::try_from(n).ok())
-        .filter(|n| *n != 0)
-        .ok_or(Unread::Syntax("an escape of $'…' that is not known"))
 }

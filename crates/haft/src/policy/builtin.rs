@@ -1,0 +1,98 @@
+//! Builtins of bash by what they do to the rest of a line: some set variables, or change which command a name stands for.
+
+use super::shell::AsWord;
+use super::wrapper::unwrapped;
+
+/// Builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
+pub(super) const UNSETTLING: &[&str] = &[
+    ".",
+    "alias",
+    "bind",
+    "builtin",
+    "compgen",
+    "complete",
+    "compopt",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "fc",
+    "getopts",
+    "hash",
+    "history",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "unalias",
+    "unset",
+];
+
+/// Settings that end a script earlier or show more of it.
+const STRICTER: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
+
+/// May the command set a variable, or make later commands of its line mean something else? Such a builtin also expands an
+/// index among its words once more.
+pub(crate) fn unsettles<W: AsWord>(words: &[W]) -> bool {
+    let inner = unwrapped(words).words;
+    let Some((name, rest)) = inner.split_first() else {
+        return false;
+    };
+    let no_option =
+        |bad: &dyn Fn(&str) -> bool| rest.iter().all(|w| w.is_known() && !bad(w.text()));
+    match name.text() {
+        "test" | "[" => !no_option(&|w| matches!(w, "-v" | "-R")),
+        "wait" => !no_option(&|w| w.starts_with('-') && w.contains('p')),
+        "printf" => !rest.first().is_some_and(|format| {
+            format.is_known() && (format.text() == "--" || !format.text().starts_with('-'))
+        }),
+        "set" => !sets_only_stricter(rest),
+        "command" => !queries(rest),
+        name => UNSETTLING.contains(&name),
+    }
+}
+
+/// Do these words hold a substitution that such a builtin would run, though it is quoted?
+pub(crate) fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
+    let holds = |word: &W| {
+        let text = word.text();
+        // What stands for a substitution of the line is a command of its own.
+        text.contains('`')
+            || text
+                .match_indices("$(")
+                .any(|(at, _)| !text[at..].starts_with("$()"))
+    };
+    words.iter().any(holds) && unsettles(words)
+}
+
+/// `set -e`, `set -euo pipefail`: what ends a script earlier or shows more of it.
+fn sets_only_stricter<W: AsWord>(words: &[W]) -> bool {
+    let mut named = false;
+    words.iter().all(|word| {
+        let text = word.text();
+        if std::mem::take(&mut named) {
+            return word.is_known() && STRICTER.contains(&text);
+        }
+        named = text.ends_with('o');
+        let letters = text.strip_prefix(['-', '+']).unwrap_or_default();
+        word.is_known() && !letters.is_empty() && letters.chars().all(|c| "euvxo".contains(c))
+    })
+}
+
+/// `command -v NAME`: only says what a name stands for.
+pub(crate) fn queries<W: AsWord>(words: &[W]) -> bool {
+    words.first().is_some_and(|word| {
+        let text = word.text();
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        word.is_known()
+            && letters.contains(['v', 'V'])
+            && letters.chars().all(|c| "pvV".contains(c))
+    })
+}

@@ -1,0 +1,148 @@
+//! `CommandLines`: the guard over command lines.
+
+use super::JudgedCall;
+use super::command::{Places, is_too_long};
+use super::folders::{folders, goes_anywhere, moves};
+use super::guard::{Floor, Guard, runs_command};
+use super::paths::clean;
+use super::removal::{Ground, removes_critical};
+use super::shell::{AsWord, Unread, take_apart};
+use super::suggest::clip;
+use super::words::plain_words;
+use super::wrapper::{layers, unwrapped};
+use crate::permission::{Effect, PathClaim, Permission};
+
+/// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLines {
+    places: Places,
+}
+
+impl CommandLines {
+    /// Knows the workspace and the home folder as critical.
+    pub fn new(places: Places) -> Self {
+        Self { places }
+    }
+}
+
+impl Guard for CommandLines {
+    fn name(&self) -> &'static str {
+        "command-lines"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        effect.changed_path().is_some() || matches!(effect, Effect::Run { .. })
+    }
+
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        Ok(match &permission.effect {
+            Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
+                target(call, claim)
+            }
+            Effect::Run { command, .. } if is_too_long(command) => unread(Unread::TooLong),
+            Effect::Run {
+                argv: Some(words), ..
+            } if words.is_empty() => Floor::deny("the command is empty"),
+            Effect::Run {
+                argv: Some(words), ..
+            } => against(words, &ground(call, &self.places)),
+            Effect::Run { command, .. } => match plain_words(command) {
+                Some(words) => against(&words, &ground(call, &self.places)),
+                None => against_line(command, &ground(call, &self.places)),
+            },
+            _ => Floor::NONE,
+        })
+    }
+}
+
+/// Does the effect remove a critical path, in the folders that the call goes to?
+pub(super) fn is_critical_removal(
+    call: &JudgedCall<'_>,
+    permission: &Permission,
+    places: &Places,
+) -> bool {
+    let Effect::Run { command, argv, .. } = &permission.effect else {
+        return false;
+    };
+    if !command.contains("rm") {
+        return false;
+    }
+    let ground = ground(call, places);
+    match argv {
+        Some(words) => removes_critical(words, &ground),
+        None => take_apart(command).is_ok_and(|read| {
+            let mut parts = read.parts.iter();
+            parts.any(|part| removes_critical(&part.words, &ground))
+        }),
+    }
+}
+
+fn ground<'a>(call: &JudgedCall<'_>, places: &'a Places) -> Ground<'a> {
+    Ground {
+        places,
+        folders: folders(call),
+        anywhere: goes_anywhere(call),
+    }
+}
+
+/// What is against running these words.
+fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> Floor {
+    if layers(words).cut {
+        return Floor::ask("it runs too many wrappers within wrappers");
+    }
+    if removes_critical(words, ground) {
+        return Floor::ask("it removes a critical path");
+    }
+    Floor::NONE
+}
+
+fn unread(why: Unread) -> Floor {
+    Floor::ask(why.to_string())
+        .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv")
+}
+
+fn against_line(line: &str, ground: &Ground<'_>) -> Floor {
+    let read = match take_apart(line) {
+        Ok(read) => read,
+        Err(why) => return unread(why),
+    };
+    if read.writes.iter().any(|to| clean(&to.text) != "/dev/null") {
+        return Floor::ask("it writes a file that is not judged by itself");
+    }
+    for part in &read.parts {
+        let name = unwrapped(&part.words).words.first();
+        if name.is_some_and(|name| !name.is_known()) {
+            return Floor::ask(format!(
+                "which command {} runs is only known when it runs",
+                clip(&part.shown)
+            ))
+            .advise("name the command");
+        }
+        let floor = against(&part.words, ground);
+        if floor != Floor::NONE {
+            return floor;
+        }
+    }
+    Floor::NONE
+}
+
+/// What is against a redirection's target: that it is not known which file it is.
+fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> Floor {
+    let path = &claim.path;
+    if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
+        return Floor::ask(format!(
+            "which file {} is, is only known when it is written",
+            clip(path)
+        ))
+        .advise("write the path without ~, variables and patterns");
+    }
+    let moved = || call.permissions.iter().any(|p| moves(p).is_some());
+    if !path.starts_with('/') && moved() {
+        return Floor::ask(format!(
+            "the command changes its folder, so {} may be another file",
+            clip(path)
+        ))
+        .advise("leave out cd, and name the path from the workspace");
+    }
+    Floor::NONE
+}

@@ -1,0 +1,36 @@
+//! `find`: the tests and actions that only look. One that is not listed here may run, write or delete.
+
+use super::shell::AsWord;
+use super::wrapper::Layer;
+
+/// Words of an expression without a value.
+const ALONE: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \
+    -ignore_readdir_race -ls -mount -nogroup -noignore_readdir_race -noleaf -not -nouser -nowarn \
+    -o -or -print -print0 -prune -quit -readable -true -warn -writable -xdev";
+
+/// Words of an expression whose value is the next word.
+const WITH_VALUE: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath \
+    -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -path -perm -printf \
+    -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
+
+/// Is every word known, and each that could be a test or an action one that only looks?
+pub(crate) fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
+    if !layer.is_known() {
+        return false;
+    }
+    let mut words = layer.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let text = word.text();
+        // The value of one that takes one is not looked at: `-mtime -7`.
+        let valued = lists(WITH_VALUE, text) || text.starts_with("-newer");
+        let listed = valued && words.next().is_some();
+        if !listed && text.starts_with('-') && !lists(ALONE, text) {
+            return false;
+        }
+    }
+    true
+}
+
+fn lists(table: &str, word: &str) -> bool {
+    table.split(' ').any(|listed| listed == word)
+}

@@ -1,0 +1,78 @@
+//! Folders of a call that runs commands: where its relative paths start.
+
+use super::JudgedCall;
+use super::paths::clean;
+use super::shell::AsWord;
+use super::wrapper::unwrapped;
+use crate::permission::{Effect, Permission};
+
+/// Where a command goes that changes the folder, if it is one and the folder is another; empty where that cannot be told.
+pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
+    let (name, rest) = unwrapped(words).words.split_first()?;
+    match (name.text(), rest) {
+        ("cd", [folder]) if folder.is_known() => {
+            let folder = folder.text();
+            if folder.starts_with(['-', '~', '$']) || folder.is_empty() {
+                Some("")
+            } else {
+                (clean(folder) != ".").then_some(folder)
+            }
+        }
+        ("cd" | "pushd" | "popd", _) => Some(""),
+        _ => None,
+    }
+}
+
+/// Does a command, part of which is only known at run time, change the folder?
+pub(crate) fn names_mover(command: &str) -> bool {
+    let mut words = command.split([' ', '\t']);
+    words.any(|word| matches!(word, "cd" | "pushd" | "popd"))
+}
+
+/// Where a command goes that changes the folder for those after it; empty where that cannot be told.
+pub(crate) fn moves(permission: &Permission) -> Option<&str> {
+    match &permission.effect {
+        Effect::Run {
+            argv: Some(words), ..
+        } => folder_of(words),
+        Effect::Run { command, .. } => names_mover(command).then_some(""),
+        _ => None,
+    }
+}
+
+/// The folder that the call names in `cwd`, cleaned; `.` where it names none.
+fn start(call: &JudgedCall<'_>) -> String {
+    let cwd = call.arguments.value().get("cwd");
+    clean(cwd.and_then(serde_json::Value::as_str).unwrap_or(""))
+}
+
+/// May its commands run in another folder than the workspace's root?
+pub(crate) fn goes_elsewhere(call: &JudgedCall<'_>) -> bool {
+    start(call) != "." || call.permissions.iter().any(|p| moves(p).is_some())
+}
+
+/// Every folder that a relative path of its commands may start at: where they start, and where a `cd` goes. Relative to the
+/// workspace, or absolute.
+pub(crate) fn folders(call: &JudgedCall<'_>) -> Vec<String> {
+    let mut folders = vec![start(call)];
+    for folder in call.permissions.iter().filter_map(moves) {
+        if let Some(last) = folders.last() {
+            folders.push(within(last, folder));
+        }
+    }
+    folders
+}
+
+/// Does it go to a folder that cannot be told?
+pub(crate) fn goes_anywhere(call: &JudgedCall<'_>) -> bool {
+    call.permissions.iter().any(|p| moves(p) == Some(""))
+}
+
+/// The path as it is meant in a folder.
+pub(crate) fn within(folder: &str, path: &str) -> String {
+    if path.starts_with('/') || folder == "." {
+        clean(path)
+    } else {
+        clean(&format!("{folder}/{path}"))
+    }
+}

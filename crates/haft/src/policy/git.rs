@@ -1,0 +1,93 @@
+//! Reading forms of git: the commands that only look at a repository, and their options that write nothing and run nothing.
+//!
+//! What a repository's own settings make git run is not seen here; who starts git turns that off.
+
+use super::shell::AsWord;
+use super::wrapper::Layer;
+
+/// Options before the command.
+const GENERAL: &str = "--no-pager -P --no-optional-locks";
+
+/// Options of `git status`. A trailing `=` takes a value, a trailing `…` may be followed by one.
+const STATUS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \
+    -u… --untracked-files --untracked-files= --ignored --ignored= -z --column --column= \
+    --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames \
+    --find-renames= --ignore-submodules --ignore-submodules=";
+
+/// Options of `git log` and `git show` that choose commits and say how they are shown.
+const COMMITS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --no-abbrev-commit --decorate \
+    --decorate= --no-decorate --decorate-refs= --decorate-refs-exclude= --clear-decorations \
+    --source --graph --no-graph -n… --max-count= --skip= --since= --after= --until= --before= \
+    --author= --committer= --grep= --all-match --invert-grep -i --regexp-ignore-case \
+    --basic-regexp -E --extended-regexp -F --fixed-strings -P --perl-regexp --merges --no-merges \
+    --min-parents= --max-parents= --no-min-parents --no-max-parents --first-parent \
+    --exclude-first-parent-only --not --all --branches --branches= --tags --tags= --remotes \
+    --remotes= --glob= --exclude= --reflog -g --walk-reflogs --cherry --cherry-mark --cherry-pick \
+    --left-only --right-only --left-right --boundary --simplify-by-decoration --simplify-merges \
+    --full-history --dense --sparse --show-pulls --ancestry-path --date-order --author-date-order \
+    --topo-order --reverse --parents --children --date= --relative-date --follow -L… --full-diff \
+    --log-size --no-walk --no-walk= --do-walk --encoding= --notes --notes= --no-notes \
+    --use-mailmap --mailmap --no-mailmap -m";
+
+/// Options of every command that shows differences.
+const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --patch-with-raw --patch-with-stat --stat \
+    --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= --cumulative --summary \
+    --name-only --name-status --color --color= --no-color --color-moved --color-moved= \
+    --no-color-moved --color-words --color-words= --word-diff --word-diff= --word-diff-regex= \
+    --minimal --patience --histogram --anchored= --diff-algorithm= --indent-heuristic \
+    --no-indent-heuristic --no-renames -M… --find-renames --find-renames= -C… --find-copies \
+    --find-copies= --find-copies-harder -B… --break-rewrites --break-rewrites= -D \
+    --irreversible-delete -l… --diff-filter= -S… -G… --find-object= --pickaxe-all --pickaxe-regex \
+    -R --relative --relative= --no-relative -a --text -b --ignore-space-change -w \
+    --ignore-all-space --ignore-cr-at-eol --ignore-space-at-eol --ignore-blank-lines -I… \
+    --ignore-matching-lines= --inter-hunk-context= -W --function-context --exit-code -q --quiet \
+    --check --ws-error-highlight= --full-index --binary --abbrev --abbrev= --no-abbrev \
+    --src-prefix= --dst-prefix= --no-prefix --default-prefix --line-prefix= -z -r -t --no-ext-diff \
+    --no-textconv --cached --staged --merge-base --base --ours --theirs --cc -c \
+    --combined-all-paths --ignore-submodules --ignore-submodules=";
+
+/// Is it a reading form with known options? Every word must be known: another could be an option.
+pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
+    if !layer.is_known() {
+        return false;
+    }
+    let words = layer.words.iter().skip(1).map(AsWord::text);
+    let mut words = words.skip_while(|word| GENERAL.split(' ').any(|known| known == *word));
+    let tables: &[&str] = match words.next() {
+        Some("status") => &[STATUS],
+        Some("diff") => &[DIFFERENCES],
+        Some("log" | "show") => &[COMMITS, DIFFERENCES],
+        _ => return false,
+    };
+    let mut options = words
+        .take_while(|word| *word != "--")
+        .filter(|word| word.starts_with('-'));
+    options.all(|option| {
+        let counts = tables.len() > 1 && is_number(option);
+        let known = |table: &&str| table.split(' ').any(|known| is(option, known));
+        let listed = tables.iter().any(known);
+        (counts || listed) && !verifies(option)
+    })
+}
+
+/// Is the option the one of the table?
+fn is(option: &str, known: &str) -> bool {
+    if let Some(letter) = known.strip_suffix('…') {
+        return option.starts_with(letter);
+    }
+    match known.strip_suffix('=') {
+        Some(name) => option == name || option.starts_with(known),
+        None => option == known,
+    }
+}
+
+/// `-5`.
+fn is_number(option: &str) -> bool {
+    option.len() > 1 && option[1..].bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A format that has signatures verified (`%G?`) runs the program that settings name for it.
+fn verifies(option: &str) -> bool {
+    let mut formats = option.split('%').skip(1);
+    formats.any(|format| format.trim_start_matches(['+', '-', ' ']).starts_with('G'))
+}

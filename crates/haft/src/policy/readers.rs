@@ -1,0 +1,93 @@
+//! The built-in set of commands that only read: clause 4 of the shell rules.
+
+use super::options::Options;
+use super::paths::clean;
+use super::shell::AsWord;
+use super::wrapper::Layer;
+use super::{find, git};
+
+/// Programs that only read and print, whatever their options.
+const ALWAYS: &[&str] = &[
+    "ls", "cat", "echo", "pwd", "head", "tail", "grep", "wc", "which", "stat", "du",
+];
+
+/// Options of `diff`. Those that paginate (`-l`) run another program.
+const DIFF: Options = Options {
+    flags: "abBcdeEHinNpqrstTuvwyZ",
+    valued: "CFILSUWxX",
+    joined: "",
+    long: &[
+        "brief",
+        "color",
+        "context",
+        "ed",
+        "expand-tabs",
+        "help",
+        "ignore-all-space",
+        "ignore-blank-lines",
+        "ignore-case",
+        "ignore-file-name-case",
+        "ignore-space-change",
+        "ignore-tab-expansion",
+        "ignore-trailing-space",
+        "initial-tab",
+        "left-column",
+        "minimal",
+        "new-file",
+        "no-dereference",
+        "no-ignore-file-name-case",
+        "normal",
+        "rcs",
+        "recursive",
+        "report-identical-files",
+        "show-c-function",
+        "side-by-side",
+        "speed-large-files",
+        "strip-trailing-cr",
+        "suppress-blank-empty",
+        "suppress-common-lines",
+        "text",
+        "unified",
+        "unidirectional-new-file",
+        "version",
+    ],
+    long_valued: &[
+        "color",
+        "context",
+        "exclude",
+        "exclude-from",
+        "from-file",
+        "horizon-lines",
+        "ignore-matching-lines",
+        "label",
+        "show-function-line",
+        "starting-file",
+        "tabsize",
+        "to-file",
+        "unified",
+        "width",
+    ],
+    number: true,
+};
+
+/// Does the command, which no wrapper is left around, only read?
+pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
+    let Some((name, rest)) = layer.words.split_first() else {
+        return false;
+    };
+    if !layer.knows(name) {
+        return false;
+    }
+    match name.text() {
+        "find" => find::only_looks(layer),
+        "git" => git::only_reads(layer),
+        "diff" => layer.is_known() && DIFF.know(rest),
+        "cd" => layer.is_known() && matches!(rest, [folder] if is_below(folder.text())),
+        name => ALWAYS.contains(&name),
+    }
+}
+
+/// A relative path that does not climb out of the folder it starts in.
+fn is_below(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with(['-', '/', '~']) && !clean(path).starts_with("..")
+}

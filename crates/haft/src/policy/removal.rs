@@ -1,0 +1,165 @@
+//! Removals that could take a whole system, home or workspace with them: clause 15 of the shell rules.
+
+use super::command::Places;
+use super::folders::within;
+use super::paths::clean;
+use super::shell::{AsWord, Open};
+use super::wrapper::{Layer, base_name, layers};
+
+/// Where a removal runs, and what must not be removed there.
+#[derive(Debug)]
+pub(crate) struct Ground<'a> {
+    pub(crate) places: &'a Places,
+    /// Every folder that its relative paths may start at, relative to the workspace or absolute.
+    pub(crate) folders: Vec<String>,
+    /// It may run in a folder that cannot be told.
+    pub(crate) anywhere: bool,
+}
+
+impl<'a> Ground<'a> {
+    /// The workspace's root.
+    pub(crate) fn root(places: &'a Places) -> Self {
+        Self {
+            places,
+            folders: vec![".".to_owned()],
+            anywhere: false,
+        }
+    }
+}
+
+/// `rm` or `rmdir` of a critical path, also within wrappers.
+pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &Ground<'_>) -> bool {
+    layers(words).commands.iter().any(|layer| {
+        let name = layer.words.first().map(|name| base_name(name.text()));
+        let removes = matches!(name, Some("rm" | "rmdir"));
+        removes && (layer.fed || removed(*layer).any(|word| is_critical(*layer, word, ground)))
+    })
+}
+
+/// What a removal removes: the words that are no options, and all words after `--`.
+fn removed<W: AsWord>(layer: Layer<'_, W>) -> impl Iterator<Item = &W> {
+    let words = layer.words.get(1..).unwrap_or_default();
+    let end = words.iter().position(|w| w.text() == "--");
+    let end = end.unwrap_or(words.len());
+    let before = words[..end].iter();
+    let before = before.filter(|w| !w.text().starts_with('-') || w.text() == "-");
+    before.chain(words.get(end + 1..).unwrap_or_default())
+}
+
+fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) -> bool {
+    if word.is_known() {
+        // What a program puts in the place of a word may be any path.
+        return !layer.knows(word) || is_critical_path(word.text(), ground);
+    }
+    let open = word.open();
+    let text = word.text();
+    if open.has(Open::PRINTED | Open::TILDE)
+        || (open.has(Open::BRACE) && text.contains(['/', '~', '.', '*', '?']))
+    {
+        return true;
+    }
+    let mut spellings = without_variables(text, ground.places).into_iter();
+    spellings.any(|path| is_critical_pattern(&path, ground))
+}
+
+/// The same of a path with patterns of files, as if each met everything.
+fn is_critical_pattern(path: &str, ground: &Ground<'_>) -> bool {
+    if path.is_empty() {
+        return false;
+    }
+    let mut path = path;
+    loop {
+        let trimmed = path.trim_end_matches('/');
+        path = if trimmed.is_empty() { "/" } else { trimmed };
+        match path.rsplit_once('/') {
+            Some((folder, name)) if !folder.is_empty() && is_any_name(name) => path = folder,
+            _ => return is_any_name(path) || is_critical_path(path, ground),
+        }
+    }
+}
+
+/// A pattern that nearly every name fits: nothing of it is written out but dots.
+fn is_any_name(name: &str) -> bool {
+    let mut rest = String::new();
+    let mut chars = name.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '[' => drop(chars.by_ref().find(|c| *c == ']')),
+            '*' | '?' | '.' => {}
+            c => rest.push(c),
+        }
+    }
+    name.contains(['*', '?', '[']) && rest.is_empty()
+}
+
+/// The text with its variables empty, but for those that name a critical path, and again with the values that it gives to
+/// empty ones.
+fn without_variables(word: &str, places: &Places) -> [String; 2] {
+    let (mut text, mut given) = (String::new(), String::new());
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        given.push_str(before);
+        let braced = after
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'));
+        let (body, behind) = braced.unwrap_or_else(|| {
+            let word = |c: char| c != '_' && !c.is_ascii_alphanumeric();
+            let end = after.find(word).unwrap_or(after.len());
+            // `$@` and its like are one sign.
+            after.split_at(end.max(after.chars().next().map_or(0, char::len_utf8)))
+        });
+        let end = body.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+        let (name, operation) = body.split_at(end.unwrap_or(body.len()));
+        let value = match name {
+            "HOME" => places.home.as_deref().unwrap_or("/home/user"),
+            "PWD" | "OLDPWD" => ".",
+            _ => "",
+        };
+        text.push_str(value);
+        let word = operation.trim_start_matches(':').strip_prefix(['-', '+']);
+        given.push_str(word.unwrap_or(value));
+        rest = behind;
+    }
+    [text + rest, given + rest]
+}
+
+/// The root, its direct children, a home, the working directory and its parents, what a shell would make of `~` or `*`, and
+/// the ways to other folders that lead through processes.
+fn is_critical_path(target: &str, ground: &Ground<'_>) -> bool {
+    if target.is_empty() || target.starts_with('~') || matches!(target, "*" | "./*") {
+        return !target.is_empty();
+    }
+    let path = clean(target);
+    if path.starts_with('/') {
+        return is_critical_place(&path, ground.places);
+    }
+    let climbs = path == "." || path.split('/').all(|part| part == "..");
+    if climbs || (ground.anywhere && path.starts_with("..")) {
+        return true;
+    }
+    let workspace = ground.places.workspace.as_deref();
+    ground.folders.iter().any(|folder| {
+        let path = within(folder, &path);
+        let path = match workspace {
+            Some(workspace) => within(workspace, &path),
+            None => path,
+        };
+        path.starts_with('/') && is_critical_place(&path, ground.places)
+    })
+}
+
+/// The same of an absolute path.
+fn is_critical_place(path: &str, places: &Places) -> bool {
+    let parts = path.split('/').filter(|part| !part.is_empty()).count();
+    let holds = |folder: &Option<String>| {
+        folder.as_ref().is_some_and(|folder| {
+            folder
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let somebodys_home = parts == 2 && (path.starts_with("/home/") || path.starts_with("/Users/"));
+    let process = path.starts_with("/proc/") || path.starts_with("/dev/fd/");
+    parts < 2 || process || somebodys_home || holds(&places.workspace) || holds(&places.home)
+}

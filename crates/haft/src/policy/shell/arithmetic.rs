@@ -1,0 +1,79 @@
+//! Arithmetic of the small language: numbers, operators, `$#`, `$?` and counters.
+//!
+//! Bash expands the text of every variable in it, and of every index, as arithmetic again, and that runs commands: what is
+//! not listed here is not read.
+
+use super::Unread;
+use super::variables::{Variables, is_private};
+
+const OPERATORS: &str = "+-*/%<>=!&|^~?:,() \t\n";
+
+/// Reads the text of `((…))` or `$((…))`, an offset, an index, or a number that a condition compares.
+pub(super) fn read(text: &str, variables: &mut Variables) -> Result<(), Unread> {
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        at += match c {
+            '0'..='9' => word_length(rest),
+            'a'..='z' | '_' => {
+                let (name, after) = rest.split_at(word_length(rest));
+                compute(name, variables)?;
+                if gives_value(after) {
+                    variables.set(name, true);
+                }
+                name.len()
+            }
+            '$' => expansion(text, at, variables)?,
+            c if OPERATORS.contains(c) => 1,
+            _ => return Err(Unread::Syntax("arithmetic holds more than numbers")),
+        };
+    }
+    Ok(())
+}
+
+/// `$#`, `$?`, `$name` or `${name}` at this place; its length. What touches it would be read together with its value.
+fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, Unread> {
+    let unread = Err(Unread::Syntax("arithmetic holds an expansion"));
+    let rest = &text[at + 1..];
+    let length = match rest.bytes().next() {
+        Some(b'#' | b'?') => 2,
+        Some(b'{') => {
+            let Some((name, _)) = rest[1..].split_once('}') else {
+                return unread;
+            };
+            compute(name, variables)?;
+            name.len() + 3
+        }
+        _ => {
+            let name = &rest[..word_length(rest)];
+            compute(name, variables)?;
+            name.len() + 1
+        }
+    };
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let bytes = text.as_bytes();
+    let touched =
+        bytes[..at].last().is_some_and(word) || bytes[at + length..].first().is_some_and(word);
+    if touched { unread } else { Ok(length) }
+}
+
+fn compute(name: &str, variables: &mut Variables) -> Result<(), Unread> {
+    if !is_private(name) {
+        return Err(Unread::Syntax(
+            "arithmetic uses a variable that is not the line's own",
+        ));
+    }
+    variables.compute(name);
+    Ok(())
+}
+
+fn word_length(text: &str) -> usize {
+    let word = |c: char| c != '_' && !c.is_ascii_alphanumeric();
+    text.find(word).unwrap_or(text.len())
+}
+
+/// Does `= …` follow, and not `==`?
+fn gives_value(after: &str) -> bool {
+    let after = after.trim_start_matches([' ', '\t', '\n']);
+    after.starts_with('=') && !after.starts_with("==")
+}

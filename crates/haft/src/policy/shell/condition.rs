@@ -1,0 +1,94 @@
+//! `[[ … ]]`: tests of files and texts, and of numbers as far as arithmetic is read. No commands but in substitutions.
+
+use super::grammar::Parser;
+use super::lexer::{Redirect, Sign, Token};
+use super::{DEEPEST, Unread, arithmetic};
+
+/// Tests of one word that look at a file or a text.
+const OF_ONE: &[&str] = &[
+    "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-u", "-w", "-x", "-z",
+    "-G", "-L", "-N", "-O", "-S",
+];
+
+/// Tests of two words that compare files or texts.
+const OF_TWO: &[&str] = &["=", "==", "!=", "=~", "-nt", "-ot", "-ef"];
+
+/// Tests that evaluate both words as arithmetic.
+const OF_NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+impl<'a> Parser<'a> {
+    /// At `[[`.
+    pub(super) fn condition(&mut self) -> Result<(), Unread> {
+        self.found.structured = true;
+        self.take()?;
+        self.choices(self.depth)?;
+        self.expect_word("]]")
+    }
+
+    /// Tests joined by `&&` and `||`, at this depth of brackets.
+    fn choices(&mut self, depth: usize) -> Result<(), Unread> {
+        if depth > DEEPEST {
+            return Err(Unread::TooDeep);
+        }
+        loop {
+            while self.eat_word("!")? {}
+            if self.eat_sign(Sign::Open)? {
+                self.choices(depth + 1)?;
+                if !self.eat_sign(Sign::Close)? {
+                    return Err(Unread::Syntax("a bracket in a condition is not closed"));
+                }
+            } else {
+                self.test()?;
+            }
+            if !self.eat_sign(Sign::And)? && !self.eat_sign(Sign::Or)? {
+                return Ok(());
+            }
+            self.skip_lines()?;
+        }
+    }
+
+    fn test(&mut self) -> Result<(), Unread> {
+        let first = self.operand()?;
+        if first.len() == 2 && first.starts_with('-') {
+            if !OF_ONE.contains(&first) {
+                return Err(Unread::Syntax("a test that is not known"));
+            }
+            return self.operand().map(drop);
+        }
+        match self.peek()? {
+            // `<` and `>` compare texts here.
+            Token::Redirect(Redirect::Read(_) | Redirect::Write(_)) => self.take().map(drop),
+            Token::Word(_) => match self.raw()?.unwrap_or_default() {
+                "]]" => Ok(()),
+                test if OF_TWO.contains(&test) => {
+                    self.take()?;
+                    self.operand().map(drop)
+                }
+                test if OF_NUMBERS.contains(&test) => {
+                    self.take()?;
+                    let second = self.operand()?;
+                    self.number(first)?;
+                    self.number(second)
+                }
+                _ => Err(Unread::Syntax("a test that is not known")),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The next word as it is written.
+    fn operand(&mut self) -> Result<&'a str, Unread> {
+        match self.raw()? {
+            Some(word) if word != "]]" => {
+                self.take()?;
+                Ok(word)
+            }
+            _ => Err(Unread::Syntax("a condition is not complete")),
+        }
+    }
+
+    fn number(&mut self, word: &str) -> Result<(), Unread> {
+        let quoted = word.strip_prefix('"').and_then(|w| w.strip_suffix('"'));
+        arithmetic::read(quoted.unwrap_or(word), &mut self.lexer.walk.variables)
+    }
+}

@@ -1,0 +1,96 @@
+//! `${…}` of the small language.
+
+use super::word::Walk;
+use super::{Unread, arithmetic};
+
+/// Parameters that are one sign.
+const SPECIAL: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
+
+impl Walk<'_> {
+    /// Reads the inside of `${…}`; returns the whole as it is shown, without what it might run.
+    pub(super) fn parameter(&mut self, body: &str) -> Result<String, Unread> {
+        if body.contains("\\\n") {
+            return Err(Unread::Syntax("a line is joined within ${…}"));
+        }
+        let unread = Err(Unread::Syntax("a form of ${…} that is not known"));
+        let (length, inner) = match body.strip_prefix('#') {
+            Some(inner) if !inner.is_empty() => (true, inner),
+            _ => (false, body),
+        };
+        let (name, rest) = split_name(inner);
+        if name.is_empty() {
+            return unread;
+        }
+        let (index, operation) = split_index(name, rest)?;
+        if !matches!(index, "" | "@" | "*") {
+            arithmetic::read(index, &mut self.variables)?;
+        }
+        if length && !operation.is_empty() {
+            return unread;
+        }
+        let offset = self.operation(name, operation)?;
+        let neutral = |text: &str| !text.contains(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let plain = !body.contains(['$', '`', '<', '>', '(', '\'', '"', '\\'])
+            && neutral(index)
+            && (!offset || neutral(operation));
+        Ok(if plain {
+            format!("${{{body}}}")
+        } else {
+            format!("${{{name}}}")
+        })
+    }
+
+    /// What follows the parameter; whether it is an offset.
+    fn operation(&mut self, name: &str, operation: &str) -> Result<bool, Unread> {
+        if operation.is_empty() {
+            return Ok(false);
+        }
+        let word = [":-", ":+", ":?", "-", "+", "?", "#", "%", "/", "^", ","];
+        let special = name.starts_with(SPECIAL);
+        if !special && word.iter().any(|sign| operation.starts_with(sign)) {
+            self.expansions(operation, true)?;
+            return Ok(false);
+        }
+        // Everything else with a colon is an offset, but `:=`, which sets the variable.
+        let offset = operation.strip_prefix(':').filter(|o| !o.starts_with('='));
+        let Some(offset) = offset.filter(|_| !special || matches!(name, "@" | "*")) else {
+            return Err(Unread::Syntax("a form of ${…} that is not known"));
+        };
+        if offset.contains('?') {
+            return Err(Unread::Syntax("an offset that is no plain number"));
+        }
+        for number in offset.splitn(2, ':') {
+            arithmetic::read(number, &mut self.variables)?;
+        }
+        Ok(true)
+    }
+}
+
+/// The parameter's name and what follows it; an empty name where none stands there.
+fn split_name(body: &str) -> (&str, &str) {
+    let end = match body.chars().next() {
+        Some(c) if c == '_' || c.is_ascii_alphabetic() => {
+            let word = |c: char| c != '_' && !c.is_ascii_alphanumeric();
+            body.find(word).unwrap_or(body.len())
+        }
+        Some(c) if c.is_ascii_digit() => {
+            let digit = |c: char| !c.is_ascii_digit();
+            body.find(digit).unwrap_or(body.len())
+        }
+        Some(c) if SPECIAL.contains(&c) => 1,
+        _ => 0,
+    };
+    body.split_at(end)
+}
+
+/// The index in `[…]`, if there is one, and what follows it.
+fn split_index<'a>(name: &str, rest: &'a str) -> Result<(&'a str, &'a str), Unread> {
+    let Some(inner) = rest.strip_prefix('[') else {
+        return Ok(("", rest));
+    };
+    let named = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
+    match inner.split_once(']') {
+        Some((index, rest)) if named && !index.is_empty() => Ok((index, rest)),
+        _ => Err(Unread::Syntax("an index that is no plain number")),
+    }
+}

@@ -1,0 +1,184 @@
+//! Which commands run other commands, and how their own words are read.
+
+use crate::policy::options::Options;
+
+/// Whether an allow looks through a wrapper, too: clause 5 of the shell rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stripped {
+    /// Deny and ask alone look through it.
+    Never,
+    /// Only where it has no option.
+    Bare,
+    /// With the options that are known, too.
+    WithOptions,
+}
+
+/// How the words of a wrapper are read up to the command that it runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    pub(super) stripped: Stripped,
+    pub(super) options: Options,
+    /// Words of its own behind the options; `None` where options and words are mixed, so that each word may begin the command.
+    pub(super) operands: Option<usize>,
+}
+
+impl Wrapper {
+    const fn new(name: &'static str, stripped: Stripped, options: Options) -> Self {
+        Self {
+            name,
+            stripped,
+            options,
+            operands: Some(0),
+        }
+    }
+
+    /// One whose options are not known: with any, each of its words may begin the command.
+    const fn plain(name: &'static str) -> Self {
+        Self::new(name, Stripped::Never, Options::NONE)
+    }
+
+    /// One that mixes its options with its words.
+    const fn mixed(name: &'static str) -> Self {
+        Self {
+            operands: None,
+            ..Self::plain(name)
+        }
+    }
+
+    const fn behind(mut self, operands: usize) -> Self {
+        self.operands = Some(operands);
+        self
+    }
+}
+
+const TIMEOUT: Options = Options {
+    flags: "fpv",
+    valued: "ks",
+    long: &["foreground", "preserve-status", "verbose"],
+    long_valued: &["kill-after", "signal"],
+    ..Options::NONE
+};
+const NICE: Options = Options {
+    valued: "n",
+    long_valued: &["adjustment"],
+    number: true,
+    ..Options::NONE
+};
+const STDBUF: Options = Options {
+    valued: "eio",
+    long_valued: &["error", "input", "output"],
+    ..Options::NONE
+};
+const XARGS: Options = Options {
+    flags: "0oprtx",
+    valued: "EILPadns",
+    joined: "eil",
+    long: &[
+        "eof",
+        "exit",
+        "interactive",
+        "max-lines",
+        "no-run-if-empty",
+        "null",
+        "open-tty",
+        "replace",
+        "verbose",
+    ],
+    long_valued: &[
+        "arg-file",
+        "delimiter",
+        "max-args",
+        "max-chars",
+        "max-procs",
+        "process-slot-var",
+    ],
+    ..Options::NONE
+};
+const ENV: Options = Options {
+    flags: "0iv",
+    valued: "Cu",
+    long: &["debug", "ignore-environment", "null"],
+    long_valued: &["chdir", "unset"],
+    ..Options::NONE
+};
+const SUDO: Options = Options {
+    flags: "AEHKPSbikns",
+    valued: "CDRTUghpru",
+    ..Options::NONE
+};
+const EXEC: Options = Options {
+    flags: "cl",
+    valued: "a",
+    ..Options::NONE
+};
+const IONICE: Options = Options {
+    flags: "t",
+    valued: "cn",
+    ..Options::NONE
+};
+
+/// Every command that is looked through.
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper::new("timeout", Stripped::WithOptions, TIMEOUT).behind(1),
+    Wrapper::new("nice", Stripped::WithOptions, NICE),
+    Wrapper::new("stdbuf", Stripped::WithOptions, STDBUF),
+    Wrapper::new(
+        "time",
+        Stripped::WithOptions,
+        Options {
+            flags: "p",
+            ..Options::NONE
+        },
+    ),
+    Wrapper::new("nohup", Stripped::Bare, Options::NONE),
+    Wrapper::new(
+        "command",
+        Stripped::Bare,
+        Options {
+            flags: "p",
+            ..Options::NONE
+        },
+    ),
+    Wrapper::new("builtin", Stripped::Bare, Options::NONE),
+    Wrapper::new("noglob", Stripped::Bare, Options::NONE),
+    Wrapper::new("xargs", Stripped::Bare, XARGS),
+    Wrapper::new("env", Stripped::Never, ENV),
+    Wrapper::new("sudo", Stripped::Never, SUDO),
+    Wrapper::new("exec", Stripped::Never, EXEC),
+    Wrapper::new("ionice", Stripped::Never, IONICE),
+    Wrapper::new(
+        "setsid",
+        Stripped::Never,
+        Options {
+            flags: "cfw",
+            ..Options::NONE
+        },
+    ),
+    Wrapper::plain("busybox"),
+    Wrapper::plain("chroot").behind(1),
+    Wrapper::plain("chrt").behind(1),
+    Wrapper::plain("doas"),
+    Wrapper::plain("fakeroot"),
+    Wrapper::mixed("flock"),
+    Wrapper::plain("ltrace"),
+    Wrapper::plain("nsenter"),
+    Wrapper::mixed("parallel"),
+    Wrapper::plain("pkexec"),
+    Wrapper::plain("prlimit"),
+    Wrapper::mixed("runuser"),
+    Wrapper::mixed("script"),
+    Wrapper::mixed("setarch"),
+    Wrapper::plain("setpriv"),
+    Wrapper::plain("strace"),
+    Wrapper::mixed("su"),
+    Wrapper::mixed("systemd-run"),
+    Wrapper::plain("taskset").behind(1),
+    Wrapper::plain("unshare"),
+    Wrapper::plain("watch"),
+];
+
+/// The wrapper of this name.
+pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
