@@ -14,6 +14,7 @@ use haft_sandbox::{Exit, Running};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod git;
 mod launch;
 mod network;
 mod output;

@@ -152,7 +152,7 @@ impl Guard {
 /// What the command sees of the machine's files besides the system's own folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mounts {
-    /// The folder it may change, seen at its own absolute path; none = only `/tmp`.
+    /// The folder it may change (unless it [only reads](Self::only_reads)), seen at its own absolute path; none = only `/tmp`.
     pub workspace: Option<PathBuf>,
     /// What inside the workspace it must not change or see.
     pub guards: Vec<Guard>,
@@ -161,6 +161,8 @@ pub struct Mounts {
     pub writable: Vec<PathBuf>,
     /// Further absolute paths it may read.
     pub read_only: Vec<PathBuf>,
+    /// The workspace may be read, not changed, and no file of it is executed.
+    pub only_reads: bool,
 }
 
 impl Mounts {

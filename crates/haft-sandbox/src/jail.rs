@@ -402,7 +402,8 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mounts = spec.mounts.clone();
-        guards = Guards::prepare(workspace, mounts, own_root)
+        let holding = own_root && !mounts.only_reads;
+        guards = Guards::prepare(workspace, mounts, holding)
             .await
             .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
     }
@@ -455,13 +456,23 @@ fn files(
     }
     if spec.mounts.workspace.is_some() {
         let workspace = plan.workspace.clone();
-        if own_root {
-            plan.grants.push((workspace.clone(), Grant::Write));
+        let grants = if own_root {
+            vec![(workspace.clone(), Grant::Write)]
         } else {
-            plan.grants
-                .extend(bare::workspace(&workspace, &guards.covers));
-        }
-        shown.push((workspace, Bind::ReadWrite));
+            bare::workspace(&workspace, &guards.covers)
+        };
+        let only_reads = spec.mounts.only_reads;
+        let narrowed = |(path, grant)| match grant {
+            Grant::Write | Grant::Execute if only_reads => (path, Grant::Read),
+            grant => (path, grant),
+        };
+        plan.grants.extend(grants.into_iter().map(narrowed));
+        let kind = if only_reads {
+            Bind::Data
+        } else {
+            Bind::ReadWrite
+        };
+        shown.push((workspace, kind));
     }
     if own_root {
         plan.entries

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::permission::{Condition, PathClaim, Permission};
-use haft::policy::{CommandLine, PROTECTED, Target, command_risk, join_words, protected};
+use haft::policy::{CommandLine, CommandPart, PROTECTED, Target, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
@@ -15,9 +15,10 @@ use haft_sandbox::{
     Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
 };
 
+use crate::command::RunCommandInput;
+use crate::command::git::{self, Settings};
 use crate::command::network::{CommandNetwork, Connected};
 use crate::command::tasks::Tasks;
-use crate::command::{RunCommandInput, run_permission};
 
 /// The variable that names the newest active skill's folder.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
@@ -111,28 +112,9 @@ impl Commands {
         &self,
         input: &RunCommandInput,
     ) -> Result<Vec<Permission>, ToolError> {
-        let (command, argv) = Self::words(input)?;
         let cwd = self.workspace.claim(&input.cwd)?;
         let jailed = self.jailed();
-        // A variable can make a reader run anything; without a jail a reader reads the whole machine.
-        let checked = |argv: Option<&[String]>, risk| {
-            let plain = input.env.is_empty() && (jailed || stays(argv, &cwd.path));
-            let risk = if risk == Risk::Safe && !plain {
-                Risk::High
-            } else {
-                risk
-            };
-            // What a command reads it can send away.
-            risk.max(self.network.least_risk())
-        };
-        if let Some(argv) = argv {
-            let risk = checked(Some(&argv), command_risk(&argv));
-            return Ok(vec![run_permission(command, Some(argv), jailed, risk)]);
-        }
-        let mut line = CommandLine::new(&command);
-        for part in &mut line.parts {
-            part.risk = checked(part.argv.as_deref(), part.risk);
-        }
+        let line = self.judged(input, &cwd.path)?;
         let mut files = Vec::new();
         for target in &line.writes {
             files.push(Permission::write(self.target(&cwd.path, target)?));
@@ -141,6 +123,49 @@ impl Commands {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
         Ok(line.runs(jailed).chain(files).collect())
+    }
+
+    /// The command line, and how harmful each part of it is here.
+    fn judged(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
+        let (command, argv) = Self::words(input)?;
+        let mut line = match argv {
+            Some(argv) => CommandLine::of_argv(command, argv),
+            None => CommandLine::new(&command),
+        };
+        for part in &mut line.parts {
+            // A variable can make a reader run anything; without a jail a reader reads the whole machine.
+            let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
+            if !plain {
+                part.risk = part.risk.max(Risk::High);
+            }
+            // What a command reads it can send away.
+            part.risk = part.risk.max(self.network.least_risk());
+        }
+        let reads_git =
+            |part: &CommandPart| part.program() == Some("git") && part.risk == Risk::Safe;
+        if line.parts.iter().any(reads_git) && !self.reads_quietly(cwd, line.risk()) {
+            for part in line.parts.iter_mut().filter(|part| reads_git(part)) {
+                part.risk = Risk::High;
+            }
+        }
+        Ok(line)
+    }
+
+    /// Does git, on a line of this risk, run no program that settings in the workspace name?
+    fn reads_quietly(&self, cwd: &str, risk: Risk) -> bool {
+        // In another folder it may find another repository.
+        cwd == "."
+            && match git::settings(&self.workspace) {
+                Settings::Inert => true,
+                Settings::Silenced => risk == Risk::Safe,
+                Settings::Programs => false,
+            }
+    }
+
+    /// Is it judged to read and to do nothing else?
+    fn only_reads(&self, input: &RunCommandInput) -> Result<bool, ToolError> {
+        let permissions = self.permissions(input)?;
+        Ok(permissions.iter().all(|p| p.risk == Risk::Safe))
     }
 
     /// The file that a redirection names, from the folder that the command starts in.
@@ -212,7 +237,11 @@ impl Commands {
             return Err(WorkspaceError::NotADirectory(place.shown()).into());
         }
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
-        let mut spec = self.confined(variables(spec, input)?);
+        let reads = self.only_reads(input)?;
+        let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
+        let mut spec = self.confined(spec);
+        // What was judged to only read cannot do more, even where the judgement was wrong.
+        spec.mounts.only_reads = reads;
         if shell {
             spec.mounts.writable = self.approved(line, &self.workspace.claim(&input.cwd)?.path)?;
         }

@@ -18,6 +18,8 @@ pub(crate) enum Bind {
     ReadWrite,
     /// A device node: read-only as a mount, usable as a device.
     Device,
+    /// Read-only, and nothing of it can be executed.
+    Data,
 }
 
 /// One step of building the root, in order; targets are absolute paths inside it.
@@ -292,7 +294,7 @@ impl From<'_> {
         let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
         Some(match kind {
             0 => {
-                let kinds = [Bind::ReadOnly, Bind::ReadWrite, Bind::Device];
+                let kinds = [Bind::ReadOnly, Bind::ReadWrite, Bind::Device, Bind::Data];
                 let kind = *kinds.get(usize::try_from(number).ok()?)?;
                 Entry::Bind {
                     source: path(rest),
@@ -373,6 +375,11 @@ mod tests {
                     source: "/s".into(),
                     target: "/t".into(),
                     kind: Bind::Device,
+                },
+                Entry::Bind {
+                    source: "/w".into(),
+                    target: "/w".into(),
+                    kind: Bind::Data,
                 },
                 Entry::Link {
                     target: "/l".into(),

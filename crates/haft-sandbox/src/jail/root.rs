@@ -98,6 +98,7 @@ fn take(source: &Path, kind: Bind) -> io::Result<OwnedFd> {
     let attributes = match kind {
         Bind::ReadOnly => READ_ONLY | INERT,
         Bind::ReadWrite => INERT,
+        Bind::Data => READ_ONLY | INERT | libc::MOUNT_ATTR_NOEXEC,
         Bind::Device => READ_ONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
     };
     clone(path_fd(source)?.as_fd(), attributes)

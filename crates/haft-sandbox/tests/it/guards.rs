@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haft_sandbox::{Guard, StartError};
+use haft_sandbox::{Guard, StartError, Strength};
 
+use crate::levels::at_most;
 use crate::runner::Test;
 use crate::{jail, line, run, said, wait};
 
@@ -28,6 +29,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_guard_outside_the_workspace_is_refused", outside),
     ("folders_that_are_no_workspace_are_refused", no_workspace),
     ("further_folders_are_read_only", read_only),
+    (
+        "a_workspace_that_is_only_read_is_neither_changed_nor_executed",
+        only_reads,
+    ),
 ];
 
 /// All paths below a folder with what files hold and links lead to.
@@ -389,6 +394,27 @@ fn outside() {
         spec.mounts.guards = vec![Guard::protect_dir(path)];
         let error = wait(jail().start(spec)).unwrap_err();
         assert!(matches!(error, StartError::Spec(_)), "{path}: {error:?}");
+    }
+}
+
+fn only_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("data"), "before").unwrap();
+    fs::write(folder.path().join("run"), "#!/bin/sh\necho ran\n").unwrap();
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path().join("run"), executable).unwrap();
+    let before = tree(folder.path());
+    let script =
+        "cat data; ./run; echo x > data; touch made; rm data; mkdir -p .git/hooks; ls -a; true";
+    for strength in [Strength::Full, Strength::NoProc, Strength::LandlockSeccomp] {
+        let mut spec = line(script, folder.path());
+        spec.mounts.guards = usual();
+        spec.mounts.only_reads = true;
+        let (exit, out, err) = run(&at_most(strength, strength), spec);
+        assert!(exit.success(), "{out}{err}");
+        assert!(out.contains("before"), "{out}{err}");
+        assert!(!out.contains("ran") && !out.contains(".git"), "{out}{err}");
+        assert_eq!(tree(folder.path()), before, "{out}{err}");
     }
 }
 

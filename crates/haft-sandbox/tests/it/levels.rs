@@ -40,7 +40,7 @@ pub(crate) fn before_enter() -> i32 {
     i32::from(!refused)
 }
 
-fn at_most(at_most: Strength, require: Strength) -> Sandbox {
+pub(crate) fn at_most(at_most: Strength, require: Strength) -> Sandbox {
     Sandbox::new(Config {
         at_most: Some(at_most),
         require,

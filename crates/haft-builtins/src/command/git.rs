@@ -1,0 +1,199 @@
+//! What git is started with, so that its reading commands run no program that the workspace names.
+//!
+//! A workspace may come from anywhere, its `.git` folder with it. Git reads settings there that name programs: monitors, hooks,
+//! drivers for files, verifiers of signatures, transports. Most are turned off by the environment; where the settings name
+//! drivers, whose names anybody may choose, nothing turns them off, and the command is no reading one.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+
+use haft::workspace::Workspace;
+use haft_sandbox::CommandSpec;
+
+/// The largest settings file that is looked through, in bytes.
+const LARGEST: u64 = 256 * 1024;
+
+/// Settings of every command: they take nothing from it that it could use in a jail.
+///
+/// A bare repository below the workspace is used only where the command names it (`--git-dir`): its settings are files of the
+/// workspace like others.
+const ALWAYS: &[(&str, &str)] = &[
+    ("safe.bareRepository", "explicit"),
+    ("core.fsmonitor", "false"),
+];
+
+/// Settings of a command that only reads, besides.
+const READING: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("log.showSignature", "false"),
+    ("gpg.program", "false"),
+    ("gpg.openpgp.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.x509.program", "false"),
+];
+
+/// Variables of a command that only reads, besides: nothing is fetched.
+const READING_VARIABLES: &[(&str, &str)] = &[
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// Sections without a name whose settings run nothing, given the environment above.
+const INERT: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
+    core diff difftool extensions feature fetch gc gitflow gui help i18n index init interactive \
+    lfs maintenance merge mergetool notes pack pull push rebase receive remote rerere safe \
+    sequence stash status submodule tag transfer user versionsort web worktree";
+
+/// Sections with a name (`[remote "origin"]`) whose settings run nothing.
+const INERT_NAMED: &str =
+    "branch color credential difftool gitflow http lfs mergetool remote submodule svn-remote url";
+
+/// What a repository's own settings make git's reading commands run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Settings {
+    /// Nothing.
+    Inert,
+    /// Nothing, under the environment of a command that only reads.
+    Silenced,
+    /// Perhaps programs.
+    Programs,
+}
+
+/// Looks at the settings of the repository in the workspace's root.
+pub(super) fn settings(workspace: &Workspace) -> Settings {
+    let folder = workspace.root().join(".git");
+    let Ok(found) = folder.symlink_metadata() else {
+        // A parent's repository is not seen in the jail.
+        return Settings::Inert;
+    };
+    // A file or a link leads to settings elsewhere, and so does `commondir`.
+    if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
+        return Settings::Programs;
+    }
+    let files = ["config", "config.worktree"].map(|name| Path::new(".git").join(name));
+    let each = files.iter().map(|file| {
+        if workspace.root().join(file).symlink_metadata().is_err() {
+            return Settings::Inert;
+        }
+        text(workspace, file).map_or(Settings::Programs, |text| look_through(&text))
+    });
+    each.max().unwrap_or(Settings::Inert)
+}
+
+fn text(workspace: &Workspace, file: &Path) -> Option<String> {
+    let open = workspace.open_file(file).ok()?;
+    if open.stamp.bytes() > LARGEST {
+        return None;
+    }
+    let mut text = String::new();
+    open.file.take(LARGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Looks at every section, also where a value merely looks like one. What stands outside of the lists may run something.
+fn look_through(text: &str) -> Settings {
+    let text = text.to_ascii_lowercase();
+    let mut worst = Settings::Inert;
+    for header in text.split('[').skip(1) {
+        let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.');
+        let (name, rest) = header.split_at(end.unwrap_or(header.len()));
+        let named = name.contains('.') || rest.trim_start_matches([' ', '\t']).starts_with('"');
+        let name = name.split('.').next().unwrap_or(name);
+        let of_section = match (name, named) {
+            // A format may have signatures verified, by the program that is named there.
+            ("format" | "gpg" | "log" | "pretty", _) => Settings::Silenced,
+            // Objects that are not there are fetched.
+            ("extensions" | "remote", _)
+                if rest.contains("partialclone") || rest.contains("promisor") =>
+            {
+                Settings::Silenced
+            }
+            ("diff", false) if rest.contains("external") => Settings::Programs,
+            (name, false) if lists(INERT, name) => Settings::Inert,
+            (name, true) if lists(INERT_NAMED, name) => Settings::Inert,
+            _ => Settings::Programs,
+        };
+        worst = worst.max(of_section);
+    }
+    worst
+}
+
+fn lists(sections: &str, name: &str) -> bool {
+    sections.split(' ').any(|section| section == name)
+}
+
+/// The same command with the settings above; with those for reading commands where it only reads. A call that gives git
+/// settings by variables keeps its own.
+pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> CommandSpec {
+    if spec.env.contains_key(OsStr::new("GIT_CONFIG_COUNT")) {
+        return spec;
+    }
+    let more = if reads { READING } else { &[] };
+    let mut count = 0;
+    for (key, value) in ALWAYS.iter().chain(more) {
+        spec = spec.with_env(format!("GIT_CONFIG_KEY_{count}"), *key);
+        spec = spec.with_env(format!("GIT_CONFIG_VALUE_{count}"), *value);
+        count += 1;
+    }
+    spec = spec.with_env("GIT_CONFIG_COUNT", count.to_string());
+    // Reading commands would write the index to save later ones some work, and run a hook after it.
+    spec = spec.with_env("GIT_OPTIONAL_LOCKS", "0");
+    if reads {
+        for (name, value) in READING_VARIABLES {
+            spec = spec.with_env(*name, *value);
+        }
+        if let Some(parent) = root.parent() {
+            spec = spec.with_env("GIT_CEILING_DIRECTORIES", parent);
+        }
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, look_through};
+
+    #[test]
+    fn settings_that_may_run_programs_are_known() {
+        for (text, expect) in [
+            ("", Settings::Inert),
+            (
+                "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@x:y\n[branch \"main\"]\n\tremote = origin\n",
+                Settings::Inert,
+            ),
+            (
+                "[core]\n\tfsmonitor = ./x\n\thooksPath = .husky",
+                Settings::Inert,
+            ),
+            ("[user]\n\tname = a [b] c", Settings::Programs),
+            ("[diff]\n\talgorithm = histogram", Settings::Inert),
+            ("[diff]\n\texternal = ./x", Settings::Programs),
+            ("[diff] EXTERNAL = ./x", Settings::Programs),
+            ("[diff \"pdf\"]\n\ttextconv = ./x", Settings::Programs),
+            ("[diff.pdf]\n\ttextconv = ./x", Settings::Programs),
+            ("[core] [filter \"x\"] clean = ./x", Settings::Programs),
+            ("[FILTER \"lfs\"]\n\tprocess = git-lfs", Settings::Programs),
+            ("[merge \"x\"]\n\tdriver = ./x", Settings::Programs),
+            ("[include]\n\tpath = ../x", Settings::Programs),
+            (
+                "[includeIf \"gitdir:x\"]\n\tpath = ../x",
+                Settings::Programs,
+            ),
+            ("[unknown]\n\tx = y", Settings::Programs),
+            ("[log]\n\tshowSignature = true", Settings::Silenced),
+            ("[format]\n\tpretty = %G?", Settings::Silenced),
+            ("[remote \"x\"]\n\tpromisor = true", Settings::Silenced),
+            ("[extensions]\n\tpartialClone = x", Settings::Silenced),
+            ("[gpg]\n\tprogram = ./x", Settings::Silenced),
+            ("[gpg \"ssh\"]\n\tprogram = ./x", Settings::Silenced),
+            ("[alias]\n\tst = status", Settings::Inert),
+            ("[ core]\n", Settings::Programs),
+            ("[]\n", Settings::Programs),
+        ] {
+            assert_eq!(look_through(text), expect, "{text:?}");
+        }
+    }
+}
