@@ -5,7 +5,7 @@ WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
 
-.PHONY: serve test check bench fuzz needs clean-needs
+.PHONY: serve test check bench fuzz soak needs clean-needs
 
 ## serve the folder you stand in over MCP, on embedded defaults; the first build takes some minutes
 serve:
@@ -34,6 +34,10 @@ bench:
 ## the fuzz targets at length (SECONDS each, default 60)
 fuzz:
 	HAFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release --workspace --all-features fuzz -- --nocapture
+
+## tests that know `HAFT_SOAK`, with far larger numbers; each of them is listed here
+soak: needs
+	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 
 clean-needs:
 	rm -rf $(NEEDS)

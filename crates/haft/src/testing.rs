@@ -242,7 +242,11 @@ impl Tool for TestTool {
 
 /// How a policy rules on a call of `run_command` with this line, in the jail and at the workspace's root; links are not followed.
 pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
-    let read = CommandLine::new(line);
+    command_verdict(policy, CommandLine::new(line))
+}
+
+/// The same of a line that is taken apart already, or of a command that needs no shell.
+pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
     let claim = |target: &Target| PathClaim::plain(target.path.clone());
     let writes: Vec<Permission> = read
         .writes
@@ -253,7 +257,7 @@ pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
     let reads: Vec<Permission> = read.reads.iter().map(claim).map(Permission::read).collect();
     let permissions: Vec<Permission> = read.runs(true).chain(writes).chain(reads).collect();
     let spec = TestTool::echo("run_command");
-    let arguments = Arguments::new(json!({ "command": line }).to_string());
+    let arguments = Arguments::new("{}".to_owned());
     let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, &permissions));
     ruling.verdict
 }

@@ -8,8 +8,11 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod generator;
 mod git;
+mod replay;
 mod scene;
+mod vocabulary;
 
 use haft_sandbox::{Config, Sandbox, Strength};
 
@@ -29,6 +32,8 @@ fn main() {
         git::reading_commands_run_nothing_that_settings_name(&sandbox).await;
         git::another_folder_is_another_repository(&sandbox).await;
         git::what_only_reads_changes_nothing(&sandbox).await;
+        replay::what_a_line_executes_is_seen(&sandbox).await;
+        replay::what_an_allowed_line_executes_is_allowed(&sandbox).await;
         eprintln!("lines: ok");
     });
 }

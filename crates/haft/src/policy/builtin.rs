@@ -1,6 +1,6 @@
 //! Builtins of bash by what they do to the rest of a line: some set variables, or change which command a name stands for.
 
-use super::shell::AsWord;
+use super::shell::{AsWord, Open};
 use super::wrapper::unwrapped;
 
 /// Builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
@@ -35,6 +35,10 @@ pub(super) const UNSETTLING: &[&str] = &[
     "unset",
 ];
 
+/// Tests of one word, and of two, that look at files and texts or compare plain numbers.
+const OF_ONE: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
+const OF_TWO: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
+
 /// Settings that end a script earlier or show more of it.
 const STRICTER: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
 
@@ -48,7 +52,7 @@ pub(crate) fn unsettles<W: AsWord>(words: &[W]) -> bool {
     let no_option =
         |bad: &dyn Fn(&str) -> bool| rest.iter().all(|w| w.is_known() && !bad(w.text()));
     match name.text() {
-        "test" | "[" => !no_option(&|w| matches!(w, "-v" | "-R")),
+        "test" | "[" => !only_tests(rest),
         "wait" => !no_option(&|w| w.starts_with('-') && w.contains('p')),
         "printf" => !rest.first().is_some_and(|format| {
             format.is_known() && (format.text() == "--" || !format.text().starts_with('-'))
@@ -69,7 +73,47 @@ pub(crate) fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
                 .match_indices("$(")
                 .any(|(at, _)| !text[at..].starts_with("$()"))
     };
-    words.iter().any(holds) && unsettles(words)
+    words.iter().any(holds) && evaluates(words)
+}
+
+/// Tests that are known, of words that are one each. `-v` and `-R` expand an index once more.
+fn only_tests<W: AsWord>(words: &[W]) -> bool {
+    let words = match words.split_last() {
+        Some((end, words)) if end.text() == "]" => words,
+        _ => words,
+    };
+    let words = match words.split_first() {
+        Some((not, words)) if not.text() == "!" && !words.is_empty() => words,
+        _ => words,
+    };
+    let lists =
+        |table: &str, word: &W| word.is_known() && table.split(' ').any(|w| w == word.text());
+    let known = match words {
+        [test, _] => lists(OF_ONE, test),
+        [_, test, _] => lists(OF_TWO, test),
+        [] | [_] => true,
+        words => words
+            .iter()
+            .all(|w| w.is_known() && !matches!(w.text(), "-v" | "-R")),
+    };
+    known && !words.iter().any(|word| word.open().has(Open::SEVERAL))
+}
+
+/// Is it such a builtin, and one that evaluates its words? `exec` runs them as they are.
+pub(crate) fn evaluates<W: AsWord>(words: &[W]) -> bool {
+    let name = unwrapped(words).words.first();
+    name.is_some_and(|name| name.text() != "exec") && unsettles(words)
+}
+
+/// Does such a builtin get a word that is not known, and may name a variable with an index?
+pub(crate) fn evaluates_unknown<W: AsWord>(words: &[W]) -> bool {
+    let names = |word: &W| {
+        let (name, _) = word.text().split_once('=').unwrap_or_default();
+        let named =
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        !word.is_known() && (!named || word.open().has(Open::SEVERAL))
+    };
+    words.iter().any(names) && evaluates(words)
 }
 
 /// `set -e`, `set -euo pipefail`: what ends a script earlier or shows more of it.

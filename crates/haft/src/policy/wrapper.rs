@@ -1,6 +1,6 @@
 //! Commands that run other commands: which are looked through, and how far.
 
-use super::builtin::{queries, unsettles};
+use super::builtin::{evaluates, evaluates_unknown, queries, unsettles};
 use super::options::Options;
 use super::shell::AsWord;
 use table::{Stripped, Wrapper, wrapper};
@@ -47,6 +47,15 @@ impl<'a, W: AsWord> Layer<'a, W> {
     fn from(self, at: usize) -> Self {
         Self {
             words: self.words.get(at..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// Any command at all.
+    fn unknown(self) -> Self {
+        Self {
+            words: &[],
+            fed: true,
             ..self
         }
     }
@@ -127,12 +136,17 @@ impl<'a, W: AsWord> Layers<'a, W> {
         };
         let name = base_name(name.text());
         self.scripts.extend(script(layer.words));
+        let hands_on = matches!(name, "find" | "eval") || SHELLS.contains(&name);
+        if (hands_on && !layer.is_known()) || evaluates_unknown(layer.words) {
+            // A word that is not known may say what it runs.
+            self.commands.push(layer.unknown());
+        }
         if name == "find" {
             for inner in executed(layer) {
                 self.look_through(inner);
             }
         }
-        if unsettles(layer.words) {
+        if evaluates(layer.words) {
             let texts = rest.iter().map(AsWord::text);
             let texts = texts.filter(|text| text.contains([' ', '\t', '\n', '$', '`']));
             self.scripts.extend(texts.map(str::to_owned));
@@ -173,7 +187,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
             self.commands.push(layer.from(at));
         }
         if layer.fed {
-            self.commands.push(layer.from(layer.words.len()));
+            self.commands.push(layer.unknown());
         }
     }
 }

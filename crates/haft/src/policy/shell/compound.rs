@@ -200,9 +200,9 @@ fn is_counted(word: &ReadWord) -> bool {
         let range = text.strip_prefix('{')?.strip_suffix('}')?;
         range.split_once("..")
     };
-    match word.word.open {
-        Open::NOTHING => is_number(text),
-        Open::BRACE => ends().is_some_and(|(from, to)| is_number(from) && is_number(to)),
-        _ => false,
+    let open = word.word.open;
+    if open == Open::BRACE | Open::SEVERAL {
+        return ends().is_some_and(|(from, to)| is_number(from) && is_number(to));
     }
+    open.is_nothing() && is_number(text)
 }

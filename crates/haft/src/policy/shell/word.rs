@@ -23,6 +23,8 @@ impl Open {
     pub(crate) const BRACE: Self = Self(8);
     /// A home folder.
     pub(crate) const TILDE: Self = Self(16);
+    /// The word may be none, or several.
+    pub(crate) const SEVERAL: Self = Self(32);
 
     pub(crate) fn is_nothing(self) -> bool {
         self == Self::NOTHING
@@ -200,13 +202,13 @@ impl<'a> Walk<'a> {
 
     fn unquoted(&mut self, c: char, draft: &mut Draft) {
         match c {
-            '*' | '?' => draft.open |= Open::GLOB,
+            '*' | '?' => draft.open |= Open::GLOB | Open::SEVERAL,
             '[' => draft.bracket = true,
-            ']' if draft.bracket => draft.open |= Open::GLOB,
+            ']' if draft.bracket => draft.open |= Open::GLOB | Open::SEVERAL,
             '{' => draft.brace = true,
             ',' => draft.list |= draft.brace,
             '.' => draft.list |= draft.brace && draft.text.ends_with('.'),
-            '}' if draft.list => draft.open |= Open::BRACE,
+            '}' if draft.list => draft.open |= Open::BRACE | Open::SEVERAL,
             '~' if draft.takes_tilde(self.text, self.at) => draft.open |= Open::TILDE,
             _ => {}
         }
@@ -253,12 +255,12 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let after = &self.text[start + 1..];
         match after.chars().next() {
-            Some('(') => self.substitution(draft),
+            Some('(') => self.substitution(draft, quoted),
             Some('{') => {
                 let end = end_of_parameter(self.text, start + 2, quoted)?;
                 let body = &self.text[start + 2..end];
                 self.at = end + 1;
-                draft.open |= Open::VALUE;
+                draft.open |= Open::VALUE | several(quoted && !body.contains(['@', '*']));
                 let shown = self.parameter(body)?;
                 draft.text.push_str(&shown);
                 draft.cuts.push((start..end + 1, shown));
@@ -276,13 +278,13 @@ impl<'a> Walk<'a> {
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let name = |c: char| c != '_' && !c.is_ascii_alphanumeric();
                 let length = 1 + after.find(name).unwrap_or(after.len());
-                draft.open |= Open::VALUE;
+                draft.open |= Open::VALUE | several(quoted);
                 draft.text.push_str(&self.text[start..start + length]);
                 self.at += length;
                 Ok(())
             }
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
-                draft.open |= Open::VALUE;
+                draft.open |= Open::VALUE | several(quoted && !"@*".contains(c));
                 draft.text.extend(['$', c]);
                 self.at += 2;
                 Ok(())
@@ -296,7 +298,7 @@ impl<'a> Walk<'a> {
     }
 
     /// `$(…)`: a command, or arithmetic.
-    fn substitution(&mut self, draft: &mut Draft) -> Result<(), Unread> {
+    fn substitution(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), Unread> {
         let start = self.at;
         let end = end_of(self.text, start + 2, Bracket::Round)?;
         let body = &self.text[start + 2..end];
@@ -308,7 +310,7 @@ impl<'a> Walk<'a> {
             draft.open |= Open::VALUE;
             arithmetic::read(body, &mut self.variables)?;
         } else {
-            draft.open |= Open::PRINTED;
+            draft.open |= Open::PRINTED | several(quoted);
             self.commands(body.to_owned())?;
         }
         draft.text.push_str("$()");
@@ -339,7 +341,7 @@ impl<'a> Walk<'a> {
             return Err(Unread::Syntax("a joined line or a quote within backticks"));
         }
         self.commands(unescaped(body))?;
-        draft.open |= Open::PRINTED;
+        draft.open |= Open::PRINTED | several(quoted);
         draft.text.push_str("$()");
         draft.cuts.push((start..end + 1, "$()".to_owned()));
         Ok(())
@@ -394,6 +396,11 @@ impl<'a> Walk<'a> {
         self.variables.add(&walk.variables);
         Ok(())
     }
+}
+
+/// Where an expansion is not quoted, its value is split into words.
+fn several(is_one: bool) -> Open {
+    if is_one { Open::NOTHING } else { Open::SEVERAL }
 }
 
 fn end_of_parameter(text: &str, from: usize, quoted: bool) -> Result<usize, Unread> {

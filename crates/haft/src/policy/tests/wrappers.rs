@@ -178,6 +178,17 @@ fn words_that_a_wrapper_puts_in_are_asked_about_where_a_deny_could_match() {
         "ls | xargs timeout 5",
         "find . -name touch -exec {} pwn ';'",
         "sudo $X y",
+        "find . $X",
+        "ls | xargs find",
+        "sh $X",
+        "bash -c \"ls $X\"",
+        "eval \"$X\"",
+        "read $X",
+        "unset \"$X\"",
+        "declare $X=1",
+        "printf -v \"$X\" y",
+        "export A=$X",
+        "[ $X = y ]",
         "env $X y",
     ] {
         assert_eq!(under_deny(line), ASK, "{line}");
@@ -196,6 +207,9 @@ fn a_deny_does_not_reach_into_the_words_of_another_command() {
         "xargs -n 1 grep touch",
         "bash -c 'echo \"$1\"' _ 'touch pwn'",
         // P13, clause 5: only says what the name stands for.
+        "export A=\"$X\" B=\"$(ls)\"",
+        "[ -f \"$X\" ]",
+        "exec ls \"$X\"",
         "command -v touch",
         "command -V touch",
         "command -pv touch",
