@@ -122,7 +122,11 @@ proptest! {
         if let Some(words) = plain_words(&text)
             && !words.iter().any(odd)
         {
-            prop_assert_eq!(found.commands, vec![words]);
+            prop_assert!(found.commands.contains(&words), "{:?}", found);
+            // What is quoted runs where bash reads it a second time, so the scan looks into it, too.
+            if !words.iter().any(|word| word.contains('`') || word.contains("$(")) {
+                prop_assert_eq!(found.commands, vec![words]);
+            }
         }
     }
 
