@@ -248,6 +248,21 @@ fn a_write_keeps_mode_and_other_names_of_the_file() {
 }
 
 #[test]
+fn j5_a_write_keeps_no_set_id_bit() {
+    let scene = scene();
+    for bits in [0o4000, 0o2000, 0o6000] {
+        let mode = fs::Permissions::from_mode(0o755 | bits);
+        fs::set_permissions(scene.at("a.txt"), mode).unwrap();
+        scene.run("append a.txt").unwrap();
+        let mode = fs::metadata(scene.at("a.txt"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o7777, 0o755, "{bits:o}");
+    }
+}
+
+#[test]
 fn a_write_of_a_file_that_changed_since_is_refused() {
     let scene = scene();
     let place = scene.ws.place("a.txt").unwrap();

@@ -200,7 +200,8 @@ pub(super) fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result
         // Only a privileged user may; for others the new file is theirs, as with any editor.
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
     }
-    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o7777))
+    // Never the bits by which a program runs as another user: what is in the file is somebody else's now.
+    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o777))
 }
 
 /// Gives the draft its name. A file that appeared where there was none is not replaced.

@@ -1,0 +1,264 @@
+//! The shell profile's system call filter: everything but what reaches for more of the kernel.
+//!
+//! A deny list, because the profile runs arbitrary tools; the walls are the namespaces, this removes
+//! attack surface that no build or script needs. What is denied gives `EPERM`, except where programs
+//! have a fallback that they only take on `ENOSYS`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use seccompiler::BpfProgram;
+
+use super::tree::Answer;
+use super::{Around, Error, MAKING, MODES, NAMESPACES, Rules, SET_ID};
+use super::{assemble, differs, has, is_not, outside, rule};
+
+/// Calls that are denied whatever their arguments.
+const DENIED: &[i64] = &[
+    // Other mounts, roots, namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    // Other processes' memory.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Kernel programs, keys, performance counters, asynchronous calls that no filter sees.
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // The machine: modules, another kernel, clocks, swap, accounting, logs.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_vhangup,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_fanotify_init,
+    libc::SYS_nfsservctl,
+    // Files by number instead of by path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // Memory placement of others.
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+#[cfg(target_arch = "x86_64")]
+const DENIED_HERE: &[i64] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_HERE: &[i64] = &[];
+
+/// Kernel 6.15 and later, not named by libc yet on every architecture.
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
+/// How a list differs from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Differs {
+    pub(crate) around: Around,
+    pub(crate) sockets: Sockets,
+    /// Files that exist in memory alone may be made.
+    pub(crate) memory_files: bool,
+    pub(crate) role: Role,
+}
+
+/// Whose list it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// A command's.
+    Command,
+    /// A zygote's: the calls that put a child into its namespaces, with exactly the flags it uses.
+    Zygote,
+}
+
+/// Namespaces that a script's process makes for itself.
+pub(crate) const SCRIPT_NAMESPACES: i32 =
+    libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+
+/// Which sockets may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sockets {
+    /// None: without a network of its own nothing else keeps the command from the host's.
+    None,
+    /// Internet ones: without a root of its own a local socket reaches the host's services by their files.
+    Internet,
+    /// Local and internet ones.
+    All,
+}
+
+/// Denies giving a file the set-user-id or set-group-id bit: the command may be root's, and a file it
+/// leaves in the workspace would then be root for everybody outside. Whatever the flags: a file without
+/// a name gets one later.
+fn set_id_bits(rules: &mut Rules) -> Result<(), Error> {
+    for (call, mode) in MAKING.iter().chain(MODES) {
+        for bit in SET_ID {
+            rule(rules, *call, vec![has(*mode, bit, bit)?])?;
+        }
+    }
+    Ok(())
+}
+
+fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
+    let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
+    if allowed == Sockets::All {
+        known.push(is_not(0, libc::AF_UNIX)?);
+    } else {
+        connected_pairs(rules)?;
+    }
+    if allowed == Sockets::None {
+        rules.insert(libc::SYS_socket, Vec::new());
+        return Ok(());
+    }
+    rule(rules, libc::SYS_socket, known)?;
+    let raw = libc::SOCK_RAW.cast_unsigned();
+    rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])
+}
+
+/// Denies pairs of any kind but streams and sequenced packets: a datagram socket sends to whoever it
+/// names, the host's services among them. Both kinds have bit 0, and neither bit 1 nor bit 3.
+fn connected_pairs(rules: &mut Rules) -> Result<(), Error> {
+    for (bit, value) in [(1, 0), (2, 2), (8, 8)] {
+        rule(rules, libc::SYS_socketpair, vec![has(1, bit, value)?])?;
+    }
+    Ok(())
+}
+
+fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
+    for flag in NAMESPACES {
+        let flag = flag.cast_unsigned();
+        rule(rules, libc::SYS_clone, vec![has(0, flag, flag)?])?;
+    }
+    let (unshare, setns) = (libc::SYS_unshare, libc::SYS_setns);
+    match role {
+        Role::Command => {
+            rules.insert(unshare, Vec::new());
+            rules.insert(setns, Vec::new());
+            Ok(())
+        }
+        Role::Zygote => {
+            let made = vec![
+                differs(0, libc::CLONE_NEWPID)?,
+                differs(0, SCRIPT_NAMESPACES)?,
+                // Only says whether there is one thread.
+                differs(0, libc::CLONE_THREAD)?,
+            ];
+            rule(rules, unshare, made)?;
+            let joined = vec![
+                is_not(1, libc::CLONE_NEWPID)?,
+                is_not(1, libc::CLONE_NEWNS)?,
+            ];
+            rule(rules, setns, joined)
+        }
+    }
+}
+
+/// The filter; compiled once for the process.
+pub(crate) fn deny(differs: Differs) -> Result<BpfProgram, Error> {
+    static COMPILED: Mutex<Option<HashMap<Differs, BpfProgram>>> = Mutex::new(None);
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiled = compiled.get_or_insert_default();
+    if let Some(filter) = compiled.get(&differs) {
+        return Ok(filter.clone());
+    }
+    let filter = compile(differs)?;
+    compiled.insert(differs, filter.clone());
+    Ok(filter)
+}
+
+fn compile(differs: Differs) -> Result<BpfProgram, Error> {
+    let mut rules = Rules::new();
+    namespaces(&mut rules, differs.role)?;
+    for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
+        let request = u32::try_from(request & 0xFFFF_FFFF).unwrap_or_default();
+        rule(
+            &mut rules,
+            libc::SYS_ioctl,
+            vec![has(1, u32::MAX, request)?],
+        )?;
+    }
+    // The 32-bit personality and the one that makes every page executable.
+    rule(
+        &mut rules,
+        libc::SYS_personality,
+        vec![is_not(0, 0)?, is_not(0, -1)?],
+    )?;
+    set_id_bits(&mut rules)?;
+    sockets(&mut rules, differs.sockets)?;
+    outside::deny(&mut rules, differs.around)?;
+    let denied = DENIED
+        .iter()
+        .chain(DENIED_HERE)
+        .chain(&[SYS_OPEN_TREE_ATTR]);
+    let denied = denied.map(|call| (*call, Answer::Denied));
+    let mut answers: BTreeMap<i64, Answer> = denied.collect();
+    if !differs.memory_files {
+        for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
+            answers.insert(call, Answer::Absent);
+        }
+    }
+    assemble(answers, Answer::Allowed, rules, Answer::Denied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Around, Differs, Role, Sockets, deny};
+
+    #[test]
+    fn every_list_compiles_and_fits() {
+        for around in [Around::Own, Around::Host, Around::HostOfOld] {
+            for sockets in [Sockets::None, Sockets::Internet, Sockets::All] {
+                for role in [Role::Command, Role::Zygote] {
+                    let memory_files = role == Role::Command;
+                    let filter = deny(Differs {
+                        around,
+                        sockets,
+                        memory_files,
+                        role,
+                    });
+                    // The kernel takes at most 4,096 lines.
+                    let length = filter.unwrap().len();
+                    assert!(length < 1500, "{length}");
+                }
+            }
+        }
+    }
+}
