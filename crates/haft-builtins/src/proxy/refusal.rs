@@ -1,9 +1,11 @@
-//! `Refusal`: why a connection was not made, in one line that says what would allow it; `Refusals`, those of a command.
+//! `Refusal`: why a connection was not made, in one line; `Refusals`, those of a command.
 
 use std::sync::{Mutex, PoisonError};
 
 use hyper::StatusCode;
 use thiserror::Error;
+
+use super::allow::AllowList;
 
 /// Most refusals of one command that are kept; more are counted.
 const KEPT: usize = 16;
@@ -13,9 +15,9 @@ const SHOWN: usize = 300;
 /// Why a connection, or a request on it, was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Refusal {
-    /// No entry names it.
-    #[error("{place} is not allowed: sandbox.allow_hosts = [\"{entry}\"] would allow it")]
-    NotListed { place: String, entry: String },
+    /// No entry names it. A command reads this, so it does not say which entry would.
+    #[error("{0} is not one of the hosts that commands may reach here")]
+    NotListed(String),
     /// Whatever the list says.
     #[error("{host} is not on the public network, and no setting allows it ({why})")]
     Private { host: String, why: String },
@@ -37,15 +39,11 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// A host that no entry names.
+    /// A host that no entry names, and perhaps none can.
     pub(super) fn not_listed(host: &str, port: u16) -> Self {
-        let entry = match port {
-            80 | 443 => host.to_owned(),
-            port => format!("{host}:{port}"),
-        };
-        Self::NotListed {
-            place: format!("{host}:{port}"),
-            entry,
+        match AllowList::read([host]) {
+            Ok(_) => Self::NotListed(format!("{host}:{port}")),
+            Err(error) => Self::private(host, &error.why),
         }
     }
 
@@ -109,19 +107,20 @@ mod tests {
     use super::{KEPT, Refusal, Refusals};
 
     #[test]
-    fn a_refusal_names_the_entry_that_would_allow_it() {
-        for (port, say) in [
-            (
-                443,
-                "example.com:443 is not allowed: sandbox.allow_hosts = [\"example.com\"] would allow it",
-            ),
-            (
-                8443,
-                "example.com:8443 is not allowed: sandbox.allow_hosts = [\"example.com:8443\"] would allow it",
-            ),
+    fn j18_a_refusal_advises_nothing_that_settings_refuse() {
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "10.0.0.1",
+            "[::1]",
+            "host.internal",
         ] {
-            assert_eq!(Refusal::not_listed("example.com", port).to_string(), say);
+            let said = Refusal::not_listed(host, 80).to_string();
+            assert!(said.contains("no setting allows it"), "{said}");
         }
+        let said = Refusal::not_listed("example.com", 8443).to_string();
+        let expect = "example.com:8443 is not one of the hosts that commands may reach here";
+        assert_eq!(said, expect);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const ROWS: &[Row] = &[
     Row { name: "a body goes with its request", hosts: LIST, script: "get(urllib.request.Request('http://example.com/', data=b'x' * 5000))", prints: &["POST / HTTP/1.1", "ontent-length: 5000\r\n"], refused: "", connected: &[80] },
     Row { name: "names below a name", hosts: LIST, script: "get('https://a.b.example.org/')", prints: &["READ 200"], refused: "", connected: &[443] },
     Row { name: "case, a last dot, IDNA", hosts: LIST, script: "get('http://EXAMPLE.com./')\nget('http://xn--bcher-kva.example.net/')", prints: &["READ 200"], refused: "", connected: &[80, 80] },
-    Row { name: "a host that is not listed", hosts: LIST, script: "connect('pypi.org:443')", prints: &["HTTP/1.1 403", "haft: pypi.org:443 is not allowed: sandbox.allow_hosts = [\"pypi.org\"] would allow it"], refused: "sandbox.allow_hosts = [\"pypi.org\"]", connected: &[] },
+    Row { name: "a host that is not listed", hosts: LIST, script: "connect('pypi.org:443')", prints: &["HTTP/1.1 403", "haft: pypi.org:443 is not one of the hosts that commands may reach here"], refused: "pypi.org:443 is not one of the hosts", connected: &[] },
     Row { name: "the same in plain HTTP", hosts: LIST, script: "raw('GET http://pypi.org/ HTTP/1.1\\r\\nHost: pypi.org\\r\\n\\r\\n')", prints: &["HTTP/1.1 403"], refused: "pypi.org:80 is not allowed", connected: &[] },
     Row { name: "nothing is listed", hosts: &[], script: "connect('example.com:443')", prints: &["HTTP/1.1 403"], refused: "example.com:443", connected: &[] },
     Row { name: "another port", hosts: LIST, script: "connect('example.com:8443')", prints: &["HTTP/1.1 403"], refused: "[\"example.com:8443\"]", connected: &[] },
