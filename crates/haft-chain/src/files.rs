@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2, renameat,
-    statat, unlinkat,
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchown, fstat, mkdirat, open,
+    openat, openat2, renameat, statat, unlinkat,
 };
 
 /// Most bytes copied one way.
@@ -18,6 +18,8 @@ const BYTES: u64 = 64 << 20;
 const FILES: usize = 4096;
 /// Deepest folder.
 const DEPTH: usize = 16;
+/// Most reasons for leaving something out that are told.
+const REASONS: usize = 8;
 /// What a file is called until it is whole.
 const UNFINISHED: &CStr = c".haft-unfinished";
 
@@ -29,15 +31,34 @@ pub(crate) type Known = HashMap<Vec<u8>, (u64, i64, u64)>;
 pub(crate) struct Copied {
     /// The files as they are now where they were copied to.
     pub(crate) known: Known,
-    /// Why something was left out.
-    pub(crate) left_out: Option<String>,
+    /// Why something was left out, each once; more are counted.
+    left_out: Vec<String>,
+    more: usize,
     count: usize,
     bytes: u64,
 }
 
 impl Copied {
     fn leave(&mut self, why: impl FnOnce() -> String) {
-        self.left_out.get_or_insert_with(why);
+        let why = why();
+        if self.left_out.contains(&why) {
+            return;
+        }
+        if self.left_out.len() < REASONS {
+            self.left_out.push(why);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Why something was left out, in one line; none where everything was copied.
+    pub(crate) fn reasons(&self) -> Option<String> {
+        let all = self.left_out.join("; ");
+        match (self.left_out.is_empty(), self.more) {
+            (true, _) => None,
+            (_, 0) => Some(all),
+            (_, more) => Some(format!("{all}; and {more} more")),
+        }
     }
 }
 
@@ -139,9 +160,23 @@ fn beneath(folder: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<Own
 /// A folder within another, made where there is none.
 fn made(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => within(folder, name),
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {
+            let made = within(folder, name)?;
+            give(folder, made.as_fd())?;
+            Ok(made)
+        }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Gives what root makes in a folder to the folder's owner: a script of root's runs as nobody.
+fn give(folder: BorrowedFd<'_>, made: BorrowedFd<'_>) -> io::Result<()> {
+    let (folder, own) = (fstat(folder)?, fstat(made)?);
+    if folder.st_uid != own.st_uid {
+        let (uid, gid) = (Uid::from_raw(folder.st_uid), Gid::from_raw(folder.st_gid));
+        fchown(made, Some(uid), Some(gid))?;
+    }
+    Ok(())
 }
 
 fn file(
@@ -204,6 +239,7 @@ fn created(folder: BorrowedFd<'_>, name: &CStr, mode: Mode) -> io::Result<File> 
         }
         opened => opened?,
     };
+    give(folder, opened.as_fd())?;
     Ok(opened.into())
 }
 
@@ -266,7 +302,7 @@ mod tests {
         symlink(outside.path(), b.path().join("d")).unwrap();
         let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
-        assert!(copied.left_out.is_some());
+        assert!(copied.reasons().is_some());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
         fs::remove_file(b.path().join("d")).unwrap();
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
@@ -277,6 +313,37 @@ mod tests {
         let back = copy(to.as_fd(), from.as_fd(), &copied.known);
         assert_eq!(back.known.keys().collect::<Vec<_>>(), [b"new"]);
         assert_eq!(fs::read(a.path().join("new")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn j19_every_reason_is_told_as_far_as_there_is_room() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink("/etc/passwd", a.path().join("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, a.path().join("pipe"), Mode::RUSR).unwrap();
+        File::create(a.path().join("large"))
+            .unwrap()
+            .set_len(BYTES + 1)
+            .unwrap();
+        fs::write(a.path().join("small"), "x").unwrap();
+        let reasons = || {
+            let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
+            copy(from.as_fd(), to.as_fd(), &Known::new())
+                .reasons()
+                .unwrap()
+        };
+        let said = reasons();
+        for part in ["\"link\" is no regular", "\"pipe\" is no regular", "64 MiB"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(b.path().join("small").exists());
+        for n in 0..REASONS + 3 {
+            symlink("x", a.path().join(format!("l{n}"))).unwrap();
+        }
+        let said = reasons();
+        assert!(
+            said.ends_with("; and 6 more") && said.len() < 1024,
+            "{said}"
+        );
     }
 
     #[test]
@@ -291,14 +358,14 @@ mod tests {
         large.set_len(BYTES + 1).unwrap();
         let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
-        assert!(copied.left_out.is_some() && copied.bytes <= BYTES);
+        assert!(copied.reasons().is_some() && copied.bytes <= BYTES);
         assert!(!b.path().join("large").exists());
         fs::remove_file(a.path().join("large")).unwrap();
         for n in 0..FILES + 10 {
             fs::write(a.path().join(format!("f{n}")), "").unwrap();
         }
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
-        assert!(copied.left_out.is_some() && copied.count <= FILES);
+        assert!(copied.reasons().is_some() && copied.count <= FILES);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Room {
         let scripts = worker.folder().try_clone_to_owned();
         let made = std::fs::create_dir_all(&path).and_then(|()| files::folder(&path));
         match (scripts, made) {
-            (Ok(scripts), Ok(own)) => copied(scripts, own, self.known).await.left_out,
+            (Ok(scripts), Ok(own)) => copied(scripts, own, self.known).await.reasons(),
             (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
         }
     }
