@@ -19,6 +19,7 @@ fn main() {
     let here = folder.path();
     let free = Sandbox::new(Config {
         backend: Backend::Passthrough,
+        require: haft_sandbox::Strength::None,
         ..Config::default()
     });
     let jail = Sandbox::new(Config::default());

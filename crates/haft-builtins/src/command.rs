@@ -185,6 +185,16 @@ fn result(
             .with_advice("raise timeout_s, or use background=true or on_timeout=\"detach\"");
         return Ok(result.with_summary(message).with_error(error));
     }
+    if exit.over_memory {
+        let (bound, limit) = started.running.memory();
+        let limit = limit.map_or_else(String::new, |mib| format!("{mib} MiB of "));
+        let message = format!(
+            "the command was ended: with all it had started it had more than {limit}memory ({bound})"
+        );
+        let error = ToolError::failed(message.clone())
+            .with_advice("let it do less at once: fewer processes, smaller inputs");
+        return Ok(result.with_summary(message).with_error(error));
+    }
     let words = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit code {code} after {took:.1} s"),
         (None, Some(signal)) => format!("ended by signal {signal} after {took:.1} s"),

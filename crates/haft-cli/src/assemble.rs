@@ -131,7 +131,7 @@ impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
         at.home.create()?;
-        let sandbox = parts::sandbox(settings)?;
+        let sandbox = parts::sandbox(at, settings)?;
         let policy = Arc::new(policy::build(at, settings)?);
         let archive = archive(at, settings)?;
         let stores = stores::stores(at, settings)?;

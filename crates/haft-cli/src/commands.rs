@@ -73,6 +73,9 @@ fn resolved(command: Command, at: &Invocation) -> Done {
 
 /// The commands that need the parts wired.
 fn in_house(command: Command, at: &Invocation) -> Done {
+    if runs_tools(&command) {
+        at.check_workspace()?;
+    }
     let settings = at.settings()?;
     let serves = matches!(command, Command::Serve(_));
     let runtime =
@@ -98,6 +101,15 @@ fn in_house(command: Command, at: &Invocation) -> Done {
     // A thread may still wait for a line that nobody types; it ends with the process.
     runtime.shutdown_background();
     done
+}
+
+/// Whether tools work in the workspace that the command stands in.
+fn runs_tools(command: &Command) -> bool {
+    match command {
+        Command::Serve(_) | Command::Call(_) | Command::Chain(_) => true,
+        Command::Runs(runs) => matches!(runs.action, Some(RunsAction::Resume { .. })),
+        _ => false,
+    }
 }
 
 /// Whether a person at this terminal may be asked: not where stdin is an MCP client's.

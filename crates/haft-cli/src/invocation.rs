@@ -3,6 +3,8 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use haft_sandbox::Places;
+
 use crate::approvals::rule;
 use crate::args::Options;
 use crate::environment::Environment;
@@ -32,6 +34,9 @@ impl Invocation {
     pub(crate) fn new(options: Options) -> Result<Self, Problem> {
         let environment = Environment::read();
         let workspace = workspace(options.workspace.as_deref())?;
+        if options.workspace.is_some() {
+            check_workspace(&workspace)?;
+        }
         let home = Home::locate(options.home.as_deref(), &environment)?;
         Ok(Self {
             screen: Screen::new(&options),
@@ -40,6 +45,12 @@ impl Invocation {
             workspace,
             home,
         })
+    }
+
+    /// Refuses a home folder, or one that holds it, for what runs tools in the workspace. Other commands may
+    /// be given there: they only look at haft's own state.
+    pub(crate) fn check_workspace(&self) -> Result<(), Problem> {
+        check_workspace(&self.workspace)
     }
 
     /// Reads all settings; asks once about a folder with a haft.toml of its own, where somebody can answer.
@@ -103,6 +114,22 @@ impl Invocation {
 /// Whether a person sees a question and can answer it.
 pub(crate) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// The one place that decides which folder tools may work in.
+fn check_workspace(folder: &Path) -> Result<(), Problem> {
+    let places = Places::default();
+    let Some(home) = places.home_within(folder) else {
+        return Ok(());
+    };
+    let what = if home == folder {
+        "the workspace is your home folder: tools would reach keys, tokens and start-up files"
+    } else {
+        "the workspace holds your home folder: tools would reach keys, tokens and start-up files"
+    };
+    Err(Problem::usage(what)
+        .at(Place::file(folder))
+        .advise("work in a folder of its own: change to it, or name it with --workspace"))
 }
 
 fn workspace(option: Option<&Path>) -> Result<PathBuf, Problem> {

@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     runtime.block_on(async {
         let config = Config {
             detect_interpreters: true,
+            places: haft_sandbox::Places::declared([], []),
             ..Config::default()
         };
         let sandbox = Sandbox::new(config);

@@ -26,6 +26,7 @@ async fn compare(rounds: usize) -> Fallible<()> {
     std::fs::create_dir_all(folder.join(".git"))?;
     let passthrough = Sandbox::new(Config {
         backend: Backend::Passthrough,
+        require: haft_sandbox::Strength::None,
         ..Config::default()
     });
     let jail = Sandbox::new(Config::default());

@@ -28,7 +28,6 @@
 
 mod chosen;
 mod datagram;
-mod filter;
 mod fresh;
 mod interpreter;
 #[expect(
@@ -59,8 +58,9 @@ use crate::{Sandbox, StartError};
 /// How scripts are run.
 #[derive(Debug, Clone)]
 pub struct CodeConfig {
-    /// The interpreter; none = the first that works of `python3` on this process's `PATH`,
-    /// `/usr/bin/python3` and `/usr/local/bin/python3`. Which one works is found by running it.
+    /// The interpreter; none = the first that works of those on this process's `PATH`,
+    /// `/usr/bin/python3` and `/usr/local/bin/python3`. Which one works is found by running it. One that
+    /// a tool could change is passed over.
     pub python: Option<PathBuf>,
     /// Address space of a script, in MiB.
     pub memory_mb: u64,
@@ -124,6 +124,8 @@ pub struct CodeProbe {
     pub strength: Strength,
     /// What is missing where there is no interpreter or no jail, and how to get it.
     pub missing: Option<Missing>,
+    /// Interpreters that are not used, each with the reason: they lie where tools write, for instance.
+    pub passed_over: Vec<String>,
 }
 
 /// Gives out locked interpreters; clones share the pool.

@@ -5,12 +5,14 @@ mod guards;
 mod inside;
 mod lock;
 pub(crate) mod plan;
+mod probe;
 mod root;
 mod script;
-pub(crate) mod seccomp;
 mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod system;
+mod users;
+mod zygote;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,8 +22,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -30,15 +32,20 @@ use tokio::io::{AsyncWriteExt, Interest};
 
 pub(crate) use self::guards::Guards;
 use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
-use self::seccomp::Sockets;
+pub(crate) use self::probe::probe;
 use self::supervisor::{Held, Report};
-pub(crate) use self::system::SystemList;
-use crate::command::{CommandSpec, Limits, Network, Stdin};
+use self::system::SystemList;
+use crate::command::{CommandSpec, Guard, Limits, Network, Stdin};
+use crate::filter::command::{Differs, Sockets};
+use crate::filter::{self, Around};
+use crate::memory::MemoryBound;
+use crate::memory::cgroup::Groups;
 use crate::outlet::Gate;
+use crate::places::{Places, Wanted, is_system};
 use crate::running::{self, Running, Started};
 use crate::spawn::Start;
-use crate::strength::{Missing, Probe, Strength};
-use crate::tree::Tree;
+use crate::strength::{Probe, Strength};
+use crate::tree::{End, Tree};
 use crate::{Config, StartError};
 
 /// What the supervisor is called in place of a program's name.
@@ -47,7 +54,7 @@ const MARKER: &str = "haft-jail-supervisor";
 pub(crate) const SETUP: Duration = Duration::from_secs(30);
 
 /// The Landlock ABI from which a command's abstract sockets are kept apart from the host's.
-const SCOPES: u32 = 6;
+pub(crate) const SCOPES: u32 = 6;
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
@@ -63,150 +70,66 @@ pub fn enter() {
     ENTERED.store(true, Ordering::Relaxed);
 }
 
-/// Finds the strongest level that really works, by setting each up around a child that does nothing.
-pub(crate) async fn probe(config: &Config) -> Probe {
-    let entered = ENTERED.load(Ordering::Relaxed) || config.supervisor.is_some();
-    let mut probe = Probe {
-        strength: Strength::None,
-        landlock_abi: 0,
-        memory: "rlimit (per process)",
-        pids: "nothing",
-        missing: Vec::new(),
-        level: Strength::None,
-        entered,
-    };
-    if !entered {
-        return probe;
-    }
-    let system = SystemList::find(config);
-    let most = config.at_most.unwrap_or(Strength::Full);
-    for strength in [Strength::Full, Strength::NoProc, Strength::LandlockSeccomp] {
-        if strength > most {
-            probe.missing.push(not_wanted(strength));
-            continue;
-        }
-        let spec = CommandSpec::argv(Vec::<OsString>::new(), "/");
-        let level = Level {
-            strength,
-            scopes: false,
-        };
-        match set_up(config, &system, level, &spec).await {
-            Ok((_, held)) => {
-                probe.landlock_abi = u32::from(held.landlock);
-                (probe.strength, probe.level) = (strength, strength);
-                if held.landlock == 0 {
-                    probe.missing.push(no_landlock());
-                    let weaker = strength.min(Strength::NoProc);
-                    let bare = strength == Strength::LandlockSeccomp;
-                    probe.strength = if bare { Strength::None } else { weaker };
-                }
-                probe.pids = pids(held);
-                if probe.pids == "nothing" {
-                    probe.missing.push(no_count());
-                }
-                break;
-            }
-            Err(error) => probe.missing.push(missing(strength, &error)),
-        }
-    }
-    probe
-}
-
-/// What bounds the number of processes; the kernel never bounds root's by a resource limit.
-fn pids(held: Held) -> &'static str {
-    match held.counted {
-        true => "pid_max",
-        false if rustix::process::getuid().is_root() => "nothing",
-        false => "rlimit (per user)",
-    }
-}
-
-fn no_count() -> Missing {
-    Missing {
-        what: "a limit on processes".into(),
-        why: "for root the kernel has none without a cgroup before Linux 6.14".into(),
-        fix: "run as another user, or on Linux 6.14 or later".into(),
-    }
-}
-
-fn not_wanted(strength: Strength) -> Missing {
-    Missing {
-        what: strength.to_string(),
-        why: "the configuration asks for less".into(),
-        fix: "raise `at_most`".into(),
-    }
-}
-
-fn no_landlock() -> Missing {
-    Missing {
-        what: "Landlock".into(),
-        why: "the kernel has none or does not enable it".into(),
-        fix: "use Linux 5.13 or later with `landlock` in the `lsm=` boot parameter".into(),
-    }
-}
-
-/// What a level's failure means and how to get it.
-fn missing(strength: Strength, error: &StartError) -> Missing {
-    let why = error.to_string();
-    let (what, fix) = if why.contains("/proc") && strength == Strength::Full {
-        (
-            "a fresh /proc",
-            "in a container run it with an unmasked /proc (`--security-opt systempaths=unconfined`)",
-        )
-    } else if why.contains("namespace") || why.contains("uid_map") || why.contains("bind") {
-        (
-            "user namespaces",
-            "allow them: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu), `sysctl -w user.max_user_namespaces=10000`, or in a container `--security-opt seccomp=unconfined`",
-        )
-    } else if strength == Strength::LandlockSeccomp {
-        (
-            "Landlock and seccomp",
-            "use Linux 5.13 or later with both enabled",
-        )
-    } else {
-        ("the jail", "see the step that failed")
-    };
-    Missing {
-        what: what.into(),
-        why,
-        fix: fix.into(),
-    }
+fn is_entered() -> bool {
+    ENTERED.load(Ordering::Relaxed)
 }
 
 /// Starts a command in a jail of the strength that the probe found.
 pub(crate) async fn start(
     config: &Config,
     probe: &Probe,
-    system: &SystemList,
+    machine: &Machine,
     spec: CommandSpec,
 ) -> Result<Running, StartError> {
     if spec.words().first().is_none_or(|word| word.is_empty()) {
         return Err(StartError::Spec("no program".into()));
+    }
+    if let Some(refused) = &machine.system.refused {
+        return Err(refused.clone().into());
     }
     if matches!(spec.network, Network::Outlet(_)) && probe.level <= Strength::LandlockSeccomp {
         return Err(StartError::NoOutlet(probe.strength));
     }
     let level = Level {
         strength: probe.level,
-        scopes: probe.landlock_abi >= SCOPES,
+        landlock: probe.landlock_abi,
+        memory: probe.memory,
     };
-    let (mut started, _) = set_up(config, system, level, &spec).await?;
+    let (mut started, _) = set_up(config, machine, level, &spec).await?;
     started.strength = probe.strength;
     running::serve(started, &spec)
+}
+
+/// What all jails of one sandbox find on this machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    system: SystemList,
+    groups: Option<Groups>,
+}
+
+impl Machine {
+    /// Looks at it.
+    pub(crate) fn find(config: &Config) -> Self {
+        Self {
+            system: SystemList::find(config),
+            groups: config.cgroups.then(Groups::find).flatten(),
+        }
+    }
 }
 
 /// What a jail is set up as.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     strength: Strength,
-    /// Whether abstract sockets are kept apart without a network of their own.
-    scopes: bool,
+    /// The Landlock ABI; 0 = none, or not known yet.
+    landlock: u32,
+    memory: MemoryBound,
 }
 
 /// Starts the supervisor, plans while it starts, and returns when the command has been executed.
 async fn set_up(
     config: &Config,
-    system: &SystemList,
+    machine: &Machine,
     level: Level,
     spec: &CommandSpec,
 ) -> Result<(Started, Held), StartError> {
@@ -216,8 +139,9 @@ async fn set_up(
     let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
-    let (plan, guards) = plan(system, level, spec).await?;
+    let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     tree.hold(guards);
+    let memory = bound_memory(&mut tree, &mut plan, machine, level);
     let (held, listener) = ready(ours, &plan).await?;
     let (stdout, stderr) = (stdout.into(), stderr.into());
     let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
@@ -226,9 +150,29 @@ async fn set_up(
         stdout,
         stderr,
         strength: level.strength,
+        memory,
         gate,
     };
     Ok((started, held))
+}
+
+/// Bounds the memory of the whole tree: by a group, else by looking, as far as the probe found that to
+/// work.
+fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level) -> MemoryBound {
+    let bytes = plan.caps.data;
+    if bytes == u64::MAX || level.memory == MemoryBound::Process {
+        return MemoryBound::Process;
+    }
+    if let Some(groups) = &machine.groups
+        && groups
+            .take(bytes)
+            .and_then(|group| tree.join(group))
+            .is_ok()
+    {
+        return groups.bound();
+    }
+    plan.watch = bytes;
+    MemoryBound::Watched
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
@@ -242,9 +186,12 @@ fn supervisor(
     stderr: Stdio,
 ) -> Result<(Child, UnixStream), StartError> {
     let (ours, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
-    let own = PathBuf::from("/proc/self/exe");
+    let program = match &config.supervisor {
+        Some(program) => config.places.startable(program)?,
+        None => PathBuf::from("/proc/self/exe"),
+    };
     let start = Start {
-        program: config.supervisor.as_ref().unwrap_or(&own),
+        program: &program,
         argv: &[MARKER.into()],
         env: &BTreeMap::new(),
         cwd: Path::new("/"),
@@ -290,7 +237,9 @@ async fn ready(ours: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>),
             step,
             source: io::Error::from_raw_os_error(errno),
         }),
-        Ok(Report::Ended { .. }) => Err(StartError::Spec("the jail ended early".into())),
+        Ok(Report::Ended { .. } | Report::TooMuch { .. }) => {
+            Err(StartError::Spec("the jail ended early".into()))
+        }
         Err(source) => Err(StartError::Jail {
             step: "hear from the supervisor".into(),
             source,
@@ -352,16 +301,26 @@ async fn receive(
 }
 
 /// How the command ended, once the supervisor is gone; without a word from inside it was killed.
-pub(crate) fn read_end(link: &mut UnixStream) -> (Option<i32>, Option<i32>) {
+pub(crate) fn read_end(link: &mut UnixStream) -> End {
     let mut bytes = Vec::new();
     let mut part = [0; 256];
     while let Ok(count @ 1..) = link.read(&mut part) {
         bytes.extend_from_slice(&part[..count]);
     }
-    match Report::decode(&bytes) {
-        Some((Report::Ended { code, signal }, _)) => (code, signal),
-        _ => (None, Some(libc::SIGKILL)),
+    let mut end = End::default();
+    let mut rest = bytes.as_slice();
+    while let Some((report, length)) = Report::decode(rest) {
+        rest = &rest[length..];
+        match report {
+            Report::Ended { code, signal } => (end.code, end.signal) = (code, signal),
+            Report::TooMuch { .. } => end.over_memory = true,
+            _ => {}
+        }
     }
+    if end.code.is_none() && end.signal.is_none() {
+        end.signal = Some(libc::SIGKILL);
+    }
+    end
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {
@@ -370,6 +329,7 @@ fn wrong(path: &Path, why: &str) -> StartError {
 
 /// Everything about the jail, and what holds places in the workspace meanwhile.
 async fn plan(
+    places: &Places,
     system: &SystemList,
     level: Level,
     spec: &CommandSpec,
@@ -383,7 +343,7 @@ async fn plan(
             Stdin::Bytes(bytes) => Some(bytes.clone()),
         },
         caps: caps(&spec.limits),
-        filters: filters(sockets(&spec.network, own_root, level.scopes))?,
+        filters: vec![filter(level, &spec.network)?],
         net: match &spec.network {
             Network::None => Net::Own,
             Network::Outlet(_) => Net::Outlet,
@@ -394,14 +354,13 @@ async fn plan(
     plan.set_strength(level.strength);
     let mut guards = Guards::default();
     if let Some(workspace) = &spec.mounts.workspace {
-        let workspace = workspace
-            .canonicalize()
-            .map_err(|error| wrong(workspace, &error.to_string()))?;
-        if !system::may_show(&workspace) || !workspace.is_dir() {
-            return Err(wrong(&workspace, "is no workspace for a jail"));
+        let workspace = places.admit(workspace, Wanted::Workspace)?;
+        if !workspace.is_dir() {
+            return Err(wrong(&workspace, "is not a folder"));
         }
         plan.workspace.clone_from(&workspace);
-        let mounts = spec.mounts.clone();
+        let mut mounts = spec.mounts.clone();
+        mounts.guards.extend(hidden(places, &workspace));
         let holding = own_root && !mounts.only_reads;
         guards = Guards::prepare(workspace, mounts, holding)
             .await
@@ -429,27 +388,26 @@ async fn plan(
     }
     plan.env = environment(system, spec, &scratch);
     plan.grants.push((scratch, Grant::Write));
-    files(&mut plan, spec, &guards, own_root)?;
+    files(&mut plan, places, spec, &guards)?;
     Ok((plan, guards))
 }
 
 /// The workspace and what else this command may read, as binds and as grants.
 fn files(
     plan: &mut Plan,
+    places: &Places,
     spec: &CommandSpec,
     guards: &Guards,
-    own_root: bool,
 ) -> Result<(), StartError> {
+    let own_root = plan.strength() > Strength::LandlockSeccomp;
     let mut shown = Vec::new();
     for path in &spec.mounts.read_only {
-        let path = path
-            .canonicalize()
-            .map_err(|error| wrong(path, &error.to_string()))?;
-        if !system::may_show(&path) {
-            return Err(wrong(&path, "is not to be seen in a jail"));
-        }
+        let path = places.admit(path, Wanted::Named)?;
         if path.starts_with(&plan.workspace) && spec.mounts.workspace.is_some() {
             return Err(wrong(&path, "lies in the workspace: guard it instead"));
+        }
+        if is_system(&path) {
+            continue;
         }
         plan.grants.push((path.clone(), Grant::Execute));
         shown.push((path, Bind::ReadOnly));
@@ -484,6 +442,18 @@ fn files(
         plan.entries.sort_by_key(depth);
     }
     Ok(())
+}
+
+/// What is the host's own in a workspace is not seen there, whoever starts the command.
+fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
+    let hide = |path: &Path| {
+        if workspace.join(path).is_file() {
+            Guard::hide_file(path)
+        } else {
+            Guard::hide_dir(path)
+        }
+    };
+    places.own_within(workspace).map(hide).collect()
 }
 
 /// Parents before children; a stable sort, so the list's own order stays otherwise.
@@ -542,11 +512,15 @@ fn sockets(network: &Network, own_root: bool, scopes: bool) -> Sockets {
     }
 }
 
-/// The system call filters, compiled once for the process.
-fn filters(sockets: Sockets) -> Result<Vec<BpfProgram>, StartError> {
-    static COMPILED: [OnceLock<Option<Vec<BpfProgram>>>; 3] = [const { OnceLock::new() }; 3];
-    COMPILED[sockets as usize]
-        .get_or_init(|| Some(vec![seccomp::absent().ok()?, seccomp::deny(sockets).ok()?]))
-        .clone()
-        .ok_or_else(|| StartError::Spec("no system call filter for this architecture".into()))
+fn filter(level: Level, network: &Network) -> Result<BpfProgram, StartError> {
+    let namespaces = level.strength > Strength::LandlockSeccomp;
+    let differs = Differs {
+        around: Around::of(namespaces, level.landlock),
+        sockets: sockets(network, namespaces, level.landlock >= SCOPES),
+        // Where memory is only looked at, what no process maps would not be seen.
+        memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
+        role: filter::command::Role::Command,
+    };
+    filter::command::deny(differs)
+        .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))
 }

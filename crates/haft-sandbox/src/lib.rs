@@ -22,13 +22,16 @@
 //!
 //! The jail never weakens itself: a machine that cannot give [`Config::require`] gets a refusal that
 //! names what is missing and how to get it ([`Sandbox::probe`] has the same for a doctor command), and
-//! only [`Backend::Passthrough`], chosen by name, runs without a jail.
+//! only [`Backend::Passthrough`], chosen by name and with [`Strength::None`] required, runs without a jail.
 
 pub mod code;
 mod command;
+mod filter;
 mod jail;
+mod memory;
 mod outlet;
 mod output;
+mod places;
 mod running;
 mod spawn;
 mod strength;
@@ -36,15 +39,18 @@ mod tree;
 mod words;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, Stdin};
+use crate::jail::Machine;
 pub use crate::jail::enter;
+pub use crate::memory::MemoryBound;
 pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
 pub use crate::output::{Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Log, SPOOLED, Spool, TextChunk};
+pub use crate::places::{Places, Refused};
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
 pub use crate::words::parse_simple;
@@ -60,34 +66,54 @@ pub enum Backend {
 }
 
 /// How a [`Sandbox`] is made.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// The driver.
     pub backend: Backend,
-    /// The weakest confinement that is acceptable; the jail refuses to run anything below it. Has no
-    /// meaning for [`Backend::Passthrough`].
+    /// The weakest confinement that is acceptable, whatever the backend; nothing runs below it.
+    /// [`Backend::Passthrough`] needs [`Strength::None`] here, in so many words.
     pub require: Strength,
     /// The strongest confinement to set up, for a machine on which a tool cannot live with a stronger
     /// one; none = the strongest there is. Must not be below `require`.
     pub at_most: Option<Strength>,
     /// A binary that calls [`enter`] first in its `main`, for hosts that do not; none = this program.
+    /// It runs outside the jail, so it must lie where no tool can change it.
     pub supervisor: Option<PathBuf>,
+    /// What the host knows about its files: what no jail shows, and what tools may change.
+    pub places: Places,
     /// Folders outside the system's (an interpreter, a toolchain) that every jail sees read-only. Each
-    /// one's `bin`, where it has one, is put on `PATH`.
+    /// one's `bin`, where it has one, is put on `PATH`. One that must not be shown is an error of every
+    /// start.
     pub extra_read_only: Vec<PathBuf>,
-    /// Find the folders of `python3` and `node` on this process's own `PATH` and show them read-only
-    /// too (never a home folder itself).
+    /// Find `python3` and `node` on this process's own `PATH` and show the exact parts of their
+    /// installations read-only. Needs [`Places::declared`].
     pub detect_interpreters: bool,
+    /// Bound the memory of commands by control groups of their own, where some can be made below or
+    /// beside this process's; else their trees are watched.
+    pub cgroups: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            backend: Backend::default(),
+            require: Strength::default(),
+            at_most: None,
+            supervisor: None,
+            places: Places::default(),
+            extra_read_only: Vec::new(),
+            detect_interpreters: false,
+            cgroups: true,
+        }
+    }
 }
 
 /// Why a command was not started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The machine cannot give what [`Config::require`] asks for.
-    #[error(
-        "start a jailed command: the jail's strength here is {have}, {need} is required ({why})"
-    )]
+    /// The machine, or the backend, does not give what [`Config::require`] asks for.
+    #[error("start a command: the sandbox's strength here is {have}, {need} is required ({why})")]
     TooWeak {
         /// What the machine gives.
         have: Strength,
@@ -107,6 +133,9 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A path must not be shown in a jail, or a program must not be started outside of one.
+    #[error("start a command: {0}")]
+    Refused(#[from] Refused),
     /// The command or its mounts make no sense.
     #[error("start a command: {0}")]
     Spec(String),
@@ -154,20 +183,25 @@ pub struct Sandbox {
 #[derive(Debug)]
 struct Inner {
     config: Config,
+    machine: OnceLock<Machine>,
     probe: OnceCell<Probe>,
-    system: std::sync::OnceLock<jail::SystemList>,
+}
+
+impl Inner {
+    fn machine(&self) -> &Machine {
+        self.machine.get_or_init(|| Machine::find(&self.config))
+    }
 }
 
 impl Sandbox {
     /// A sandbox of this configuration; nothing is tried yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let (probe, system) = (OnceCell::new(), std::sync::OnceLock::new());
         Self {
             inner: Arc::new(Inner {
                 config,
-                probe,
-                system,
+                machine: OnceLock::new(),
+                probe: OnceCell::new(),
             }),
         }
     }
@@ -181,7 +215,7 @@ impl Sandbox {
     pub async fn probe(&self) -> &Probe {
         self.inner
             .probe
-            .get_or_init(|| jail::probe(&self.inner.config))
+            .get_or_init(|| jail::probe(&self.inner.config, self.inner.machine()))
             .await
     }
 
@@ -189,21 +223,40 @@ impl Sandbox {
     ///
     /// Must be called inside a tokio runtime with I/O and time enabled; the process is read and ended by
     /// a task of that runtime, and dies with it.
+    ///
+    /// # Errors
+    /// Where the command cannot be started, or only below [`Config::require`].
     pub async fn start(&self, spec: CommandSpec) -> Result<Running, StartError> {
-        if tokio::runtime::Handle::try_current().is_err() {
-            return Err(StartError::NoRuntime);
-        }
-        match self.inner.config.backend {
-            Backend::Passthrough => running::passthrough(&spec),
-            Backend::Jail => {
-                let probe = self.probe().await;
-                probe.admit(self.inner.config.require)?;
-                let system = self
-                    .inner
-                    .system
-                    .get_or_init(|| jail::SystemList::find(&self.inner.config));
-                jail::start(&self.inner.config, probe, system, spec).await
+        let config = &self.inner.config;
+        match config.backend {
+            Backend::Jail => self.start_jailed(spec).await,
+            Backend::Passthrough if config.require > Strength::None => Err(StartError::TooWeak {
+                have: Strength::None,
+                need: config.require,
+                why: "the backend `passthrough` confines nothing".into(),
+            }),
+            Backend::Passthrough => {
+                runtime()?;
+                running::passthrough(&spec)
             }
         }
     }
+
+    /// The same in the jail, whatever the backend is: for what the host runs by itself, over data or in
+    /// folders that somebody else writes.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_jailed(&self, spec: CommandSpec) -> Result<Running, StartError> {
+        runtime()?;
+        let inner = &self.inner;
+        let probe = self.probe().await;
+        probe.admit(inner.config.require)?;
+        jail::start(&inner.config, probe, inner.machine(), spec).await
+    }
+}
+
+fn runtime() -> Result<(), StartError> {
+    let current = tokio::runtime::Handle::try_current();
+    current.map(drop).map_err(|_| StartError::NoRuntime)
 }

@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::StartError;
 use crate::command::{CommandSpec, Network, Stdin};
+use crate::memory::MemoryBound;
 use crate::outlet::Gate;
 use crate::output::Log;
 use crate::spawn::{self, Start};
@@ -31,6 +32,9 @@ const SMALL_READ: usize = 16 << 10;
 /// passthrough command can make use of it.
 const DRAIN: Duration = Duration::from_millis(250);
 
+/// How often a control group is asked whether it is full.
+const LOOK: Duration = Duration::from_millis(250);
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// How a command ended.
@@ -44,6 +48,9 @@ pub struct Exit {
     pub timed_out: bool,
     /// Whether [`Running::kill`], or nobody holding a handle any more, ended it.
     pub killed: bool,
+    /// Whether it was ended, or something in its tree, for having more memory than
+    /// [`Limits::memory_mb`](crate::Limits::memory_mb).
+    pub over_memory: bool,
     /// How long it ran.
     pub took: Duration,
 }
@@ -78,6 +85,8 @@ struct State {
     pid: u32,
     started: Instant,
     strength: Strength,
+    memory: MemoryBound,
+    memory_mb: Option<u64>,
     stdout: Log,
     stderr: Log,
     exit: watch::Sender<Option<Exit>>,
@@ -129,6 +138,11 @@ impl Running {
     /// How it is confined.
     pub fn strength(&self) -> Strength {
         self.state().strength
+    }
+
+    /// What bounds the memory of all it starts, and how much that may be, in MiB.
+    pub fn memory(&self) -> (MemoryBound, Option<u64>) {
+        (self.state().memory, self.state().memory_mb)
     }
 
     /// How it ended, if it has.
@@ -210,6 +224,7 @@ pub(crate) struct Started {
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
+    pub(crate) memory: MemoryBound,
     /// Answers what it connects to, until it has ended.
     pub(crate) gate: Option<Gate>,
 }
@@ -260,6 +275,7 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
         stdout: stdout.into(),
         stderr: stderr.into(),
         strength: Strength::None,
+        memory: MemoryBound::Process,
         gate: None,
     };
     serve(started, spec)
@@ -283,6 +299,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         stdout,
         stderr,
         strength,
+        memory,
         gate,
     } = started;
     let system = |source| StartError::System {
@@ -300,6 +317,8 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         pid: tree.pid(),
         started,
         strength,
+        memory,
+        memory_mb: spec.limits.memory_mb,
         stdout: spec.log(),
         stderr: spec.log(),
         exit: watch::Sender::new(None),
@@ -333,6 +352,7 @@ impl Drop for Ending {
                 signal: Some(libc::SIGKILL),
                 timed_out: false,
                 killed: true,
+                over_memory: false,
                 took,
             });
             open
@@ -348,6 +368,9 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
     let mut err = Reader::new(stderr, &state.stderr);
     let mut control = state.control.subscribe();
     let (mut killed, mut timed_out) = (false, false);
+    let grouped = matches!(state.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2);
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let Control { kill, deadline } = *control.borrow_and_update();
         if kill && !killed {
@@ -359,13 +382,16 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
             () = err.step(), if err.open() => {}
             () = tree.ended() => break,
             _ = control.changed() => {}
+            _ = look.tick(), if grouped => if tree.is_out_of_memory() {
+                tree.kill();
+            },
             () = at(deadline), if !killed && !timed_out => {
                 timed_out = true;
                 tree.kill();
             }
         }
     }
-    let code = tree.finish();
+    let end = tree.finish();
     let drain = Instant::now() + DRAIN;
     out.take_ready();
     err.take_ready();
@@ -381,15 +407,18 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
     }
     state.stdout.finish();
     state.stderr.finish();
-    let (timed_out, killed) = (timed_out && code.0 != Some(0), killed && code.0.is_none());
-    let took = state.started.elapsed();
     state.exit.send_replace(Some(Exit {
-        code: code.0,
-        signal: code.1,
-        timed_out,
-        killed,
-        took,
+        code: end.code,
+        signal: end.signal,
+        timed_out: timed_out && end.code != Some(0),
+        killed: killed && end.code.is_none(),
+        over_memory: end.over_memory,
+        took: state.started.elapsed(),
     }));
+    if let Some(group) = end.group {
+        // Files of the kernel are slow; nobody waits for these.
+        tokio::task::spawn_blocking(move || group.put_away());
+    }
 }
 
 async fn at(deadline: Option<Instant>) {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::StartError;
+use crate::memory::MemoryBound;
 
 /// How well a command is confined, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,8 +76,8 @@ pub struct Probe {
     pub strength: Strength,
     /// The Landlock ABI that is used; 0 = none.
     pub landlock_abi: u32,
-    /// How memory is limited: `rlimit (per process)`.
-    pub memory: &'static str,
+    /// What bounds the memory of a command's whole tree of processes.
+    pub memory: MemoryBound,
     /// How the number of processes is limited: `pid_max` (of the jail's own pid namespace),
     /// `rlimit (per user)` or `nothing`.
     pub pids: &'static str,

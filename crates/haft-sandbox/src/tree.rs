@@ -10,6 +10,8 @@ use std::process::Child;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
+use crate::memory::cgroup::Group;
+
 /// A tree of processes, by its first one.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -28,7 +30,20 @@ enum Kind {
         link: UnixStream,
         /// Hold places in the workspace for as long as anything of the jail lives.
         guards: crate::jail::Guards,
+        /// Bounds its memory.
+        group: Option<Group>,
     },
+}
+
+/// How a tree ended.
+#[derive(Debug, Default)]
+pub(crate) struct End {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    /// Whether it had more memory than it may.
+    pub(crate) over_memory: bool,
+    /// To be put away.
+    pub(crate) group: Option<Group>,
 }
 
 impl Tree {
@@ -51,6 +66,7 @@ impl Tree {
             Kind::Jail {
                 link,
                 guards: crate::jail::Guards::default(),
+                group: None,
             },
         )
     }
@@ -60,6 +76,15 @@ impl Tree {
         if let Kind::Jail { guards, .. } = &mut self.kind {
             *guards = held;
         }
+    }
+
+    /// Puts the jail into a group, before anything in it runs.
+    pub(crate) fn join(&mut self, joined: Group) -> io::Result<()> {
+        joined.add(self.child.id())?;
+        if let Kind::Jail { group, .. } = &mut self.kind {
+            *group = Some(joined);
+        }
+        Ok(())
     }
 
     fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
@@ -103,6 +128,14 @@ impl Tree {
         }
     }
 
+    /// Whether its control group had no more memory to give: the kernel ends one process then, not all.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        match &self.kind {
+            Kind::Jail { group, .. } => group.as_ref().is_some_and(Group::was_full),
+            Kind::Passthrough { .. } => false,
+        }
+    }
+
     /// Waits until the first process is gone; it is not reaped yet.
     pub(crate) async fn ended(&self) {
         // Without a reactor nothing can be awaited; the runtime is going down.
@@ -112,7 +145,7 @@ impl Tree {
     }
 
     /// Ends what is left, reaps the first process, and says how the command ended.
-    pub(crate) fn finish(&mut self) -> (Option<i32>, Option<i32>) {
+    pub(crate) fn finish(&mut self) -> End {
         if matches!(self.kind, Kind::Passthrough { .. }) {
             // Before it is reaped: until then the group's number can belong to nobody else.
             let _ = kill_process_group(pid(&self.child), Signal::KILL);
@@ -122,12 +155,24 @@ impl Tree {
         match &mut self.kind {
             Kind::Passthrough { .. } => {
                 let status = status.unwrap_or_default();
-                (status.code(), status.signal())
+                End {
+                    code: status.code(),
+                    signal: status.signal(),
+                    ..End::default()
+                }
             }
-            Kind::Jail { link, guards } => {
+            Kind::Jail {
+                link,
+                guards,
+                group,
+            } => {
                 // Before anybody hears of the end, so that whoever does finds no placeholder.
                 drop(std::mem::take(guards));
-                crate::jail::read_end(link)
+                let mut end = crate::jail::read_end(link);
+                end.group = group.take();
+                let full = end.group.as_ref().is_some_and(Group::was_full);
+                end.over_memory |= full && end.code != Some(0);
+                end
             }
         }
     }

@@ -323,14 +323,16 @@ impl Commands {
         spec
     }
 
-    /// Runs a checker; whether it was content, and the beginning of what it said.
+    /// Runs a checker; whether it was content, and the beginning of what it said. Nobody approved what it
+    /// finds in the workspace, so it runs in the jail or not at all.
     pub(crate) async fn checked(
         &self,
         argv: Vec<String>,
         time: Duration,
     ) -> Result<(bool, String), ToolError> {
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
-        let running = self.start(self.confined(spec)).await?;
+        let running = self.sandbox.start_jailed(self.confined(spec)).await;
+        let running = running.map_err(told)?;
         let exit = running.wait().await;
         let (out, err) = (
             running.stdout().text(0, SAID),
@@ -399,8 +401,9 @@ fn told(error: StartError) -> ToolError {
             }
         }
         StartError::Spec(_) => ToolError::invalid_arguments(message),
-        StartError::TooWeak { .. } => ToolError::unavailable(message)
-            .with_advice("`haft doctor` says what is missing; sandbox.require sets what is enough"),
+        StartError::TooWeak { .. } => {
+            ToolError::unavailable(message).with_advice("`haft doctor` says what is missing")
+        }
         StartError::NoOutlet(_) => ToolError::unavailable(message).with_advice(
             "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",
         ),

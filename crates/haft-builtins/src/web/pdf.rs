@@ -72,7 +72,11 @@ impl JailedPdf {
             ..Limits::default()
         };
         spec.log_cap = MAX_TEXT;
-        let running = self.sandbox.start(spec).await.map_err(|e| told(&e))?;
+        let running = self
+            .sandbox
+            .start_jailed(spec)
+            .await
+            .map_err(|e| told(&e))?;
         let exit = running.wait().await;
         if exit.success() {
             return Ok(running.stdout().text(0, MAX_TEXT).text);

@@ -23,6 +23,7 @@ use crate::scene::{Scene, data};
 fn unjailed() -> Sandbox {
     Sandbox::new(Config {
         backend: Backend::Passthrough,
+        require: haft_sandbox::Strength::None,
         ..Config::default()
     })
 }

@@ -58,7 +58,7 @@ fn allowed(settings: &Settings, built_in: &[&str]) -> Result<AllowList, Problem>
 }
 
 /// The folder of this workspace's packages: in the user's cache, for it can be filled again.
-fn packages(at: &Invocation) -> Option<PathBuf> {
+pub(super) fn packages(at: &Invocation) -> Option<PathBuf> {
     let cache = at.environment.folder("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(at.environment.folder("HOME")?.join(".cache")))?;
     Some(packages_of(&cache, &at.workspace))

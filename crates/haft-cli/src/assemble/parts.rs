@@ -22,13 +22,13 @@ use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::code::CodeJail;
-use haft_sandbox::{Backend, Config, Sandbox, Spool, Strength};
+use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
 #[cfg(feature = "testing")]
 use crate::assemble::paged;
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{chain, discover, policy, skills, web};
+use crate::assemble::{chain, discover, network, policy, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -82,7 +82,7 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
 }
 
 /// What confines commands.
-pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Problem> {
+pub(crate) fn sandbox(at: &Invocation, settings: &Settings) -> Result<Sandbox, Problem> {
     let backend = match settings.text("sandbox.backend").unwrap_or("auto") {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,
@@ -92,9 +92,17 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Problem> {
     Ok(Sandbox::new(Config {
         backend,
         require: require.parse::<Strength>().map_err(Problem::settings)?,
+        places: places(at, settings),
         detect_interpreters: true,
         ..Config::default()
     }))
+}
+
+/// What no jail shows, and what tools may change: nothing there is started outside a jail.
+fn places(at: &Invocation, settings: &Settings) -> Places {
+    let writable = [Some(at.workspace.clone()), network::packages(at)];
+    let own = policy::own_files(at, settings);
+    Places::declared(own, writable.into_iter().flatten())
 }
 
 /// A known value that this release cannot give: refused, never taken for something weaker.

@@ -8,7 +8,7 @@ use haft::artifact::quota::Usage;
 use haft::memory::Asker;
 use haft::toolset::Toolset;
 use haft_builtins::web::http::Http;
-use haft_sandbox::Sandbox;
+use haft_sandbox::{Backend, Sandbox};
 use serde::Serialize;
 
 use crate::assemble::{House, chain};
@@ -68,7 +68,7 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
 pub(crate) async fn report(at: &Invocation, house: &House) -> Report {
     let mut checks = vec![
         check("settings", true, format!("profile {}", house.profile()), ""),
-        check("workspace", true, house.workspace(), ""),
+        workspace(at),
         home(at),
         index(house).await,
         artifacts(house),
@@ -83,6 +83,17 @@ pub(crate) async fn report(at: &Invocation, house: &House) -> Report {
     checks.push(scripts(at, house).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }
+}
+
+fn workspace(at: &Invocation) -> Check {
+    let shown = at.workspace.display().to_string();
+    match at.check_workspace() {
+        Ok(()) => check("workspace", true, shown, ""),
+        Err(problem) => {
+            let advice = "stand in a folder of its own, or name one with --workspace";
+            check("workspace", false, format!("{shown}: {problem}"), advice)
+        }
+    }
 }
 
 fn told(report: &Report) -> String {
@@ -237,14 +248,8 @@ async fn memory(house: &House) -> Check {
 
 /// The jail, tried by doing; what is missing from the full strength as lines of its own.
 async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
-    if sandbox.config().backend == haft_sandbox::Backend::Passthrough {
-        let detail = "sandbox.backend = \"passthrough\": commands run unconfined";
-        let advice = "take sandbox.backend out of the settings";
-        let strength = Strength {
-            backend: "passthrough",
-            strength: haft_sandbox::Strength::None.word(),
-        };
-        return (vec![check("sandbox", false, detail, advice)], strength);
+    if sandbox.config().backend == Backend::Passthrough {
+        return unconfined(sandbox.config().require);
     }
     let probe = sandbox.probe().await;
     let need = sandbox.config().require;
@@ -265,10 +270,43 @@ async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     (checks, strength)
 }
 
+/// `passthrough` is never in order: it confines nothing, or the floor refuses it.
+fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
+    let strength = haft_sandbox::Strength::None.word();
+    let (detail, advice) = if require > haft_sandbox::Strength::None {
+        (
+            format!(
+                "sandbox.backend = \"passthrough\" is below sandbox.require = \"{require}\": no command runs"
+            ),
+            "take sandbox.backend out of the settings; or, to run commands without any confinement, set sandbox.require = \"none\" as well",
+        )
+    } else {
+        let detail = "sandbox.backend = \"passthrough\": commands run unconfined and read and write whatever this user does";
+        (
+            detail.to_owned(),
+            "take sandbox.backend out of the settings",
+        )
+    };
+    let backend = "passthrough";
+    let check = check("sandbox", false, detail, advice);
+    (vec![check], Strength { backend, strength })
+}
+
 /// What commands reach; whether the jail here can hold them to it.
 fn network(house: &House, sandbox: &Strength) -> Check {
     let network = house.network();
     let (word, meaning) = (network.word(), network.meaning());
+    if house.sandbox().config().backend == Backend::Passthrough {
+        let detail = format!(
+            "{word} does not hold: commands without a jail reach whatever this machine does"
+        );
+        return check(
+            "network",
+            false,
+            detail,
+            "take sandbox.backend out of the settings",
+        );
+    }
     let listed = matches!(word, "allow-list" | "install");
     let own = haft_sandbox::Strength::NoProc.word();
     let enough = !listed || [own, haft_sandbox::Strength::Full.word()].contains(&sandbox.strength);
@@ -301,6 +339,9 @@ async fn scripts(at: &Invocation, house: &House) -> Check {
     }
     if probe.data {
         detail.push_str(", with numpy or pandas");
+    }
+    for refused in &probe.passed_over {
+        let _ = write!(detail, "; not used: {refused}");
     }
     check("scripts", true, detail, "")
 }

@@ -11,6 +11,7 @@ mod chain;
 mod chain_kill;
 #[path = "../../../haft-store/tests/it/cluster.rs"]
 mod cluster;
+mod confinement;
 mod deciding;
 mod discover;
 mod help;

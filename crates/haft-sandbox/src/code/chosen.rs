@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::fresh;
-use super::interpreter::{Interpreter, candidates};
+use super::interpreter::{Candidates, Interpreter, candidates};
 use super::pool::{Pool, Ready};
 use super::script::{Keeper, Script};
 use super::stage::Stage;
@@ -14,10 +14,6 @@ use super::zygote::{Warmth, Zygote};
 use super::{CodeConfig, CodeProbe, Kind};
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
-
-/// The Landlock ABI that guards files against being cut off; before it, a script in the host's root
-/// could empty whatever its user may write.
-const TRUNCATE: u32 = 3;
 
 /// How long the next child is not made while another is ready: most scripts' first calls are over then.
 const HEAD_START: Duration = Duration::from_millis(5);
@@ -85,6 +81,7 @@ impl Inner {
                 data: false,
                 strength: jail.strength,
                 missing: None,
+                passed_over: Vec::new(),
             },
             interpreter: None,
             level: jail.level,
@@ -98,18 +95,9 @@ impl Inner {
             });
             return chosen;
         }
-        if jail.level <= Strength::LandlockSeccomp && jail.landlock_abi < TRUNCATE {
-            chosen.probe.missing = Some(Missing {
-                what: "a jail for scripts".into(),
-                why: format!(
-                    "without namespaces it takes Landlock {TRUNCATE}, here is {}",
-                    jail.landlock_abi
-                ),
-                fix: "use Linux 6.2 or later, or allow user namespaces".into(),
-            });
-            return chosen;
-        }
-        let found = candidates(self.config.python.as_deref());
+        let places = &self.sandbox.config().places;
+        let Candidates { found, passed_over } = candidates(places, self.config.python.as_deref());
+        chosen.probe.passed_over = passed_over.iter().map(ToString::to_string).collect();
         let mut errors = Vec::new();
         if self.config.force_fresh {
             chosen.probe.why_not = Some("the configuration wants none".into());
@@ -143,13 +131,11 @@ impl Inner {
                 Err(error) => errors.push(format!("{}: {error}", interpreter.program.display())),
             }
         }
-        let why = match (&self.config.python, errors.is_empty()) {
-            (_, false) => errors.join("; "),
-            (None, true) => "there is none on the PATH, in /usr/bin or in /usr/local/bin".into(),
-            (Some(path), true) => format!(
-                "`{}` is no file, or lies where a jail shows nothing: a home folder itself, /tmp",
-                path.display()
-            ),
+        errors.extend(chosen.probe.passed_over.iter().cloned());
+        let why = if errors.is_empty() {
+            "there is none on the PATH, in /usr/bin or in /usr/local/bin".into()
+        } else {
+            errors.join("; ")
         };
         chosen.probe.missing = Some(Missing {
             what: "a Python that works in the jail".into(),

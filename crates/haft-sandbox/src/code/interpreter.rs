@@ -1,86 +1,87 @@
 //! Which Pythons there are, and what each needs to be seen of.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::locks::WORKSPACE;
-use crate::jail::system::{self, FOLDERS, may_show};
+use crate::places::toolchain::{Toolchain, files_on_path};
+use crate::places::{Places, Refused, Wanted, is_system};
 
 /// A Python that may work; only running it says whether it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interpreter {
-    /// As it is executed.
+    /// The program, by canonical path.
     pub(super) program: PathBuf,
-    /// The file itself, no link.
-    pub(super) file: PathBuf,
-    /// Folders outside the system's that it lives in.
-    pub(super) folders: Vec<PathBuf>,
+    /// What it needs outside the system's folders.
+    pub(super) parts: Vec<PathBuf>,
     /// Folders of packages of a virtual environment.
     pub(super) sites: Vec<PathBuf>,
 }
 
-/// The Pythons to try, in this order: the one that the configuration names and no other, or the one on
-/// the path, then the system's.
-pub(super) fn candidates(named: Option<&Path>) -> Vec<Interpreter> {
+/// The Pythons to try, in order, and why others were passed over.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) found: Vec<Interpreter>,
+    pub(super) passed_over: Vec<Refused>,
+}
+
+/// The one that the configuration names and no other, or those on the path, then the system's.
+pub(super) fn candidates(places: &Places, named: Option<&Path>) -> Candidates {
     let known = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
     let paths: Vec<_> = match named {
         Some(path) => vec![path.to_owned()],
-        None => system::python_on_path().into_iter().chain(known).collect(),
+        None => files_on_path("python3").into_iter().chain(known).collect(),
     };
-    let mut found: Vec<Interpreter> = Vec::new();
+    let mut all = Candidates::default();
     for path in paths {
-        if let Some(interpreter) = look(&path)
-            && !found.contains(&interpreter)
-        {
-            found.push(interpreter);
+        if named.is_none() && !path.is_file() {
+            continue;
+        }
+        match look(places, &path) {
+            Ok(interpreter) if all.found.contains(&interpreter) => {}
+            Ok(interpreter) => all.found.push(interpreter),
+            Err(refused) => all.passed_over.push(refused),
         }
     }
-    found
+    all
 }
 
-fn look(path: &Path) -> Option<Interpreter> {
-    let path = std::path::absolute(path).ok()?;
-    let file = path.canonicalize().ok().filter(|file| file.is_file())?;
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let (mut folders, mut sites) = (Vec::new(), Vec::new());
-    let in_system = |path: &Path| {
-        FOLDERS
-            .iter()
-            .any(|name| path.starts_with(Path::new("/").join(name)))
-    };
-    let shown = |folder: &Path| {
-        // A script's own `/tmp` would cover what lies there.
-        may_show(folder)
-            && !folder.starts_with("/tmp")
-            && !folder.starts_with(WORKSPACE)
-            && !home.as_ref().is_some_and(|home| home.starts_with(folder))
-    };
-    let prefix = |file: &Path| Some(file.parent()?.parent()?.to_owned());
-    let own = prefix(&file)?;
-    if !in_system(&file) {
-        if !shown(&own) {
-            return None;
-        }
-        folders.push(own);
+fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
+    let Toolchain { program, mut parts } = Toolchain::at(places, path)?;
+    let sites = sites(places, path)?;
+    parts.extend(sites.iter().filter(|site| !is_system(site)).cloned());
+    // A script's own folders would cover what lies there.
+    let covered = |part: &&PathBuf| part.starts_with("/tmp") || part.starts_with(WORKSPACE);
+    if let Some(part) = parts.iter().find(covered) {
+        return Err(Refused {
+            path: part.clone(),
+            why: "lies where a script has a folder of its own".into(),
+        });
     }
-    // A virtual environment: its packages lie beside the link to the interpreter.
-    if let Some(environment) = prefix(&path).and_then(|path| path.canonicalize().ok())
-        && environment.join("pyvenv.cfg").is_file()
-        && shown(&environment)
-    {
-        let versions = std::fs::read_dir(environment.join("lib")).ok()?;
-        sites = versions
-            .flatten()
-            .map(|version| version.path().join("site-packages"))
-            .filter(|site| site.is_dir())
-            .collect();
-        if !in_system(&environment) {
-            folders.extend(sites.iter().cloned());
-        }
-    }
-    Some(Interpreter {
-        program: file.clone(),
-        file,
-        folders,
+    Ok(Interpreter {
+        program,
+        parts,
         sites,
     })
+}
+
+/// The packages of a virtual environment: they lie beside the link to its interpreter.
+fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let environment = path.parent().and_then(Path::parent);
+    let environment = environment.and_then(|folder| folder.canonicalize().ok());
+    let Some(environment) = environment.filter(|folder| folder.join("pyvenv.cfg").is_file()) else {
+        return Ok(Vec::new());
+    };
+    let versions = fs::read_dir(environment.join("lib")).into_iter().flatten();
+    let sites = versions
+        .flatten()
+        .map(|version| version.path().join("site-packages"));
+    let admit = |site: PathBuf| {
+        if is_system(&site) {
+            Ok(site)
+        } else {
+            places.admit(&site, Wanted::Part(&environment))
+        }
+    };
+    sites.filter(|site| site.is_dir()).map(admit).collect()
 }

@@ -4,13 +4,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::filter::{self, Around};
 use super::lock::{FOLDER, Step};
 use crate::StartError;
+use crate::filter::command::SCRIPT_NAMESPACES;
+use crate::filter::{Around, script};
+use crate::jail::sys::pid_max_is_of_a_namespace;
 use crate::strength::Strength;
 
 /// The script's folder where it has a root of its own.
 pub(super) const WORKSPACE: &str = "/workspace";
+/// An empty folder of its root.
+pub(super) const NOTHING: &str = "/.nothing";
 /// Its `/tmp` and its folder, each: size, and files, so that neither fills the machine's memory.
 const QUOTA: &str = "mode=0700,size=64m,nr_inodes=8k";
 /// Threads of one script.
@@ -54,6 +58,13 @@ pub(super) struct Locks<'a> {
     pub(super) programs: &'a [PathBuf],
 }
 
+/// The mounts of a script, made by whoever has the right to: an empty `/tmp` and folder, no `/proc`.
+pub(super) fn mounts() -> Vec<u8> {
+    let mut list = List::default();
+    list.mounts();
+    list.0
+}
+
 impl Locks<'_> {
     /// The whole list.
     pub(super) fn list(&self) -> Result<Vec<u8>, StartError> {
@@ -61,7 +72,7 @@ impl Locks<'_> {
         list.add(Step::Session, &[], &[]);
         list.prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if self.level > Strength::LandlockSeccomp {
-            self.world(&mut list);
+            self.namespaces(&mut list);
         }
         list.add(Step::Folder, &[], &[self.folder().as_bytes()]);
         self.limits(&mut list);
@@ -72,12 +83,8 @@ impl Locks<'_> {
             self.rules(&mut list);
         }
         list.add(Step::Enter, &[], &[self.folder().as_bytes()]);
-        let around = match (self.level, self.landlock) {
-            (Strength::Full | Strength::NoProc, _) => Around::Own,
-            (_, 6..) => Around::Host,
-            _ => Around::HostOfOld,
-        };
-        let filter = filter::allow(around, !self.programs.is_empty());
+        let around = Around::of(self.level > Strength::LandlockSeccomp, self.landlock);
+        let filter = script::allow(around, self.starts());
         let filter = filter
             .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
         let mut lines = Vec::new();
@@ -90,6 +97,11 @@ impl Locks<'_> {
         Ok(list.0)
     }
 
+    /// Whether an interpreter is executed under the locks.
+    fn starts(&self) -> bool {
+        !self.programs.is_empty()
+    }
+
     fn folder(&self) -> &'static OsStr {
         if self.level > Strength::LandlockSeccomp {
             OsStr::new(WORKSPACE)
@@ -99,26 +111,28 @@ impl Locks<'_> {
     }
 
     /// Namespaces and file systems of its own.
-    fn world(&self, list: &mut List) {
-        // No network of its own: the zygote's is empty, its loopback is off, and neither the filter nor
-        // Landlock lets a script have a socket with a name in it. The kernel takes networks down one
-        // after another, more slowly than scripts come and go.
-        let flags =
-            libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-        list.add(Step::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
-        if self.level == Strength::Full {
-            // The settings are those of the process that writes, whoever's `/proc` it is. Then there is
-            // none: a script has no use for it that is not an attempt.
+    fn namespaces(&self, list: &mut List) {
+        if self.level == Strength::Full && pid_max_is_of_a_namespace() {
+            // The settings are those of the process that writes, whoever's `/proc` it is.
             let last = RESERVED.to_string();
             let most = (RESERVED + THREADS).to_string();
             for (name, value) in [("ns_last_pid", last), ("pid_max", most)] {
                 let path = format!("/proc/sys/kernel/{name}");
                 list.add(Step::Write, &[], &[path.as_bytes(), value.as_bytes()]);
             }
-            list.add(Step::Unmount, &[], &[b"/proc"]);
         }
-        for path in ["/tmp", WORKSPACE] {
-            list.add(Step::Tmpfs, &[], &[path.as_bytes(), QUOTA.as_bytes()]);
+        // No network of its own: the zygote's is empty, its loopback is off, and neither the filter nor
+        // Landlock lets a script have a socket with a name in it. The kernel takes networks down one
+        // after another, more slowly than scripts come and go.
+        let mut flags = SCRIPT_NAMESPACES;
+        if self.starts() {
+            flags |= libc::CLONE_NEWNS;
+        }
+        list.add(Step::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
+        if self.starts() {
+            list.mounts();
+        } else {
+            list.add(Step::Join, &[], &[]);
         }
     }
 
@@ -204,6 +218,13 @@ impl List {
         self.0.extend((step as u64).to_ne_bytes());
         self.0.extend((payload.len() as u64).to_ne_bytes());
         self.0.extend(payload);
+    }
+
+    fn mounts(&mut self) {
+        for path in ["/tmp", WORKSPACE] {
+            self.add(Step::Tmpfs, &[], &[path.as_bytes(), QUOTA.as_bytes()]);
+        }
+        self.add(Step::Cover, &[], &[NOTHING.as_bytes(), b"/proc"]);
     }
 
     fn prctl(&mut self, option: i32, argument: i32) {

@@ -6,12 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::interpreter::Interpreter;
-use super::locks::{Locks, WORKSPACE};
+use super::locks::{self, Locks, NOTHING, WORKSPACE};
 use super::{CodeConfig, Kind};
 use crate::StartError;
+use crate::filter::Around;
+use crate::filter::command::{self, Differs, Sockets};
 use crate::jail::bare::Scratch;
-use crate::jail::plan::{Bind, Caps, Entry, Plan, Role};
-use crate::jail::{depth, system};
+use crate::jail::depth;
+use crate::jail::plan::{Bind, Caps, Entry, Grant, Plan, Role};
+use crate::places::SYSTEM;
 use crate::strength::Strength;
 
 const LOCKDOWN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockdown.so"));
@@ -29,6 +32,9 @@ const LOADERS: [&str; 4] = [
     "/lib/ld-musl-x86_64.so.1",
     "/lib/ld-musl-aarch64.so.1",
 ];
+
+/// Processes and threads of all children of one zygote.
+const TOGETHER: u64 = 4096;
 
 /// Everything that decides how an interpreter is jailed.
 #[derive(Debug, Clone, Copy)]
@@ -65,16 +71,25 @@ impl Stage<'_> {
         let words = ["-s", "-S", "-B"].map(OsString::from);
         let (mut plan, scratch) = self.plan(&files, &words, &[self.kind_word(), namespaces])?;
         plan.role = Role::Zygote;
+        plan.locks = locks::mounts();
+        plan.caps.pids = TOGETHER;
+        plan.grants = self.grants(scratch.as_ref());
+        let filter = command::deny(Differs {
+            around: Around::of(self.namespaces(), self.landlock),
+            sockets: Sockets::None,
+            memory_files: false,
+            role: command::Role::Zygote,
+        });
+        plan.filters =
+            vec![filter.map_err(|_| {
+                StartError::Spec("no system call filter for this architecture".into())
+            })?];
         Ok((plan, scratch))
     }
 
     /// The plan of one script's own interpreter, which sees `folder` as its own.
     pub(super) fn fresh(&self, folder: &Path) -> Result<(Plan, Option<Scratch>), StartError> {
-        let loaders = LOADERS
-            .iter()
-            .filter_map(|path| fs::canonicalize(path).ok());
-        let mut programs: Vec<_> = loaders.collect();
-        programs.push(self.interpreter.file.clone());
+        let programs = self.programs();
         let files = [
             ("fresh.py", FRESH.as_bytes()),
             ("runtime.py", self.config.runtime.as_bytes()),
@@ -91,7 +106,37 @@ impl Stage<'_> {
         Ok((plan, scratch))
     }
 
-    fn locks(&self, programs: &[PathBuf], own: Option<&Path>) -> Result<Vec<u8>, StartError> {
+    /// What is executed: the interpreter, and what loads it.
+    fn programs(&self) -> Vec<PathBuf> {
+        let loaders = LOADERS
+            .iter()
+            .filter_map(|path| fs::canonicalize(path).ok());
+        let mut programs: Vec<_> = loaders.collect();
+        programs.push(self.interpreter.program.clone());
+        programs
+    }
+
+    /// What Landlock grants a zygote, which its children have at most. In a root of its own that is
+    /// everything but programs, devices and sockets: what is there cannot be changed, and the children's
+    /// own folders come later. Elsewhere it is what it reads, and the folder of theirs.
+    fn grants(&self, scratch: Option<&Scratch>) -> Vec<(PathBuf, Grant)> {
+        let programs = self
+            .programs()
+            .into_iter()
+            .map(|path| (path, Grant::Execute));
+        let mut grants: Vec<_> = programs.collect();
+        let Some(scratch) = scratch else {
+            grants.push(("/".into(), Grant::Script));
+            return grants;
+        };
+        grants.push((folders_in(scratch), Grant::Script));
+        let readable = self.readable().into_iter().chain([scratch.0.clone()]);
+        let readable = readable.map(|path| (path, Grant::Read));
+        let devices = DEVICES.map(|path| (path.into(), Grant::Device));
+        grants.into_iter().chain(readable).chain(devices).collect()
+    }
+
+    fn readable(&self) -> Vec<PathBuf> {
         let mut readable: Vec<_> = folders()
             .filter(|path| !path.is_symlink() && path.is_dir())
             .chain(ETC.iter().filter_map(|path| fs::canonicalize(path).ok()))
@@ -101,7 +146,12 @@ impl Stage<'_> {
             readable.retain(|path| !path.starts_with("/etc"));
             readable.extend(ETC.iter().map(PathBuf::from).filter(|path| path.exists()));
         }
-        readable.extend(self.interpreter.folders.iter().cloned());
+        readable.extend(self.interpreter.parts.iter().cloned());
+        readable
+    }
+
+    fn locks(&self, programs: &[PathBuf], own: Option<&Path>) -> Result<Vec<u8>, StartError> {
+        let readable = self.readable();
         let locks = Locks {
             level: self.level,
             landlock: self.landlock,
@@ -173,7 +223,7 @@ impl Stage<'_> {
                 entries.push(bind(&path, Bind::ReadOnly));
             }
         }
-        for path in &self.interpreter.folders {
+        for path in &self.interpreter.parts {
             entries.push(bind(path, Bind::ReadOnly));
         }
         for path in DEVICES {
@@ -190,7 +240,7 @@ impl Stage<'_> {
             let bytes = bytes.to_vec();
             entries.push(Entry::File { target, bytes });
         }
-        for path in ["/tmp", WORKSPACE] {
+        for path in ["/tmp", WORKSPACE, NOTHING] {
             let target = path.into();
             entries.push(Entry::Dir { target });
         }
@@ -224,12 +274,18 @@ impl Stage<'_> {
 
 /// The system's folders of programs and libraries, links among them.
 fn folders() -> impl Iterator<Item = PathBuf> {
-    system::FOLDERS.iter().map(|name| Path::new("/").join(name))
+    SYSTEM.iter().map(PathBuf::from)
+}
+
+/// Where a zygote's children have their folders, for a level that has no root of its own.
+pub(super) fn folders_in(scratch: &Scratch) -> PathBuf {
+    scratch.0.join("children")
 }
 
 /// The files in a private folder, for a level that has no root of its own.
 fn write(files: &[(&str, &[u8])]) -> io::Result<Scratch> {
     let scratch = Scratch::make()?;
+    fs::create_dir(folders_in(&scratch))?;
     for (name, bytes) in files {
         fs::write(scratch.0.join(name), bytes)?;
     }

@@ -1,7 +1,8 @@
-"""Started once in the jail; forks one locked child for each script.
+"""Started once, under the locks of a command; forks one locked child for each script.
 
 Files beside this one: the locks' library and list, and the runtime. Standard output is the host's
-control socket. A child runs nothing of a script before its last lock is taken.
+control socket; from standard input come mount namespaces, one for each child. A child runs nothing of a
+script before its last lock is taken.
 """
 
 import ctypes
@@ -87,12 +88,12 @@ def could_have_data(sites):
         sys.path_importer_cache.clear()
 
 
-def child(lock, bridge, folder, runtime, warm):
+def child(lock, bridge, mounts, folder, runtime, warm):
     """One script's process, from its locks to its end."""
     try:
         os.dup2(0, 2)
         path = folder.encode()
-        fault = lock.haft_lock(LOCKS, len(LOCKS), bridge, path)
+        fault = lock.haft_lock(LOCKS, len(LOCKS), bridge, mounts, path)
         if fault:
             os.write(3 if fault >> 16 else bridge, b"E%d %d" % (fault >> 16, fault & 0xFFFF))
             os._exit(1)
@@ -113,28 +114,42 @@ def child(lock, bridge, folder, runtime, warm):
         os._exit(0)
 
 
-def spawn(lock, own, namespaces, bridge, folder, runtime, warm):
-    """Forks the child; its pidfd. The namespace is made for the next child alone, and left again."""
-    if namespaces:
-        failed = lock.haft_new_pids()
-        if failed:
-            raise OSError(-failed, "make a pid namespace")
+def take(mounts):
+    """The mounts that were made for the next child; others are made in the meantime."""
+    message, files, _, _ = socket.recv_fds(mounts, 256, 1)
+    if not files:
+        raise OSError(message.decode() or "nobody makes mounts any more")
+    mounts.send(b"n")
+    return files[0]
+
+
+def spawn(lock, own, mounts, bridge, folder, runtime, warm):
+    """Forks the child; its pidfd. The pid namespace is made for the next child alone, and left again."""
+    taken = take(mounts) if mounts else -1
     try:
-        pid = os.fork()
-        if pid == 0:
-            child(lock, bridge, folder, runtime, warm)
-    finally:
-        if namespaces:
-            failed = lock.haft_old_pids(own)
+        if mounts:
+            failed = lock.haft_new_pids()
             if failed:
-                os._exit(1)
+                raise OSError(-failed, "make a pid namespace")
+        try:
+            pid = os.fork()
+            if pid == 0:
+                child(lock, bridge, taken, folder, runtime, warm)
+        finally:
+            if mounts:
+                failed = lock.haft_old_pids(own)
+                if failed:
+                    os._exit(1)
+    finally:
+        if mounts:
+            os.close(taken)
     watch = lock.haft_watch(pid)
     if watch < 0:
         raise OSError(-watch, "watch the child")
     return watch
 
 
-def serve(control, lock, own, namespaces, runtime):
+def serve(control, lock, own, mounts, runtime):
     while True:
         try:
             message, files, _, _ = socket.recv_fds(control, 4096, 1)
@@ -144,7 +159,7 @@ def serve(control, lock, own, namespaces, runtime):
             os._exit(0)
         number, warm, folder = message[:8], message[8:9] == b"w", message[9:].decode() or "/workspace"
         try:
-            watch = spawn(lock, own, namespaces, files[0], folder, runtime, warm)
+            watch = spawn(lock, own, mounts, files[0], folder, runtime, warm)
         except BaseException as error:
             control.send(number + b"E" + str(error).encode()[:1024])
         else:
@@ -158,14 +173,15 @@ def serve(control, lock, own, namespaces, runtime):
 def start(kind, namespaces, sites):
     global LOCKS
     control = socket.socket(fileno=os.dup(1))
+    mounts = socket.socket(fileno=os.dup(0)) if namespaces else None
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
     os.close(null)
     lock = ctypes.PyDLL(os.path.join(HERE, "lockdown.so"))
-    for name in ("haft_new_pids", "haft_old_pids", "haft_watch", "haft_lock"):
+    for name in ("haft_new_pids", "haft_old_pids", "haft_watch", "haft_is_alone", "haft_lock"):
         getattr(lock, name).restype = ctypes.c_long
-    lock.haft_lock.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_char_p]
+    lock.haft_lock.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
     LOCKS = read("locks")
     data = kind == "data"
     clean(data, sites)
@@ -176,9 +192,8 @@ def start(kind, namespaces, sites):
     runtime = load_runtime()
     for _ in range(PRACTICE):
         runtime.warm()
-    tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-    if tasks != 1 or sys.modules["threading"].active_count() != 1:
-        control.send(b"E%d threads run after the imports" % tasks)
+    if lock.haft_is_alone() != 0 or sys.modules["threading"].active_count() != 1:
+        control.send(b"Ethreads run after the imports")
         os._exit(1)
     own = lock.haft_watch(os.getpid())
     if own < 0:
@@ -193,7 +208,7 @@ def start(kind, namespaces, sites):
     gc.collect()
     gc.freeze()
     control.send(("Z%s %s %d" % (name, version, data)).encode())
-    serve(control, lock, own, namespaces, runtime)
+    serve(control, lock, own, mounts, runtime)
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))

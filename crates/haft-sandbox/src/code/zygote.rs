@@ -12,10 +12,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::{Instant, timeout};
 
 use super::datagram::{self, pair};
-use super::stage::Stage;
+use super::stage::{Stage, folders_in};
 use crate::jail::bare::Scratch;
 use crate::jail::{SETUP, launch};
-use crate::strength::Strength;
 use crate::tree::Tree;
 use crate::{Config, StartError};
 
@@ -54,12 +53,12 @@ pub(super) struct Zygote {
     turn: tokio::sync::Mutex<u64>,
     made: AtomicU64,
     born: Instant,
-    namespaces: bool,
     /// Which interpreter it is, e.g. `cpython 3.11.2`.
     pub(super) name: String,
     /// Whether numpy or pandas can be (or are) imported.
     pub(super) data: bool,
-    _files: Option<Scratch>,
+    /// Its files where it has no root of its own.
+    files: Option<Scratch>,
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
@@ -80,10 +79,9 @@ impl Zygote {
             turn: tokio::sync::Mutex::new(0),
             made: AtomicU64::new(0),
             born: Instant::now(),
-            namespaces: stage.level > Strength::LandlockSeccomp,
             name: String::new(),
             data: false,
-            _files: files,
+            files,
         };
         let mut bytes = [0; 2048];
         let first = timeout(SETUP, datagram::receive(&zygote.control, &mut bytes)).await;
@@ -128,11 +126,9 @@ impl Zygote {
 
     /// A new child, locked and ready; warmed where nobody waits for it yet.
     pub(super) async fn spawn(&self, warmth: Warmth) -> Result<Newborn, StartError> {
-        let scratch = if self.namespaces {
-            None
-        } else {
-            Some(Scratch::make().map_err(failed("make a private folder"))?)
-        };
+        let made = |files| Scratch::make_in(&folders_in(files));
+        let scratch = self.files.as_ref().map(made).transpose();
+        let scratch = scratch.map_err(failed("make a private folder"))?;
         let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
         let pidfd = timeout(LOCKING, self.ask(theirs, scratch.as_ref(), warmth)).await;
         let pidfd = match pidfd.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {

@@ -16,9 +16,14 @@ pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     pub(crate) fn make() -> io::Result<Self> {
+        Self::make_in(&std::env::temp_dir().canonicalize()?)
+    }
+
+    /// The same in another folder than the system's.
+    pub(crate) fn make_in(folder: &Path) -> io::Result<Self> {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let name = format!("haft-{}-{random:016x}", std::process::id());
-        let path = std::env::temp_dir().canonicalize()?.join(name);
+        let path = folder.join(name);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }

@@ -12,21 +12,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
 
 use super::plan::{Net, Plan, Role};
-use super::supervisor::{Fail, Held, Report, hand, leave, step, tell};
+use super::supervisor::{self, Around, Fail, Held, Report, hand, leave, step, tell};
+use super::users::Users;
+use super::zygote::{self, MountHost};
 use super::{lock, root, script, sys};
 use crate::outlet::OUTLET_ADDRESS;
 use crate::spawn::{self, Start};
 use crate::strength::Strength;
 
 /// Runs the command and never returns.
-pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
-    match prepare(plan, parent) {
+pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, parent: &OwnedFd) -> ! {
+    match prepare(plan, around, parent) {
         Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
-        Ok((held, _)) if plan.argv.is_empty() => tell(link, &Report::Ready(held)),
+        Ok(ready) if plan.argv.is_empty() => tell(link, &Report::Ready(ready.held)),
         Ok(_) if !plan.cwd.is_dir() => {
             let step = format!("enter {}: the command does not see it", plan.cwd.display());
             tell(
@@ -37,7 +39,7 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
                 },
             );
         }
-        Ok((held, listener)) => match begin(plan) {
+        Ok(ready) => match begin(plan, around.users, parent, ready.given) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -47,22 +49,46 @@ pub(crate) fn run(plan: &Plan, link: &UnixStream, parent: &OwnedFd) -> ! {
             }
             Ok(first) => {
                 // From here on the host alone holds it: a connection waits until then.
-                hand(link, &Report::Ready(held), listener.map(OwnedFd::from));
-                tell(link, &reap(first));
+                let listener = ready.listener.map(OwnedFd::from);
+                hand(link, &Report::Ready(ready.held), listener);
+                if let Some(host) = &first.mounts {
+                    host.serve(&plan.locks);
+                }
+                tell(link, &reap(first.number));
             }
         },
     }
     leave(0)
 }
 
-/// Everything up to the last lock; what holds, and the listener of an outlet.
-fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<(Held, Option<TcpListener>), Fail> {
+/// A jail that nothing runs in yet.
+struct Ready {
+    held: Held,
+    /// That of an outlet.
+    listener: Option<TcpListener>,
+    given: Given,
+}
+
+/// What is handed to the process that is started.
+struct Given {
+    /// A command's standard input.
+    stdin: Stdio,
+    /// The `/proc` of the host, for a zygote.
+    proc: OwnedFd,
+}
+
+/// Everything up to the last lock of a command.
+fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Away from the host's terminal and from everybody's signals to its groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
     let (mut held, mut listener) = (Held::default(), None);
+    let proc = supervisor::open_proc()?;
+    held.watched = around.watched;
+    // Where the machine runs out of memory, the kernel takes it from a jail first.
+    let _ = set_oom_score(&proc);
     let mask = umask(Mode::from_raw_mode(0o022));
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
@@ -74,28 +100,45 @@ fn prepare(plan: &Plan, parent: &OwnedFd) -> Result<(Held, Option<TcpListener>),
             let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
             listener = Some(made);
         }
-        held.counted = root::build(plan)?;
+        held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
+    // Under the locks there may be no more memory files.
+    let stdin = input(plan).map_err(step("hand over the input"))?;
     // Needed by Landlock and seccomp where no capability of a namespace stands in for it.
     rustix::thread::set_no_new_privs(true)
         .map_err(io::Error::from)
         .map_err(step("give up new privileges"))?;
-    if !plan.grants.is_empty() {
+    if plan.role == Role::Command {
         held.landlock = lock::landlock(plan)?;
-    }
-    lock::limits(&plan.caps).map_err(step("limit resources"))?;
-    if plan.role == Role::Command || plan.strength() <= Strength::LandlockSeccomp {
+        lock::limits(&plan.caps).map_err(step("limit resources"))?;
         lock::capabilities().map_err(step("drop capabilities"))?;
-    } else {
-        lock::keep_two().map_err(step("drop capabilities"))?;
+        lock::seccomp(plan)?;
     }
-    lock::seccomp(plan)?;
-    Ok((held, listener))
+    Ok(Ready {
+        held,
+        listener,
+        given: Given { stdin, proc },
+    })
+}
+
+fn input(plan: &Plan) -> io::Result<Stdio> {
+    let bytes = plan.stdin.as_ref();
+    bytes.map_or_else(
+        || Ok(Stdio::null()),
+        |bytes| Ok(spawn::memory_file(bytes)?.into()),
+    )
+}
+
+fn set_oom_score(proc: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(proc, "self/oom_score_adj", flags, Mode::empty())?;
+    rustix::io::write(&file, b"1000")?;
+    Ok(())
 }
 
 /// Dies when the supervisor does, also when that happened just before.
-fn die_with(parent: &OwnedFd) -> io::Result<()> {
+pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::io::ioctl_fionbio(parent, true)?;
     match rustix::io::read(parent, &mut [0; 1]) {
@@ -104,28 +147,30 @@ fn die_with(parent: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Starts what the plan is for; its number.
-fn begin(plan: &Plan) -> io::Result<u32> {
-    match plan.role {
-        Role::Command => start(plan).map(|child| child.id()),
-        Role::Zygote => {
-            let child = start(plan)?;
-            script::let_go()?;
-            Ok(child.id())
-        }
-        Role::Fresh => script::fresh(plan),
-    }
+/// What the plan is for, started.
+pub(super) struct First {
+    pub(super) number: u32,
+    /// Who makes mounts for a zygote's children.
+    pub(super) mounts: Option<MountHost>,
 }
 
-fn start(plan: &Plan) -> io::Result<Child> {
+fn begin(plan: &Plan, users: Users, parent: &OwnedFd, given: Given) -> io::Result<First> {
+    let number = match plan.role {
+        Role::Command => start(plan, given.stdin)?.id(),
+        Role::Zygote => return zygote::start(plan, users, parent, given.proc),
+        Role::Fresh => script::fresh(plan, users)?,
+    };
+    Ok(First {
+        number,
+        mounts: None,
+    })
+}
+
+fn start(plan: &Plan, stdin: Stdio) -> io::Result<Child> {
     let env = environment(plan);
     let empty = OsString::new();
     let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
     let program = spawn::find(plan.argv.first().unwrap_or(&empty), path, &plan.cwd)?;
-    let stdin = match &plan.stdin {
-        Some(bytes) => spawn::memory_file(bytes)?.into(),
-        None => Stdio::null(),
-    };
     let start = Start {
         program: &program,
         argv: &plan.argv,

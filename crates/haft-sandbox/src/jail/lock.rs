@@ -33,6 +33,11 @@ fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
         }
         Grant::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
+        Grant::Script => {
+            AccessFs::from_all(ABI_KNOWN)
+                & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+                & !(AccessFs::MakeSock | AccessFs::Execute)
+        }
     };
     if folder {
         access
@@ -128,18 +133,25 @@ pub(crate) fn capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up every capability but those by which a zygote makes locked children (namespaces and mounts;
-/// and the right to give up the rest), which it has after it is executed.
-pub(crate) fn keep_two() -> io::Result<()> {
-    let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
+/// What makes mounts for scripts: namespaces, mounts, and going back to its own.
+pub(crate) const MAKES_MOUNTS: CapabilitySet =
+    CapabilitySet::SYS_ADMIN.union(CapabilitySet::SYS_CHROOT);
+/// What makes locked children, and gives up the rest.
+pub(crate) const MAKES_CHILDREN: CapabilitySet = MAKES_MOUNTS.union(CapabilitySet::SETPCAP);
+
+/// Gives up every capability but these, which a program that is executed has too.
+pub(crate) fn keep(kept: CapabilitySet) -> io::Result<()> {
+    // The last one is needed until the others are given up.
+    let all = kept | CapabilitySet::SETPCAP;
     let sets = CapabilitySets {
-        effective: kept,
-        permitted: kept,
+        effective: all,
+        permitted: all,
         inheritable: kept,
     };
     set_capabilities(None, sets)?;
-    configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?;
-    configure_capability_in_ambient_set(CapabilitySet::SETPCAP, true)?;
+    for one in kept.iter() {
+        configure_capability_in_ambient_set(one, true)?;
+    }
     give_up(kept)?;
     set_no_new_privs(true)?;
     Ok(())

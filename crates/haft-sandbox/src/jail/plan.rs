@@ -68,6 +68,8 @@ pub(crate) enum Grant {
     Execute,
     Write,
     Device,
+    /// Everything that a script does with files of its own: no programs, devices and sockets.
+    Script,
 }
 
 /// Which network the command is in.
@@ -88,7 +90,8 @@ pub(crate) enum Role {
     /// A command, which starts under every lock.
     #[default]
     Command,
-    /// An interpreter that makes locked children and keeps the two capabilities which that takes.
+    /// An interpreter that makes locked children: under a command's locks, but for the few calls and
+    /// the capabilities which that takes.
     Zygote,
     /// An interpreter for one script, executed under the script's own locks.
     Fresh,
@@ -111,8 +114,9 @@ pub(crate) struct Plan {
     pub(crate) level: u8,
     pub(crate) net: Net,
     pub(crate) role: Role,
-    /// The list of a script's locks, for [`Role::Fresh`], and the script's folder.
+    /// The list of a script's locks, for [`Role::Fresh`]; that of its mounts, for [`Role::Zygote`].
     pub(crate) locks: Vec<u8>,
+    /// The script's folder, for [`Role::Fresh`].
     pub(crate) folder: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<OsString>,
@@ -124,6 +128,8 @@ pub(crate) struct Plan {
     pub(crate) grants: Vec<(PathBuf, Grant)>,
     pub(crate) caps: Caps,
     pub(crate) filters: Vec<BpfProgram>,
+    /// Bytes that the whole tree may have before the supervisor ends it; 0 = it does not look.
+    pub(crate) watch: u64,
 }
 
 impl Plan {
@@ -178,6 +184,7 @@ impl Plan {
                 out.0.extend(line.k.to_ne_bytes());
             });
         });
+        out.number(self.watch);
         let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
         out.0[..4].copy_from_slice(&length.to_ne_bytes());
         out.0
@@ -209,6 +216,7 @@ impl Plan {
                 open_files: from.number()?,
             },
             filters: from.list(|from| from.list(From::instruction))?,
+            watch: from.number()?,
         };
         from.0.is_empty().then_some(plan)
     }
@@ -331,6 +339,7 @@ impl From<'_> {
             Grant::Execute,
             Grant::Write,
             Grant::Device,
+            Grant::Script,
         ];
         grants.get(usize::try_from(self.number()?).ok()?).copied()
     }
@@ -355,9 +364,18 @@ impl From<'_> {
 
 #[cfg(test)]
 mod tests {
+    use seccompiler::sock_filter;
+
     use super::{Bind, Caps, Cover, Entry, Grant, Net, Plan, Role};
-    use crate::jail::seccomp::Sockets;
     use crate::strength::Strength;
+
+    fn bind(source: &str, target: &str, kind: Bind) -> Entry {
+        Entry::Bind {
+            source: source.into(),
+            target: target.into(),
+            kind,
+        }
+    }
 
     fn plan() -> Plan {
         let mut plan = Plan {
@@ -371,16 +389,8 @@ mod tests {
             stdin: Some(b"in\0put".to_vec()),
             workspace: "/w".into(),
             entries: vec![
-                Entry::Bind {
-                    source: "/s".into(),
-                    target: "/t".into(),
-                    kind: Bind::Device,
-                },
-                Entry::Bind {
-                    source: "/w".into(),
-                    target: "/w".into(),
-                    kind: Bind::Data,
-                },
+                bind("/s", "/t", Bind::Device),
+                bind("/w", "/w", Bind::Data),
                 Entry::Link {
                     target: "/l".into(),
                     to: "usr/l".into(),
@@ -410,7 +420,13 @@ mod tests {
                 cpu: 5,
                 open_files: 6,
             },
-            filters: vec![super::super::seccomp::deny(Sockets::All).unwrap()],
+            filters: vec![vec![sock_filter {
+                code: 6,
+                jt: 1,
+                jf: 2,
+                k: u32::MAX,
+            }]],
+            watch: 1 << 40,
             ..Plan::default()
         };
         plan.set_strength(Strength::NoProc);

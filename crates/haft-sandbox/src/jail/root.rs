@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount,
     mount_change, move_mount, open_tree, unmount,
 };
 
 use super::plan::{Bind, Cover, Entry, Plan, Role};
 use super::supervisor::{Fail, step};
-use super::sys::mount_setattr;
+use super::sys::{self, mount_setattr};
+use super::users::Users;
 use crate::strength::Strength;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -22,12 +24,14 @@ const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// Where the new root is built: a folder that every system has. Its old content is only covered, and
 /// what is needed of it was taken before.
 const BUILT_AT: &str = "/usr";
+/// Numbers of processes below this one are given out once, at the start, and never again.
+const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 
 /// Builds the root, enters it and leaves the old one for good. Whether processes are counted by the
 /// largest number they may have.
-pub(crate) fn build(plan: &Plan) -> Result<bool, Fail> {
+pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)
         .map_err(io::Error::from)
@@ -51,7 +55,7 @@ pub(crate) fn build(plan: &Plan) -> Result<bool, Fail> {
     for (entry, tree) in plan.entries.iter().zip(trees) {
         place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
     }
-    let counted = proc(plan)?;
+    let counted = proc(plan, users)?;
     fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
     fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
     rustix::process::pivot_root(".", ".")
@@ -154,30 +158,73 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
     }
 }
 
-/// A `/proc` of this namespace's own processes, read-only; an empty folder at the level without.
-fn proc(plan: &Plan) -> Result<bool, Fail> {
+/// A `/proc` of this namespace's own processes; an empty folder at the level without.
+fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
     fs::create_dir("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
         return Ok(false);
     }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "proc", "proc", flags, None)
-        .map_err(io::Error::from)
+    let counted = count(plan.caps.pids).map_err(step("set up /proc"))?;
+    // A script's own process sets the number of its threads, and then sees none of it. But whoever is
+    // the machine's root may change every setting of the kernel.
+    let nobody = users == Users::RootAndNobody || !rustix::process::getuid().is_root();
+    let writable = plan.role == Role::Fresh || plan.role == Role::Zygote && nobody;
+    let mounted = if writable {
+        processes(Shows::Settings, MountAttrFlags::empty())
+    } else {
+        processes(Shows::Processes, MountAttrFlags::MOUNT_ATTR_RDONLY)
+    };
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    mounted
+        .and_then(|proc| Ok(move_mount(&proc, "", CWD, "proc", flags)?))
         .map_err(step("mount /proc"))?;
-    let mut counted = false;
-    if plan.caps.pids != u64::MAX {
-        // Counted for this pid namespace alone since Linux 6.14; before that it is not writable
-        // here and the user's own limit is all there is. Numbers below 300 are not given out twice.
-        let most = plan.caps.pids.saturating_add(300).to_string();
-        counted = fs::write("proc/sys/kernel/pid_max", most).is_ok();
+    Ok(counted)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    Processes,
+    /// What the kernel says about itself and the machine, too.
+    Settings,
+}
+
+/// A `/proc` that is mounted nowhere yet.
+fn processes(shows: Shows, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    if shows == Shows::Processes {
+        fsconfig_set_string(proc.as_fd(), "subset", "pid")?;
     }
-    if plan.role != Role::Command {
-        // A script's own process sets the number of its threads, and then sees none of it.
-        return Ok(counted);
+    fsconfig_create(proc.as_fd())?;
+    let inert = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    Ok(fsmount(proc.as_fd(), flags, attributes | inert)?)
+}
+
+/// Lets this pid namespace have so many processes; false where the kernel has no such setting for one
+/// namespace: there the same name is the whole machine's, and root would change that.
+fn count(pids: u64) -> io::Result<bool> {
+    if pids == u64::MAX || !sys::pid_max_is_of_a_namespace() {
+        return Ok(false);
     }
-    path_fd(Path::new("proc"))
-        .and_then(|proc| mount_setattr(proc.as_fd(), READ_ONLY, false))
-        .map_err(step("make /proc read-only"))?;
+    let most = pids.saturating_add(RESERVED).to_string();
+    let set = |name: &str, value: &str| -> io::Result<()> {
+        // The settings are those of the process that writes, whoever's `/proc` it is. In a container the
+        // one that is there may be read-only.
+        let path = Path::new("sys/kernel").join(name);
+        fs::write(Path::new("/proc").join(&path), value).or_else(|_| {
+            let proc = processes(Shows::Settings, MountAttrFlags::empty())?;
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            let file = openat(&proc, &path, flags, Mode::empty())?;
+            rustix::io::write(&file, value.as_bytes())?;
+            Ok(())
+        })
+    };
+    let counted = set("pid_max", &most).is_ok();
+    if counted {
+        set("ns_last_pid", &RESERVED.to_string())?;
+    }
     Ok(counted)
 }
 

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::thread::UnshareFlags;
 
 use super::plan::Plan;
-use super::{inside, supervisor, sys};
+use super::users::{self, Users};
+use super::{inside, lock as own_lock, supervisor, sys};
 use crate::code::lock;
 use crate::spawn::Start;
 use crate::strength::Strength;
@@ -21,20 +22,21 @@ pub(crate) fn let_go() -> io::Result<()> {
 }
 
 /// Starts an interpreter for one script: a child takes the script's locks, then executes it.
-pub(crate) fn fresh(plan: &Plan) -> io::Result<u32> {
+pub(super) fn fresh(plan: &Plan, users: Users) -> io::Result<u32> {
     let folder = CString::new(plan.folder.as_os_str().as_bytes())?;
     if plan.strength() > Strength::LandlockSeccomp {
         sys::unshare(UnshareFlags::NEWPID)?;
     }
     let Some(child) = sys::fork()? else {
-        supervisor::leave(locked(plan, &folder))
+        supervisor::leave(locked(plan, users, &folder))
     };
     let_go()?;
+    own_lock::capabilities()?;
     Ok(child.as_raw_nonzero().get().cast_unsigned())
 }
 
 /// In the child: what went wrong goes to the host over the bridge.
-fn locked(plan: &Plan, folder: &CString) -> i32 {
+fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
     let Some(program) = plan.argv.first() else {
         return 126;
     };
@@ -54,7 +56,12 @@ fn locked(plan: &Plan, folder: &CString) -> i32 {
         let _ = sys::send_on(lock::BRIDGE, text.as_bytes());
         126
     };
-    if let Err(fault) = lock::settle(number).and_then(|()| lock::take(&plan.locks, folder)) {
+    if users == Users::RootAndNobody
+        && let Err(error) = users::become_nobody()
+    {
+        return say(format!("Ebecome nobody: {error}"));
+    }
+    if let Err(fault) = lock::settle(number, -1).and_then(|()| lock::take(&plan.locks, folder)) {
         return say(format!("E{} {}", fault.step, fault.errno));
     }
     let env = inside::environment(plan);

@@ -9,15 +9,18 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getgid, getuid, pidfd_open, pidfd_send_signal, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getuid, pidfd_open, pidfd_send_signal, waitpid,
 };
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Net, Plan, Role};
+use super::users::{self, Users};
 use super::{inside, script, sys};
+use crate::memory::watch::Watch;
 use crate::strength::Strength;
 
 /// A step that failed; nothing of the command has run.
@@ -43,6 +46,16 @@ pub(crate) struct Held {
     pub(crate) landlock: u8,
     /// Whether the pid namespace counts its processes.
     pub(crate) counted: bool,
+    /// Whether the memory of its tree can be looked at.
+    pub(crate) watched: bool,
+}
+
+/// What the supervisor found outside the jail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    pub(super) users: Users,
+    /// Whether the memory of a tree can be looked at.
+    pub(super) watched: bool,
 }
 
 /// What the supervisor and the process inside say to the host.
@@ -59,6 +72,8 @@ pub(crate) enum Report {
         code: Option<i32>,
         signal: Option<i32>,
     },
+    /// The tree was ended: it had so much memory, in MiB.
+    TooMuch { mib: i32 },
 }
 
 impl Report {
@@ -77,7 +92,9 @@ impl Report {
         let (kind, number, text) = match self {
             Self::Ready(held) => (
                 0,
-                i32::from(held.landlock) | i32::from(held.counted) << 8,
+                i32::from(held.landlock)
+                    | i32::from(held.counted) << 8
+                    | i32::from(held.watched) << 9,
                 "",
             ),
             Self::Failed { step, errno } => (1, *errno, step.as_str()),
@@ -86,6 +103,7 @@ impl Report {
                 code: Some(code), ..
             } => (3, *code, ""),
             Self::Ended { signal, .. } => (4, signal.unwrap_or_default(), ""),
+            Self::TooMuch { mib } => (5, *mib, ""),
         };
         let text = &text.as_bytes()[..text.len().min(4096)];
         let mut bytes = vec![kind];
@@ -104,7 +122,8 @@ impl Report {
         let report = match head[0] {
             0 => Self::Ready(Held {
                 landlock: u8::try_from(number & 0xFF).unwrap_or_default(),
-                counted: number >> 8 != 0,
+                counted: number >> 8 & 1 != 0,
+                watched: number >> 9 & 1 != 0,
             }),
             1 => {
                 let step = String::from_utf8_lossy(text).into_owned();
@@ -118,10 +137,12 @@ impl Report {
                 code: Some(number),
                 signal: None,
             },
-            _ => Self::Ended {
+            4 => Self::Ended {
                 code: None,
                 signal: Some(number),
             },
+            5 => Self::TooMuch { mib: number },
+            _ => return None,
         };
         Some((report, Self::HEAD + length))
     }
@@ -195,8 +216,12 @@ fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
 
 fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
+    // Before the namespaces: the host's, in which the tree has the numbers that this process sees.
+    let proc = open_proc()?;
+    let watched = Watch::works(&proc);
+    let mut users = Users::Own;
     if namespaces {
-        enter_namespaces(plan.net)?;
+        users = enter_namespaces(plan, &proc)?;
     } else {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(io::Error::from)
@@ -207,64 +232,86 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
         .map_err(step("make a pipe"))?;
     let Some(child) = sys::fork().map_err(step("fork"))? else {
         drop(mine);
-        inside::run(plan, link, &alive)
+        let around = Around { users, watched };
+        inside::run(plan, around, link, &alive)
     };
     drop(alive);
     if plan.role != Role::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }
-    wait_for(child, link, namespaces).map_err(step("wait for the jail"))?;
+    let watch =
+        (plan.watch > 0 && watched).then(|| Watch::new(proc, child, plan.watch, namespaces));
+    let done = wait_for(child, link, watch).map_err(step("wait for the jail"))?;
+    if !namespaces {
+        end_orphans();
+    }
+    if let Some(bytes) = done {
+        let mib = i32::try_from(bytes >> 20).unwrap_or(i32::MAX);
+        tell(link, &Report::TooMuch { mib });
+    }
     Ok(())
 }
 
 /// Namespaces of every kind (the network's but where the plan has the host's), with this user's own number inside as outside: files of the workspace keep
 /// their owner, and no other number exists.
-fn enter_namespaces(net: Net) -> Result<(), Fail> {
-    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    if uid == 0 {
+fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
+    if getuid().is_root() {
         // Groups give access too; root alone may drop them, and must before the namespace.
         sys::drop_groups();
     }
-    sys::unshare(UnshareFlags::NEWUSER).map_err(step("user namespace"))?;
-    let map = |name: &str, text: String| {
-        std::fs::write(format!("/proc/self/{name}"), text).map_err(step(format!("write {name}")))
+    let wanted = match plan.role {
+        Role::Command => Users::Own,
+        Role::Zygote | Role::Fresh => Users::of_interpreters(),
     };
-    map("setgroups", "deny".into())?;
-    map("uid_map", format!("{uid} {uid} 1"))?;
-    map("gid_map", format!("{gid} {gid} 1"))?;
+    let users = users::enter(proc, wanted)?;
     let mut others = UnshareFlags::NEWNS
         | UnshareFlags::NEWPID
         | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
-    if net != Net::Host {
+    if plan.net != Net::Host {
         others |= UnshareFlags::NEWNET;
     }
-    sys::unshare(others).map_err(step("mount, pid, ipc, uts, net and cgroup namespaces"))
+    sys::unshare(others).map_err(step("mount, pid, ipc, uts, net and cgroup namespaces"))?;
+    Ok(users)
 }
 
-/// Waits until the tree is gone, ending it when the host says so.
-fn wait_for(child: Pid, link: &UnixStream, namespaces: bool) -> io::Result<()> {
-    let watch: OwnedFd = pidfd_open(child, PidfdFlags::empty())?;
+/// The `/proc` that is there now, as a handle.
+pub(crate) fn open_proc() -> Result<OwnedFd, Fail> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", flags, Mode::empty());
+    proc.map_err(io::Error::from).map_err(step("open /proc"))
+}
+
+/// Waits until the first process is gone, ending it when the host says so or its tree has too much memory:
+/// how much.
+fn wait_for(child: Pid, link: &UnixStream, mut watch: Option<Watch>) -> io::Result<Option<u64>> {
+    let process: OwnedFd = pidfd_open(child, PidfdFlags::empty())?;
+    let mut exceeded = None;
     loop {
         let mut fds = [
-            PollFd::new(&watch, PollFlags::IN),
+            PollFd::new(&process, PollFlags::IN),
             PollFd::new(link, PollFlags::IN | PollFlags::RDHUP),
         ];
-        match poll(&mut fds, None) {
+        let pause = watch.as_ref().map(Watch::pause);
+        let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
+        let ready = match poll(&mut fds, pause.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             other => other?,
         };
         let ended = !fds[0].revents().is_empty();
+        if ready == 0 {
+            exceeded = watch.as_mut().and_then(Watch::exceeded);
+            if exceeded.is_none() {
+                continue;
+            }
+        }
         if !ended {
             // The host says nothing after the plan: whatever comes is the end of the link.
-            let _ = pidfd_send_signal(&watch, Signal::KILL);
+            let _ = pidfd_send_signal(&process, Signal::KILL);
         }
         while let Err(rustix::io::Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
-        if !namespaces {
-            end_orphans();
-        }
-        return Ok(());
+        return Ok(exceeded);
     }
 }
 

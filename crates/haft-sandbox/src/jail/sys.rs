@@ -94,6 +94,42 @@ pub(crate) fn loopback_up() -> io::Result<()> {
     }
 }
 
+/// Bytes of System V shared memory in this IPC namespace, mapped or not.
+pub(crate) fn segments() -> u64 {
+    /// The kernel's `struct shm_info`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Segments {
+        used: libc::c_int,
+        total: libc::c_ulong,
+        resident: libc::c_ulong,
+        swapped: libc::c_ulong,
+        attempts: libc::c_ulong,
+        successes: libc::c_ulong,
+    }
+    const SHM_INFO: libc::c_int = 14;
+    let mut found = Segments::default();
+    // SAFETY: SHM_INFO writes one `struct shm_info` to where the pointer leads, which outlives the call.
+    let done = unsafe { libc::shmctl(0, SHM_INFO, (&raw mut found).cast()) };
+    if done < 0 {
+        return 0;
+    }
+    (found.resident + found.swapped).saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Whether `kernel.pid_max` is a setting of each pid namespace (Linux 6.14 and later). Known by the
+/// version alone: to try it where it is not would change the whole machine.
+pub(crate) fn pid_max_is_of_a_namespace() -> bool {
+    let name = rustix::system::uname();
+    is_at_least(&name.release().to_string_lossy(), (6, 14))
+}
+
+fn is_at_least(release: &str, least: (u32, u32)) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    let mut next = || numbers.next()?.parse::<u32>().ok();
+    next().zip(next()).is_some_and(|version| version >= least)
+}
+
 /// Watches a pidfd for the end of its process.
 pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     watch_for(pidfd, Interest::READABLE)
@@ -133,5 +169,26 @@ pub(crate) fn send_on(socket: i32, bytes: &[u8]) -> io::Result<()> {
         Err(io::Error::last_os_error())
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_at_least;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        for (release, expect) in [
+            ("6.14.0", true),
+            ("6.14-rc1", true),
+            ("6.13.12-generic", false),
+            ("6.9.0", false),
+            ("10.0.1", true),
+            ("5.15.0-91-generic", false),
+            ("", false),
+            ("6", false),
+        ] {
+            assert_eq!(is_at_least(release, (6, 14)), expect, "{release}");
+        }
     }
 }

@@ -8,19 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Bind, Entry, Grant, Plan};
 use crate::Config;
+use crate::places::toolchain::{self, Name, Toolchain};
+use crate::places::{Places, Refused, SYSTEM, Wanted, is_system};
 
-/// Folders of programs and libraries; a link stays a link.
-pub(crate) const FOLDERS: &[&str] = &[
-    "usr",
-    "bin",
-    "sbin",
-    "lib",
-    "lib32",
-    "lib64",
-    "libx32",
-    "nix/store",
-    "gnu/store",
-];
 /// Files and folders of `/etc` that programs need and that hold no secret. Small files are copied.
 const ETC: &[&str] = &[
     "alternatives",
@@ -74,14 +64,16 @@ pub(crate) struct SystemList {
     pub(crate) bare: Vec<(PathBuf, Grant)>,
     /// What `PATH` is inside.
     pub(crate) path: OsString,
+    /// A folder of the configuration that must not be shown.
+    pub(crate) refused: Option<Refused>,
 }
 
 impl SystemList {
     /// Looks at this machine.
     pub(crate) fn find(config: &Config) -> Self {
         let mut list = Self::default();
-        for name in FOLDERS {
-            list.folder(Path::new("/").join(name));
+        for path in SYSTEM {
+            list.folder(path.into());
         }
         for name in ETC {
             list.etc(name);
@@ -105,16 +97,20 @@ impl SystemList {
         list.grants
             .extend([("/dev".into(), Grant::List), ("/".into(), Grant::List)]);
         let mut path = Vec::new();
-        let mut extra: Vec<_> = config.extra_read_only.clone();
-        if config.detect_interpreters {
-            extra.extend(interpreters());
+        for folder in &config.extra_read_only {
+            match config.places.admit(folder, Wanted::Named) {
+                Ok(folder) => {
+                    list.read_only(&folder);
+                    path.extend(Some(folder.join("bin")).filter(|bin| bin.is_dir()));
+                }
+                Err(refused) => list.refused = Some(refused),
+            }
         }
-        for folder in extra {
-            let Ok(folder) = folder.canonicalize() else {
-                continue;
-            };
-            if list.read_only(&folder) {
-                path.extend(Some(folder.join("bin")).filter(|bin| bin.is_dir()));
+        if config.detect_interpreters {
+            for name in ["python3", "node"] {
+                if let (Some(found), _) = toolchain::on_path(&config.places, name) {
+                    path.extend(list.toolchain(&config.places, &found));
+                }
             }
         }
         path.extend(std::env::split_paths(SYSTEM_PATH));
@@ -187,18 +183,29 @@ impl SystemList {
         }
     }
 
-    /// A further folder or file, at its own path; false where the system's folders have it already.
-    pub(crate) fn read_only(&mut self, path: &Path) -> bool {
-        if FOLDERS
-            .iter()
-            .any(|name| path.starts_with(Path::new("/").join(name)))
-        {
-            return path.join("bin").is_dir();
+    /// A further folder or file, at its own path; two interpreters may share one.
+    fn read_only(&mut self, path: &Path) {
+        let known = |(granted, _): &(PathBuf, Grant)| granted == path;
+        if is_system(path) || self.grants.iter().any(known) {
+            return;
         }
         self.grants.push((path.to_owned(), Grant::Execute));
         self.bare.push((path.to_owned(), Grant::Execute));
         self.bind(path.to_owned(), path.to_owned(), Bind::ReadOnly);
-        true
+    }
+
+    /// An interpreter and the names beside it; the folder for `PATH`.
+    fn toolchain(&mut self, places: &Places, found: &Toolchain) -> Option<PathBuf> {
+        for part in &found.parts {
+            self.read_only(part);
+        }
+        for name in found.names(places) {
+            match name {
+                Name::Link { path, to } => self.entries.push(Entry::Link { target: path, to }),
+                Name::Script(path) => self.read_only(&path),
+            }
+        }
+        found.folder().map(Path::to_owned)
     }
 }
 
@@ -223,65 +230,4 @@ pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
         };
         plan.entries.push(Entry::File { target, bytes });
     }
-}
-
-/// Whether a path may be shown in a jail at all: not the root, not what the jail makes itself, not a
-/// folder that holds the system's or somebody's home.
-pub(crate) fn may_show(path: &Path) -> bool {
-    let made = ["/proc", "/sys", "/dev", "/run", "/var/run", "/etc"];
-    let homes = [
-        "/root", "/home", "/tmp", "/var", "/usr", "/opt", "/mnt", "/boot",
-    ];
-    path.is_absolute()
-        && path.parent().is_some()
-        && !made.iter().any(|folder| path.starts_with(folder))
-        && !homes.iter().any(|folder| Path::new(folder) == path)
-}
-
-/// The folders of `python3` and `node` as this process would find them, outside the system's own and
-/// never a home folder or one that holds it.
-fn interpreters() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = Vec::new();
-    for (name, mark) in [("python3", "lib"), ("node", "include/node")] {
-        let folder = std::env::split_paths(&path).find_map(|bin| {
-            if bin.ends_with("shims") {
-                return chosen_version(&bin, name);
-            }
-            let file = bin.join(name).canonicalize().ok()?;
-            Some(file.parent()?.parent()?.to_owned())
-        });
-        found.extend(folder.filter(|folder| {
-            let in_system = folder.starts_with("/usr") || folder == Path::new("/");
-            let home = home.as_ref().is_some_and(|home| home.starts_with(folder));
-            !in_system && !home && may_show(folder) && folder.join(mark).is_dir()
-        }));
-    }
-    found
-}
-
-/// Where `python3` lies for this process: on its `PATH`, behind a version manager's script.
-pub(crate) fn python_on_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).find_map(|bin| {
-        let file = if bin.ends_with("shims") {
-            chosen_version(&bin, "python3")?.join("bin/python3")
-        } else {
-            bin.join("python3")
-        };
-        (file.is_absolute() && file.is_file()).then_some(file)
-    })
-}
-
-/// Version managers put scripts on `PATH`; the interpreter they would run lies beside them.
-fn chosen_version(shims: &Path, name: &str) -> Option<PathBuf> {
-    let root = shims.parent()?;
-    let chosen = fs::read_to_string(root.join("version")).ok()?;
-    let folder = root
-        .join("versions")
-        .join(chosen.lines().next()?.trim())
-        .canonicalize()
-        .ok()?;
-    folder.join("bin").join(name).exists().then_some(folder)
 }

@@ -48,7 +48,7 @@ pub(crate) const TESTS: &[Test] = &[
         tmp_is_private,
     ),
     ("fs_14_protected_paths_stay_as_they_are", protected_stays),
-    ("fs_16_no_file_becomes_set_user_id", set_user_id),
+    ("fs_16_j5_no_file_becomes_set_user_id", set_user_id),
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
@@ -229,9 +229,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
                 fs::set_permissions("own", fs::Permissions::from_mode(mode)),
             )?;
         }
-        // SAFETY: the path is a C string.
-        let made = unsafe { libc::open(c"made".as_ptr(), libc::O_CREAT | libc::O_WRONLY, 0o4755) };
-        fails_with("open", libc::EPERM, made.into())?;
+        set_id_calls()?;
         // A file that root outside made so is not honoured here.
         let stat = rustix::fs::statvfs(".").unwrap();
         let wanted = rustix::fs::StatVfsMountFlags::NOSUID | rustix::fs::StatVfsMountFlags::NODEV;
@@ -242,6 +240,45 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         }
     }),
 ];
+
+/// Every call that could give a file the bits, by any flags: a file without a name gets one later.
+fn set_id_calls() -> Outcome {
+    let (here, made) = (c".".as_ptr() as i64, c"made".as_ptr() as i64);
+    let create = i64::from(libc::O_CREAT | libc::O_WRONLY);
+    let unnamed = i64::from(libc::O_TMPFILE | libc::O_RDWR);
+    let plain = i64::from(libc::O_RDWR);
+    let at = i64::from(libc::AT_FDCWD);
+    for bits in [0o4000, 0o2000, 0o6000] {
+        let mode = bits | 0o755;
+        let file = i64::from(libc::S_IFREG) | mode;
+        let calls: [(&str, i64, [i64; 4]); 14] = [
+            ("open", libc::SYS_open, [made, create, mode, 0]),
+            ("open unnamed", libc::SYS_open, [here, unnamed, mode, 0]),
+            ("open plain", libc::SYS_open, [made, plain, mode, 0]),
+            ("openat", libc::SYS_openat, [at, made, create, mode]),
+            (
+                "openat unnamed",
+                libc::SYS_openat,
+                [at, here, unnamed, mode],
+            ),
+            ("openat plain", libc::SYS_openat, [at, made, plain, mode]),
+            ("creat", libc::SYS_creat, [made, mode, 0, 0]),
+            ("mkdir", libc::SYS_mkdir, [made, mode, 0, 0]),
+            ("mkdirat", libc::SYS_mkdirat, [at, made, mode, 0]),
+            ("mknod", libc::SYS_mknod, [made, file, 0, 0]),
+            ("mknodat", libc::SYS_mknodat, [at, made, file, 0]),
+            ("chmod", libc::SYS_chmod, [made, mode, 0, 0]),
+            ("fchmodat", libc::SYS_fchmodat, [at, made, mode, 0]),
+            ("fchmodat2", libc::SYS_fchmodat2, [at, made, mode, 0]),
+        ];
+        for (name, call, [a, b, c, d]) in calls {
+            // SAFETY: pointers are to C strings; the call is refused before it looks at them.
+            let done = unsafe { libc::syscall(call, a, b, c, d) };
+            fails_with(name, libc::EPERM, done)?;
+        }
+    }
+    Ok(())
+}
 
 fn mounts(_: &[String]) -> Outcome {
     let (path, none) = (c"/tmp".as_ptr(), std::ptr::null::<u8>());

@@ -109,6 +109,10 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         let copy = std::fs::read("/proc/self/exe").unwrap();
         // SAFETY: the name is a C string.
         let fd = unsafe { libc::memfd_create(c"program".as_ptr(), 0) };
+        if fd < 0 {
+            // Where nothing would count such a file, there is none.
+            return fails_with("memfd_create", libc::ENOSYS, i64::from(fd));
+        }
         // SAFETY: just made, owned by the file from here on.
         let mut file = unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd) };
         std::io::Write::write_all(&mut file, &copy).unwrap();

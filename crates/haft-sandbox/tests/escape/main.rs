@@ -12,8 +12,13 @@
     reason = "a test binary with a main of its own; attempts hand over what they got"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod environments;
 mod files;
+#[cfg(target_arch = "x86_64")]
+mod host;
 mod kernel;
+mod memory;
 #[cfg(target_arch = "x86_64")]
 mod lives;
 mod network;
@@ -24,6 +29,8 @@ mod resources;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod scripts;
+#[cfg(target_arch = "x86_64")]
+mod zygotes;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -36,7 +43,7 @@ use haft_sandbox::{CommandSpec, Config, Exit, Guard, Mounts, Sandbox};
 pub(crate) type Outcome = Result<(), String>;
 pub(crate) type Attempt = (&'static str, fn(&[String]) -> Outcome);
 
-const INSIDE: &str = "--attempt";
+pub(crate) const INSIDE: &str = "--attempt";
 
 fn main() {
     haft_sandbox::enter();
@@ -48,15 +55,26 @@ fn main() {
     if words.get(1).is_some_and(|word| word == lives::HOST) {
         std::process::exit(lives::host(&words[2]));
     }
+    #[cfg(target_arch = "x86_64")]
+    if words.get(1).is_some_and(|word| word == environments::HOST) {
+        std::process::exit(environments::host(&words[2], &words[3]));
+    }
     let lists = [
         files::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        host::TESTS,
         network::TESTS,
         outlet::TESTS,
         process::TESTS,
         kernel::TESTS,
         resources::TESTS,
+        memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         scripts::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        zygotes::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        environments::TESTS,
         #[cfg(target_arch = "x86_64")]
         lives::TESTS,
     ];
@@ -70,11 +88,14 @@ fn main() {
 fn inside(name: &str, words: &[String]) -> i32 {
     let lists = [
         files::ATTEMPTS,
+        #[cfg(target_arch = "x86_64")]
+        host::ATTEMPTS,
         network::ATTEMPTS,
         outlet::ATTEMPTS,
         process::ATTEMPTS,
         kernel::ATTEMPTS,
         resources::ATTEMPTS,
+        memory::ATTEMPTS,
     ];
     let Some((_, attempt)) = lists
         .into_iter()
@@ -225,6 +246,7 @@ pub(crate) fn fails_with(what: &str, errno: i32, done: i64) -> Outcome {
 const WITHOUT: runner::Test = ("the_attempts_get_through_without_the_jail", || {
     let sandbox = Sandbox::new(Config {
         backend: haft_sandbox::Backend::Passthrough,
+        require: haft_sandbox::Strength::None,
         ..Config::default()
     });
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -242,6 +264,15 @@ const WITHOUT: runner::Test = ("the_attempts_get_through_without_the_jail", || {
         vec!["proc_links"],
         vec!["proc_writes"],
         vec!["environment"],
+        vec!["proc_shows"],
+        #[cfg(target_arch = "x86_64")]
+        vec!["host_files", &secret],
+        #[cfg(target_arch = "x86_64")]
+        vec!["host_processes", "0"],
+        #[cfg(target_arch = "x86_64")]
+        vec!["host_ipc"],
+        #[cfg(target_arch = "x86_64")]
+        vec!["host_pairs"],
         vec!["memory", "private", "600"],
         vec!["memory", "shared", "20000"],
     ] {

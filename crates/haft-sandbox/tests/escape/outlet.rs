@@ -198,6 +198,7 @@ fn needs_namespaces() {
         },
         Config {
             backend: Backend::Passthrough,
+            require: haft_sandbox::Strength::None,
             ..Config::default()
         },
     ] {

@@ -435,7 +435,7 @@ fn no_workspace() {
         let mut spec = line("true", Path::new(path));
         spec.cwd = "/tmp".into();
         let error = wait(jail().start(spec)).unwrap_err();
-        assert!(matches!(error, StartError::Spec(_)), "{path}: {error:?}");
+        assert!(matches!(error, StartError::Refused(_)), "{path}: {error:?}");
     }
 }
 

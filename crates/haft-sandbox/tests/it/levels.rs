@@ -15,6 +15,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("the_level_without_proc_confines", no_proc),
     ("the_level_without_namespaces_confines", bare),
     ("passthrough_is_what_it_says", passthrough),
+    (
+        "f7_passthrough_needs_the_floor_none_in_so_many_words",
+        floor,
+    ),
 ];
 
 /// Before `enter` the jail must refuse with the sentence that says what to do; whether it did not.
@@ -177,6 +181,7 @@ fn no_scratch_left() {
 fn passthrough() {
     let sandbox = Sandbox::new(Config {
         backend: Backend::Passthrough,
+        require: haft_sandbox::Strength::None,
         ..Config::default()
     });
     wait(async {
@@ -190,4 +195,35 @@ fn passthrough() {
         assert!(out.contains("PATH=") && out.contains("\nproc\n"), "{out}");
         assert!(!out.contains("CARGO"), "{out}");
     });
+}
+
+/// The floor holds over every backend; what the host runs by itself is jailed whatever the backend.
+fn floor() {
+    let sandbox = |require| {
+        Sandbox::new(Config {
+            backend: Backend::Passthrough,
+            require,
+            ..Config::default()
+        })
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let spec = || line("touch ran; cat /proc/1/environ", folder.path());
+    for require in [
+        Strength::Full,
+        Strength::default(),
+        Strength::LandlockSeccomp,
+    ] {
+        let error = wait(sandbox(require).start(spec())).unwrap_err();
+        let StartError::TooWeak { have, need, .. } = error else {
+            panic!("{require}: {error:?}");
+        };
+        assert_eq!((have, need), (Strength::None, require));
+    }
+    assert!(!folder.path().join("ran").exists());
+    wait(async {
+        let running = sandbox(Strength::None).start_jailed(spec()).await.unwrap();
+        assert!(!running.wait().await.success());
+        assert_eq!(running.strength(), Strength::Full);
+    });
+    assert!(folder.path().join("ran").exists());
 }

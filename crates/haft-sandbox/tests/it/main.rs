@@ -38,6 +38,10 @@ pub(crate) fn drivers() -> &'static [Sandbox; 2] {
         [Backend::Passthrough, Backend::Jail].map(|backend| {
             Sandbox::new(Config {
                 backend,
+                require: match backend {
+                    Backend::Passthrough => haft_sandbox::Strength::None,
+                    Backend::Jail => haft_sandbox::Strength::default(),
+                },
                 ..Config::default()
             })
         })

@@ -10,13 +10,18 @@ use std::time::Instant;
 pub(crate) type Test = (&'static str, fn());
 
 /// Whom root's second run is.
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 const AGAIN: &str = "--as-nobody";
+
+/// Whether this is the run as an ordinary user after that as root.
+pub(crate) fn is_second_run() -> bool {
+    std::env::args().any(|word| word == AGAIN)
+}
 
 /// Runs what the arguments select; the code to end with.
 pub(crate) fn run(tests: &[Test]) -> i32 {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let nobody = words.iter().any(|word| word == AGAIN);
+    let nobody = is_second_run();
     if words.iter().any(|word| word == "--list") {
         for (name, _) in tests {
             println!("{name}: test");

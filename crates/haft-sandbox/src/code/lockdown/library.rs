@@ -9,11 +9,7 @@ mod lock;
 use core::ffi::{c_char, c_int, c_long};
 
 #[cfg(target_arch = "x86_64")]
-const SETNS: usize = 308;
-#[cfg(target_arch = "x86_64")]
 const EXIT_GROUP: usize = 231;
-#[cfg(target_arch = "aarch64")]
-const SETNS: usize = 268;
 #[cfg(target_arch = "aarch64")]
 const EXIT_GROUP: usize = 94;
 const PIDFD_OPEN: usize = 434;
@@ -41,10 +37,18 @@ pub extern "C" fn haft_new_pids() -> c_long {
     result(lock::call(lock::calls::UNSHARE, [NEW_PIDS, 0, 0, 0, 0]))
 }
 
+/// Whether this process has one thread; else a negative error.
+#[unsafe(no_mangle)]
+pub extern "C" fn haft_is_alone() -> c_long {
+    /// `CLONE_THREAD`: the kernel refuses to end the sharing of what threads share.
+    const THREAD: usize = 0x1_0000;
+    result(lock::call(lock::calls::UNSHARE, [THREAD, 0, 0, 0, 0]))
+}
+
 /// The next child lives in the namespace of the process behind `own` again.
 #[unsafe(no_mangle)]
 pub extern "C" fn haft_old_pids(own: c_int) -> c_long {
-    result(lock::call(SETNS, [own as usize, NEW_PIDS, 0, 0, 0]))
+    result(lock::call(lock::calls::SETNS, [own as usize, NEW_PIDS, 0, 0, 0]))
 }
 
 /// A descriptor of a process, or a negative error.
@@ -53,7 +57,8 @@ pub extern "C" fn haft_watch(pid: c_int) -> c_long {
     result(lock::call(PIDFD_OPEN, [pid as usize, 0, 0, 0, 0]))
 }
 
-/// Leaves no descriptor open but the first three and the bridge, then takes the locks of `list`.
+/// Leaves no descriptor open but the first three, the bridge and the mounts (negative = none), then takes
+/// the locks of `list`.
 /// 0, or the number of the step that failed times 65536 plus the error.
 ///
 /// # Safety
@@ -63,6 +68,7 @@ pub unsafe extern "C" fn haft_lock(
     list: *const u8,
     length: usize,
     bridge: c_int,
+    mounts: c_int,
     folder: *const c_char,
 ) -> c_long {
     // SAFETY: promised by the caller.
@@ -72,7 +78,7 @@ pub unsafe extern "C" fn haft_lock(
             core::ffi::CStr::from_ptr(folder),
         )
     };
-    match lock::settle(bridge).and_then(|()| lock::take(list, folder)) {
+    match lock::settle(bridge, mounts).and_then(|()| lock::take(list, folder)) {
         Ok(()) => 0,
         Err(fault) => (c_long::from(fault.step) << 16) | c_long::from(fault.errno),
     }

@@ -7,6 +7,8 @@ use core::ffi::{CStr, c_int};
 
 /// Where a child finds its end of the bridge.
 pub(crate) const BRIDGE: c_int = 3;
+/// Where it finds the mounts that were made for it.
+const MOUNTS: c_int = 4;
 /// A path in the list that stands for the script's own folder.
 pub(crate) const FOLDER: &CStr = c"@";
 
@@ -20,8 +22,8 @@ pub(crate) enum Step {
     Tmpfs,
     /// path, text: written if the kernel lets it be.
     Write,
-    /// path: what is mounted there is not seen any more.
-    Unmount,
+    /// empty folder, path: what lies at the path is not seen any more.
+    Cover,
     /// `resource, most`.
     Limit,
     /// Gives up every capability and the ways to get one back.
@@ -42,13 +44,15 @@ pub(crate) enum Step {
     Session,
     /// The program: the system call filter.
     Filter,
+    /// Enters the mounts that were made for it.
+    Join,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step::Unshare,
     Step::Tmpfs,
     Step::Write,
-    Step::Unmount,
+    Step::Cover,
     Step::Limit,
     Step::Capabilities,
     Step::Prctl,
@@ -59,6 +63,7 @@ const STEPS: [Step; 14] = [
     Step::Enter,
     Step::Session,
     Step::Filter,
+    Step::Join,
 ];
 
 /// The step that failed (its place in the list, from 1) and the system's error.
@@ -83,11 +88,11 @@ pub(crate) mod calls {
     pub(super) const CAPSET: usize = 126;
     pub(super) const PRCTL: usize = 157;
     pub(super) const MOUNT: usize = 165;
-    pub(super) const UMOUNT2: usize = 166;
     pub(super) const OPENAT: usize = 257;
     pub(crate) const UNSHARE: usize = 272;
     pub(super) const DUP3: usize = 292;
     pub(super) const PRLIMIT64: usize = 302;
+    pub(crate) const SETNS: usize = 308;
     pub(super) const SECCOMP: usize = 317;
 }
 
@@ -101,11 +106,11 @@ pub(crate) mod calls {
     pub(super) const CAPSET: usize = 91;
     pub(super) const PRCTL: usize = 167;
     pub(super) const MOUNT: usize = 40;
-    pub(super) const UMOUNT2: usize = 39;
     pub(super) const OPENAT: usize = 56;
     pub(crate) const UNSHARE: usize = 97;
     pub(super) const DUP3: usize = 24;
     pub(super) const PRLIMIT64: usize = 261;
+    pub(crate) const SETNS: usize = 268;
     pub(super) const SECCOMP: usize = 277;
 }
 
@@ -144,15 +149,23 @@ fn at(text: &CStr) -> usize {
     text.as_ptr().expose_provenance()
 }
 
-/// Puts the bridge to its place and closes everything above it.
-pub(crate) fn settle(bridge: c_int) -> Result<(), Fault> {
-    let moved = if bridge == BRIDGE {
-        Ok(0)
-    } else {
-        call(calls::DUP3, [bridge as usize, BRIDGE as usize, 0, 0, 0])
+/// Puts the bridge to its place, and the mounts where there are some (0 or more), and closes everything
+/// above.
+pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), Fault> {
+    let put = |file: c_int, place: c_int| {
+        if file == place {
+            Ok(0)
+        } else {
+            call(calls::DUP3, [file as usize, place as usize, 0, 0, 0])
+        }
     };
-    let closed = moved.and_then(|_| {
-        let first = BRIDGE as usize + 1;
+    // Neither lies where the other goes: both come from a process in which those numbers are taken.
+    let moved = put(bridge, BRIDGE).and_then(|_| match mounts {
+        0.. => put(mounts, MOUNTS).map(|_| MOUNTS),
+        _ => Ok(BRIDGE),
+    });
+    let closed = moved.and_then(|last| {
+        let first = last as usize + 1;
         call(CLOSE_RANGE, [first, u32::MAX as usize, 0, 0, 0])
     });
     closed.map(drop).map_err(|errno| Fault { step: 0, errno })
@@ -209,7 +222,7 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
         Step::Unshare => call(calls::UNSHARE, [payload.number()?, 0, 0, 0, 0]),
         Step::Tmpfs => {
             let (path, options) = (payload.path()?, payload.text()?);
-            mount(c"tmpfs", path, options)
+            mount(c"tmpfs", path, NO_PROGRAMS, at(options))
         }
         Step::Write => {
             let (path, text) = (payload.path()?, payload.text()?);
@@ -217,9 +230,10 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
             let _ = write(path, text);
             Ok(0)
         }
-        Step::Unmount => {
-            const DETACH: usize = 2;
-            call(calls::UMOUNT2, [at(payload.path()?), DETACH, 0, 0, 0])
+        Step::Cover => {
+            const BIND: usize = 4096;
+            let (empty, path) = (payload.path()?, payload.path()?);
+            mount(empty, path, BIND, 0)
         }
         Step::Limit => limit(payload.number()?, payload.number()?),
         Step::Capabilities => capabilities(),
@@ -248,19 +262,21 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
         Step::Enter => call(calls::CHDIR, [at(payload.path()?), 0, 0, 0, 0]),
         Step::Session => call(calls::SETSID, [0; 5]),
         Step::Filter => filter(payload.bytes),
+        Step::Join => {
+            const NEW_MOUNTS: usize = 0x2_0000;
+            call(calls::SETNS, [MOUNTS as usize, NEW_MOUNTS, 0, 0, 0])?;
+            call(calls::CLOSE, [MOUNTS as usize, 0, 0, 0, 0])
+        }
     }
     .map(drop)
 }
 
-fn mount(kind: &CStr, path: &CStr, options: &CStr) -> Result<usize, u16> {
-    const NOSUID_NODEV_NOEXEC: usize = 2 | 4 | 8;
-    let arguments = [
-        at(kind),
-        at(path),
-        at(kind),
-        NOSUID_NODEV_NOEXEC,
-        at(options),
-    ];
+/// `nosuid,nodev,noexec`.
+const NO_PROGRAMS: usize = 2 | 4 | 8;
+
+fn mount(source: &CStr, path: &CStr, flags: usize, options: usize) -> Result<usize, u16> {
+    // The name of a file system, where one is made, is that of its source.
+    let arguments = [at(source), at(path), at(source), flags, options];
     call(calls::MOUNT, arguments)
 }
 

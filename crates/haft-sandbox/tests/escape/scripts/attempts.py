@@ -110,6 +110,17 @@ def row_7_hard_links_and_renames():
     refused(os.link, FOLDER + "/own", "/own")
 
 
+def j15_no_lock_of_the_hosts_files():
+    import fcntl
+
+    for path in ("/usr/bin/env", os.__file__):
+        with open(path) as file:
+            for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
+                refused(fcntl.flock, file, kind | fcntl.LOCK_NB)
+            refused(fcntl.lockf, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            refused(fcntl.fcntl, file, 1024, fcntl.F_RDLCK)
+
+
 def row_8_proc_links():
     for path in ("/proc/1/root", "/proc/self/root", "/proc/1/cwd", "/proc/self/fd"):
         refused(os.listdir, path)
@@ -158,6 +169,9 @@ def row_16_no_set_id_file():
     for mode in (0o4755, 0o2755, 0o6777):
         refused(os.chmod, path, mode)
         refused(os.open, FOLDER + "/other", os.O_CREAT | os.O_WRONLY, mode)
+        refused(os.open, FOLDER, os.O_TMPFILE | os.O_RDWR, mode)
+        denied(257, -100, path.encode(), os.O_RDWR, mode)
+        refused(os.mkdir, FOLDER + "/folder", mode)
     executable(path)
     refused(os.execv, path, ["x"])
 

@@ -47,7 +47,6 @@ pub(super) const KNOWN: &[i64] = &[
     libc::SYS_getpeername,
     libc::SYS_exit,
     libc::SYS_uname,
-    libc::SYS_flock,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
     libc::SYS_truncate,

@@ -1,0 +1,125 @@
+//! What a command is denied where the host's files and processes are in reach: every call that changes
+//! one of them and that Landlock does not decide about.
+//!
+//! Landlock decides who reads, writes, makes, renames and removes files. It does not decide about modes,
+//! owners, times, attributes, flags of file systems, other processes' limits and priorities, or objects
+//! of the System V and POSIX message kinds; elsewhere namespaces keep those of the host out of reach.
+
+use super::{Around, Error, MODES, Rules, TIMES, has, is_not, rule};
+
+/// Calls without a number in libc yet.
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// Owners and attributes of files; times by a name that nothing uses any more.
+const OWNERS_AND_ATTRIBUTES: &[i64] = &[
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// Shared memory, semaphores and queues: those of the host's namespace are the user's other programs'.
+const IPC: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semctl,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Calls that change the process in their first argument; 0 is the caller.
+const OF_A_PROCESS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+];
+
+/// Calls that send a signal.
+const SIGNALS: &[i64] = &[
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+];
+
+/// Requests of `fcntl` and `ioctl` by which the kernel sends one.
+const SIGNAL_OWNERS: &[(i64, u32)] = &[
+    (libc::SYS_fcntl, libc::F_SETOWN.cast_unsigned()),
+    (libc::SYS_fcntl, F_SETSIG),
+    (libc::SYS_fcntl, F_SETOWN_EX),
+    (libc::SYS_ioctl, FIOSETOWN),
+    (libc::SYS_ioctl, SIOCSPGRP),
+];
+const F_SETSIG: u32 = 10;
+const F_SETOWN_EX: u32 = 15;
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+
+/// The types of requests by which file systems change flags, versions, projects, encryption and
+/// snapshots of a file that is only open for reading.
+const FILE_SYSTEM_REQUESTS: &[u8] = b"fXv\x94";
+
+/// Adds what is denied here.
+pub(super) fn deny(rules: &mut Rules, around: Around) -> Result<(), Error> {
+    if around == Around::Own {
+        return Ok(());
+    }
+    let modes = MODES.iter().map(|(call, _)| call);
+    for call in modes.chain(TIMES).chain(OWNERS_AND_ATTRIBUTES).chain(IPC) {
+        rules.insert(*call, Vec::new());
+    }
+    for kind in FILE_SYSTEM_REQUESTS {
+        let kind = u32::from(*kind) << 8;
+        rule(rules, libc::SYS_ioctl, vec![has(1, 0xFF00, kind)?])?;
+    }
+    for call in OF_A_PROCESS {
+        rule(rules, *call, vec![is_not(0, 0)?])?;
+    }
+    let own = [
+        (libc::SYS_setpriority, libc::PRIO_PROCESS.cast_signed()),
+        (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS),
+    ];
+    for (call, process) in own {
+        rule(rules, call, vec![is_not(0, process)?])?;
+        rule(rules, call, vec![is_not(1, 0)?])?;
+    }
+    if around == Around::HostOfOld {
+        for call in SIGNALS {
+            rules.insert(*call, Vec::new());
+        }
+        for (call, request) in SIGNAL_OWNERS {
+            rule(rules, *call, vec![has(1, u32::MAX, *request)?])?;
+        }
+    }
+    Ok(())
+}
+
+const IOPRIO_WHO_PROCESS: i32 = 1;

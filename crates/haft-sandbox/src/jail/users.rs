@@ -1,0 +1,104 @@
+//! User namespaces: who exists in one, and being nobody where this process is the machine's root.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Gid, Mode, OFlags, Uid, openat};
+use rustix::process::{WaitOptions, getgid, getuid, waitpid};
+use rustix::thread::{
+    CapabilitySets, UnshareFlags, capabilities, set_capabilities, set_keep_capabilities,
+    set_thread_res_gid, set_thread_res_uid,
+};
+
+use super::supervisor::{Fail, leave, step};
+use super::sys;
+
+/// Who owns nothing and is nobody's.
+const NOBODY: u32 = 65534;
+
+/// Who exists in a user namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Users {
+    /// This process's own user and group alone.
+    Own,
+    /// Root, and nobody: what runs for scripts then need not be the machine's root.
+    RootAndNobody,
+}
+
+impl Users {
+    /// Who is wanted in the namespaces of interpreters.
+    pub(super) fn of_interpreters() -> Self {
+        if getuid().is_root() {
+            Self::RootAndNobody
+        } else {
+            Self::Own
+        }
+    }
+}
+
+/// Enters a new user namespace in which these users are what they are outside; who of them there is. More
+/// than the own one takes rights that root in a container may not have.
+pub(super) fn enter(proc: &OwnedFd, wanted: Users) -> Result<Users, Fail> {
+    let own = itself(proc).map_err(step("open /proc"))?;
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    if wanted == Users::RootAndNobody {
+        if enter_mapped(&own, gid).map_err(step("user namespace"))? {
+            return Ok(wanted);
+        }
+    } else {
+        sys::unshare(UnshareFlags::NEWUSER).map_err(step("user namespace"))?;
+    }
+    let set = |name: &str, text: &str| put(&own, name, text).map_err(step(format!("write {name}")));
+    set("setgroups", "deny")?;
+    set("uid_map", &format!("{uid} {uid} 1"))?;
+    set("gid_map", &format!("{gid} {gid} 1"))?;
+    Ok(Users::Own)
+}
+
+/// Enters one whose users a helper maps, which stays outside and has the right to; whether it had.
+fn enter_mapped(own: &OwnedFd, gid: u32) -> io::Result<bool> {
+    let (mut entered, mut enter) = io::pipe()?;
+    let Some(helper) = sys::fork()? else {
+        drop(enter);
+        let mapped = entered.read_exact(&mut [0]).and_then(|()| {
+            put(own, "uid_map", &format!("0 0 1\n{NOBODY} {NOBODY} 1"))?;
+            put(
+                own,
+                "gid_map",
+                &format!("{gid} {gid} 1\n{NOBODY} {NOBODY} 1"),
+            )
+        });
+        leave(i32::from(mapped.is_err()))
+    };
+    drop(entered);
+    let done = sys::unshare(UnshareFlags::NEWUSER).and_then(|()| enter.write_all(b"x"));
+    drop(enter);
+    let status = waitpid(Some(helper), WaitOptions::empty())?;
+    done?;
+    Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(0)))
+}
+
+/// This process's folder of `/proc`: another process that has the handle still finds this one there.
+fn itself(proc: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(proc, "self", flags, Mode::empty())?)
+}
+
+fn put(process: &OwnedFd, name: &str, text: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(process, name, flags, Mode::empty())?;
+    rustix::io::write(file.as_fd(), text.as_bytes())?;
+    Ok(())
+}
+
+/// Becomes nobody and keeps every capability of the namespace.
+pub(super) fn become_nobody() -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    set_keep_capabilities(true)?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    let sets = capabilities(None)?;
+    let effective = sets.permitted;
+    set_capabilities(None, CapabilitySets { effective, ..sets })?;
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Starts a zygote under a command's locks, and makes the mounts of its children for it.
+//!
+//! The root was built in one user namespace; the zygote runs in another below it, so nothing in the
+//! root can be mounted anew, moved or taken away. It has no call to mount anything: each child gets a
+//! mount namespace from this process, which reads nothing but "one more".
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+    SocketType, recv, sendmsg, socketpair,
+};
+use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior};
+use rustix::process::{set_parent_process_death_signal, setsid};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use super::inside::{self, First};
+use super::plan::Plan;
+use super::supervisor::{self, Fail};
+use super::users::{self, Users};
+use super::{lock, script, sys};
+use crate::code::lock::take;
+use crate::spawn::Start;
+use crate::strength::Strength;
+
+/// So many mount namespaces are ready before they are asked for.
+const AHEAD: usize = 2;
+
+/// Makes mount namespaces for a zygote's children.
+pub(super) struct MountHost {
+    link: OwnedFd,
+    /// This process's own.
+    base: OwnedFd,
+    proc: OwnedFd,
+}
+
+/// Starts the zygote; `proc` is the `/proc` of this process's old root.
+pub(super) fn start(
+    plan: &Plan,
+    users: Users,
+    parent: &OwnedFd,
+    proc: OwnedFd,
+) -> io::Result<First> {
+    let mut mounts = None;
+    let mut theirs = None;
+    if plan.strength() > Strength::LandlockSeccomp {
+        nest(users, parent, &proc)?;
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let base = own_mounts(&proc)?;
+        theirs = Some(other);
+        mounts = Some(MountHost {
+            link: ours,
+            base,
+            proc,
+        });
+    }
+    let Some(child) = sys::fork()? else {
+        drop(mounts);
+        supervisor::leave(locked(plan, theirs.as_ref()))
+    };
+    script::let_go()?;
+    if mounts.is_some() {
+        lock::keep(lock::MAKES_MOUNTS)?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    } else {
+        lock::capabilities()?;
+    }
+    Ok(First {
+        number: child.as_raw_nonzero().get().cast_unsigned(),
+        mounts,
+    })
+}
+
+/// A user namespace below this one, with mounts and processes of its own: what is mounted by now is
+/// locked in it. Nobody lives there where this process is root.
+fn nest(users: Users, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
+    let failed = |Fail { errno, .. }| io::Error::from_raw_os_error(errno);
+    if users::enter(proc, users).map_err(failed)? == Users::RootAndNobody {
+        users::become_nobody()?;
+    }
+    sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
+    // Other credentials may have switched it off.
+    inside::die_with(parent)
+}
+
+/// In the child: takes the locks and becomes the interpreter. What went wrong goes to the host over its
+/// control socket, the standard output.
+fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
+    let why = if let Err(Fail { step, errno }) = take_locks(plan, mounts) {
+        format!("{step}: {}", io::Error::from_raw_os_error(errno))
+    } else {
+        let env = inside::environment(plan);
+        let program = plan.argv.first().cloned().unwrap_or_default();
+        let start = Start {
+            program: program.as_ref(),
+            argv: &plan.argv,
+            env: &env,
+            cwd: &plan.cwd,
+        };
+        start.replace().to_string()
+    };
+    let _ = sys::send_on(1, format!("E{why}").as_bytes());
+    126
+}
+
+fn take_locks(plan: &Plan, mounts: Option<&OwnedFd>) -> Result<(), Fail> {
+    let failed = supervisor::step;
+    let own = |errno: rustix::io::Errno| io::Error::from(errno);
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(own)
+        .map_err(failed("die with the jail"))?;
+    setsid().map_err(own).map_err(failed("start a session"))?;
+    let input = match mounts {
+        Some(link) => sys::replace(link.as_fd(), 0),
+        None => File::open("/dev/null").and_then(|null| sys::replace(null.as_fd(), 0)),
+    };
+    input.map_err(failed("hand over the socket for mounts"))?;
+    lock::landlock(plan)?;
+    lock::limits(&plan.caps).map_err(failed("limit resources"))?;
+    let dropped = match mounts {
+        Some(_) => lock::keep(lock::MAKES_CHILDREN),
+        None => lock::capabilities(),
+    };
+    dropped.map_err(failed("drop capabilities"))?;
+    lock::seccomp(plan)
+}
+
+fn own_mounts(proc: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(openat(proc, "self/ns/mnt", flags, Mode::empty())?)
+}
+
+impl MountHost {
+    /// Serves the zygote until it is gone; `list` says what is mounted.
+    pub(super) fn serve(&self, list: &[u8]) {
+        for _ in 0..AHEAD {
+            if self.one_more(list).is_err() {
+                return;
+            }
+        }
+        let mut byte = [0];
+        while let Ok((_, 1..)) = recv(&self.link, &mut byte, RecvFlags::empty()) {
+            if self.one_more(list).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sends the zygote a namespace, or why there is none.
+    fn one_more(&self, list: &[u8]) -> io::Result<()> {
+        let made = self.make(list);
+        let back = move_into_link_name_space(self.base.as_fd(), Some(LinkNameSpaceType::Mount));
+        match made.and_then(|made| Ok(back.map(|()| made)?)) {
+            Ok(made) => self.send(b"m", Some(&made)),
+            Err(error) => self.send(format!("make mounts: {error}").as_bytes(), None),
+        }
+    }
+
+    fn make(&self, list: &[u8]) -> io::Result<OwnedFd> {
+        sys::unshare(UnshareFlags::NEWNS)?;
+        let made = own_mounts(&self.proc)?;
+        take(list, c"").map_err(|fault| io::Error::from_raw_os_error(fault.errno.into()))?;
+        Ok(made)
+    }
+
+    fn send(&self, bytes: &[u8], file: Option<&OwnedFd>) -> io::Result<()> {
+        let files: Vec<_> = file.into_iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !files.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&files));
+        }
+        let part = [IoSlice::new(bytes)];
+        sendmsg(&self.link, &part, &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Control groups for commands, where this process may make some: below or beside its own, by the
+//! kernel's version 2 or 1.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::MemoryBound;
+
+/// Where groups are made, and one that is ready for the next command.
+#[derive(Debug, Clone)]
+pub(crate) struct Groups(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    version: Version,
+    /// With its limit.
+    spare: Mutex<Option<(PathBuf, u64)>>,
+    /// Groups whose last process was not quite gone.
+    left: Mutex<Vec<PathBuf>>,
+}
+
+/// Files that set and say things, by version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// One command's group; removed with the value.
+#[derive(Debug)]
+pub(crate) struct Group {
+    path: PathBuf,
+    of: Groups,
+    bytes: u64,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Groups {
+    /// The first place that works, tried by making a group with a limit in it.
+    pub(crate) fn find() -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        places(&own, &mounts)
+            .into_iter()
+            .find_map(|(folder, version)| {
+                let groups = Self(Arc::new(Inner {
+                    folder,
+                    version,
+                    spare: Mutex::default(),
+                    left: Mutex::default(),
+                }));
+                let tried = groups.make().ok()?;
+                let works = groups.limit(&tried, 1 << 30).is_ok();
+                let _ = fs::remove_dir(&tried);
+                works.then(|| {
+                    groups.sweep_others();
+                    groups
+                })
+            })
+    }
+
+    pub(crate) fn bound(&self) -> MemoryBound {
+        match self.0.version {
+            Version::V1 => MemoryBound::CgroupV1,
+            Version::V2 => MemoryBound::CgroupV2,
+        }
+    }
+
+    /// A group that holds so many bytes at most.
+    pub(crate) fn take(&self, bytes: u64) -> io::Result<Group> {
+        let spare = lock(&self.0.spare).take();
+        let (path, limit) = match spare {
+            Some(spare) => spare,
+            None => (self.make()?, 0),
+        };
+        let of = self.clone();
+        let group = Group { path, of, bytes };
+        if limit != bytes {
+            self.limit(&group.path, bytes)?;
+        }
+        Ok(group)
+    }
+
+    /// Makes the next group while nobody waits for it, and removes those that are left.
+    fn tidy(&self, bytes: u64) {
+        let left = std::mem::take(&mut *lock(&self.0.left));
+        let still: Vec<_> = left.into_iter().filter(|path| !removed(path)).collect();
+        lock(&self.0.left).extend(still);
+        if lock(&self.0.spare).is_some() {
+            return;
+        }
+        let next = self
+            .make()
+            .and_then(|path| self.limit(&path, bytes).map(|()| path));
+        if let Ok(path) = next
+            && let Some((other, _)) = lock(&self.0.spare).replace((path, bytes))
+        {
+            let _ = fs::remove_dir(other);
+        }
+    }
+
+    fn make(&self) -> io::Result<PathBuf> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("haft-{}-{number}", std::process::id());
+        let path = self.0.folder.join(name);
+        fs::create_dir(&path)?;
+        Ok(path)
+    }
+
+    fn limit(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        let bytes = bytes.to_string();
+        match self.0.version {
+            Version::V1 => {
+                put(path, "memory.limit_in_bytes", &bytes)?;
+                // Only where swap is counted; else it is not bounded by this version.
+                let _ = put(path, "memory.memsw.limit_in_bytes", &bytes);
+            }
+            Version::V2 => {
+                put(path, "memory.max", &bytes)?;
+                let _ = put(path, "memory.swap.max", "0");
+                let _ = put(path, "memory.oom.group", "1");
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what processes that were killed left.
+    fn sweep_others(&self) {
+        for entry in fs::read_dir(&self.0.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.strip_prefix("haft-"));
+            let owner = owner.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+            if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let spare = lock(&self.spare).take().map(|(path, _)| path);
+        for path in spare.into_iter().chain(lock(&self.left).drain(..)) {
+            let _ = fs::remove_dir(path);
+        }
+    }
+}
+
+impl Group {
+    /// Puts a process into the group; what it starts from then on is in it too.
+    pub(crate) fn add(&self, pid: u32) -> io::Result<()> {
+        put(&self.path, "cgroup.procs", &pid.to_string())
+    }
+
+    /// Removes it, and makes ready for the next.
+    pub(crate) fn put_away(self) {
+        let (groups, bytes) = (self.of.clone(), self.bytes);
+        drop(self);
+        groups.tidy(bytes);
+    }
+
+    /// Whether the kernel ended a process in it for want of memory.
+    pub(crate) fn was_full(&self) -> bool {
+        let file = match self.of.0.version {
+            Version::V1 => "memory.oom_control",
+            Version::V2 => "memory.events",
+        };
+        let text = fs::read_to_string(self.path.join(file)).unwrap_or_default();
+        let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        kills.is_some_and(|count| count.trim() != "0")
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !removed(&self.path) {
+            lock(&self.of.0.left).push(self.path.clone());
+        }
+    }
+}
+
+fn removed(path: &Path) -> bool {
+    match fs::remove_dir(path) {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn put(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    let mut file = File::options().write(true).open(folder.join(name))?;
+    file.write_all(text.as_bytes())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Folders in which groups with a limit on memory may be made: the process's own group and the one above
+/// it, in every hierarchy that has such limits.
+fn places(own: &str, mounts: &str) -> Vec<(PathBuf, Version)> {
+    let mut places = Vec::new();
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let version = match controllers {
+            "" => Version::V2,
+            list if list.split(',').any(|one| one == "memory") => Version::V1,
+            _ => continue,
+        };
+        let Some((point, folder)) = mounted(mounts, version, Path::new(path)) else {
+            continue;
+        };
+        places.push((folder.clone(), version));
+        if version == Version::V2
+            && let Some(above) = folder.parent().filter(|above| above.starts_with(&point))
+        {
+            places.push((above.to_owned(), version));
+        }
+    }
+    // The newer one first, where a machine has both.
+    places.sort_by_key(|(_, version)| *version == Version::V1);
+    places
+}
+
+/// Where a hierarchy is mounted, and a group of it there.
+fn mounted(mounts: &str, version: Version, group: &Path) -> Option<(PathBuf, PathBuf)> {
+    mounts.lines().find_map(|line| {
+        let (head, tail) = line.split_once(" - ")?;
+        let mut head = head.split(' ').skip(3);
+        let (root, point) = (head.next()?, head.next()?);
+        let mut tail = tail.split(' ');
+        let (kind, options) = (tail.next()?, tail.nth(1)?);
+        let right = match version {
+            Version::V1 => kind == "cgroup" && options.split(',').any(|one| one == "memory"),
+            Version::V2 => kind == "cgroup2",
+        };
+        let below = group.strip_prefix(root).ok().filter(|_| right)?;
+        Some((point.into(), Path::new(point).join(below)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Version, places};
+
+    #[test]
+    fn places_are_found_by_what_is_mounted() {
+        let v1 = "4:memory:/user/1\n1:cpu:/x\n0::/\n";
+        let mounts = "30 1 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                      31 1 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        let expect = [(PathBuf::from("/sys/fs/cgroup/memory/user/1"), Version::V1)];
+        assert_eq!(places(v1, mounts), expect);
+        let mounts = "30 1 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+        let v2 = "0::/user.slice/app.slice/a.scope\n";
+        let folder = PathBuf::from("/sys/fs/cgroup/user.slice/app.slice");
+        let expect = [(folder.join("a.scope"), Version::V2), (folder, Version::V2)];
+        assert_eq!(places(v2, mounts), expect);
+        // A part of the tree alone, as in containers.
+        let mounts = "30 1 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+        assert_eq!(
+            places(v2, mounts)[0].0,
+            PathBuf::from("/sys/fs/cgroup/app.slice/a.scope")
+        );
+        assert_eq!(places("0::/user.slice\n", mounts).len(), 1);
+        assert_eq!(places("0::/other\n", mounts), []);
+        assert_eq!(places("junk\n", "junk\n"), []);
+    }
+}

@@ -1,0 +1,239 @@
+//! Sums the memory of a tree of processes, as often as what is left of its limit calls for.
+//!
+//! A look costs little while the tree is far below its limit: what each process has resident is an upper
+//! bound of its share. Only where that is too much are the shares themselves added up, which the kernel
+//! finds by walking through page tables.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Dir, Mode, OFlags, openat};
+use rustix::process::Pid;
+
+use crate::jail::sys;
+
+/// The fastest that one processor fills memory, in bytes a second.
+const FASTEST: u64 = 2 << 30;
+const SHORTEST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_millis(500);
+/// A look may take this share of the time: one part in so many.
+const SHARE: u32 = 20;
+/// Most bytes that are read of a process's state.
+const STATE: u64 = 64 << 10;
+/// Most processes of one tree that are looked at; no limit on processes lets there be more.
+const PROCESSES: usize = 1 << 16;
+
+/// Looks at one tree.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// The `/proc` in which the tree's processes have the numbers that this process sees.
+    proc: OwnedFd,
+    first: Pid,
+    limit: u64,
+    /// Whether `/tmp` and the IPC namespace are the tree's own.
+    own_root: bool,
+    took: Duration,
+    used: u64,
+}
+
+/// What a process has, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Memory {
+    anonymous: u64,
+    shared: u64,
+}
+
+impl Watch {
+    /// Watches a process and everything below it; at most `limit` bytes.
+    pub(crate) fn new(proc: OwnedFd, first: Pid, limit: u64, own_root: bool) -> Self {
+        Self {
+            proc,
+            first,
+            limit,
+            own_root,
+            took: Duration::ZERO,
+            used: 0,
+        }
+    }
+
+    /// Whether trees can be looked at through this `/proc`.
+    pub(crate) fn works(proc: &OwnedFd) -> bool {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let files = ["status", "smaps_rollup"].map(|name| format!("{own}/{name}"));
+        let children = format!("{own}/task/{own}/children");
+        files
+            .iter()
+            .chain([&children])
+            .all(|path| open(proc, path).is_some())
+    }
+
+    /// How long until the next look: less, the nearer the tree may come to its limit.
+    pub(crate) fn pause(&self) -> Duration {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let fastest = FASTEST.saturating_mul(cores as u64);
+        let left = self.limit.saturating_sub(self.used);
+        let until = Duration::from_millis(left.saturating_mul(1000) / fastest);
+        until.clamp(SHORTEST, LONGEST).max(self.took * SHARE)
+    }
+
+    /// What the tree has, where that is more than it may.
+    pub(crate) fn exceeded(&mut self) -> Option<u64> {
+        let begun = Instant::now();
+        let processes = self.tree();
+        let stored = self.stored();
+        let resident = self.sum(&processes, resident);
+        self.used = resident.anonymous + resident.shared + stored;
+        if self.used > self.limit {
+            let shares = self.sum(&processes, share);
+            // What is stored in `/tmp` or as shared memory is there whether it is mapped or not.
+            self.used = shares.anonymous + shares.shared + stored;
+            if self.used > self.limit && stored > 0 && shares.shared > 0 {
+                let unnamed: u64 = processes.iter().map(|pid| self.unnamed(*pid)).sum();
+                self.used = shares.anonymous + stored + unnamed.min(shares.shared);
+            }
+        }
+        self.took = begun.elapsed();
+        (self.used > self.limit).then_some(self.used)
+    }
+
+    fn sum(&self, processes: &[u32], of: fn(&OwnedFd, u32) -> Memory) -> Memory {
+        let mut sum = Memory::default();
+        for pid in processes {
+            let one = of(&self.proc, *pid);
+            sum.anonymous += one.anonymous;
+            sum.shared += one.shared;
+        }
+        sum
+    }
+
+    /// The processes, the first one among them.
+    fn tree(&self) -> Vec<u32> {
+        let mut all = vec![self.first.as_raw_nonzero().get().cast_unsigned()];
+        let mut at = 0;
+        while let Some(pid) = all.get(at).copied().filter(|_| all.len() < PROCESSES) {
+            at += 1;
+            for thread in threads(&self.proc, pid) {
+                let path = format!("{pid}/task/{thread}/children");
+                let children = text(&self.proc, &path);
+                let numbers = children.split_ascii_whitespace();
+                all.extend(numbers.filter_map(|word| word.parse::<u32>().ok()));
+            }
+        }
+        all
+    }
+
+    /// What lies in the tree's `/tmp` and in its segments of shared memory.
+    fn stored(&self) -> u64 {
+        if !self.own_root {
+            return 0;
+        }
+        let files = rustix::fs::statvfs("/tmp").map_or(0, |stat| {
+            (stat.f_blocks - stat.f_bfree.min(stat.f_blocks)).saturating_mul(stat.f_frsize)
+        });
+        files.saturating_add(sys::segments())
+    }
+
+    /// A process's share of memory that is shared and has no name: nothing stores it but the mapping.
+    fn unnamed(&self, pid: u32) -> u64 {
+        let Some(file) = open(&self.proc, &format!("{pid}/smaps")) else {
+            return 0;
+        };
+        let (mut sum, mut counts) = (0, false);
+        for line in BufReader::new(file).lines().map_while(Result::ok) {
+            if let Some(size) = line.strip_prefix("Pss:") {
+                sum += if counts { kilobytes(size) } else { 0 };
+            } else if line
+                .starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_lowercase())
+            {
+                counts = line.contains(" /dev/zero (deleted)") || line.contains(" /memfd:");
+            }
+        }
+        sum
+    }
+}
+
+fn threads(proc: &OwnedFd, pid: u32) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(proc, format!("{pid}/task"), flags, Mode::empty());
+    let entries = folder.and_then(Dir::read_from);
+    let names = entries.into_iter().flatten().flatten();
+    names
+        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+        .filter(|name| !name.starts_with('.'))
+        .collect()
+}
+
+fn open(proc: &OwnedFd, path: &str) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    openat(proc, path, flags, Mode::empty())
+        .ok()
+        .map(File::from)
+}
+
+fn text(proc: &OwnedFd, path: &str) -> String {
+    let mut text = String::new();
+    if let Some(file) = open(proc, path) {
+        let _ = file.take(STATE).read_to_string(&mut text);
+    }
+    text
+}
+
+/// What is resident or swapped out, whoever shares it.
+fn resident(proc: &OwnedFd, pid: u32) -> Memory {
+    of_lines(
+        &text(proc, &format!("{pid}/status")),
+        &["RssAnon:", "VmSwap:"],
+        "RssShmem:",
+    )
+}
+
+/// The same divided among those who share it; where that is not told, whole.
+fn share(proc: &OwnedFd, pid: u32) -> Memory {
+    let told = text(proc, &format!("{pid}/smaps_rollup"));
+    if !told.contains("Pss_Anon:") {
+        return resident(proc, pid);
+    }
+    of_lines(&told, &["Pss_Anon:", "SwapPss:"], "Pss_Shmem:")
+}
+
+fn of_lines(text: &str, anonymous: &[&str], shared: &str) -> Memory {
+    let mut memory = Memory::default();
+    for line in text.lines() {
+        let size = |name: &str| line.strip_prefix(name).map_or(0, kilobytes);
+        memory.anonymous += anonymous.iter().map(|name| size(name)).sum::<u64>();
+        memory.shared += size(shared);
+    }
+    memory
+}
+
+/// The bytes of `   123 kB`.
+fn kilobytes(text: &str) -> u64 {
+    let number = text.split_ascii_whitespace().next();
+    number
+        .and_then(|number| number.parse::<u64>().ok())
+        .unwrap_or(0)
+        << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, of_lines};
+
+    #[test]
+    fn a_process_state_is_read_in_bytes() {
+        let status =
+            "Name:\ta\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nRssShmem:\t 20 kB\nVmSwap:\t 1 kB\n";
+        let memory = of_lines(status, &["RssAnon:", "VmSwap:"], "RssShmem:");
+        let expect = Memory {
+            anonymous: 101 << 10,
+            shared: 20 << 10,
+        };
+        assert_eq!(memory, expect);
+        assert_eq!(
+            of_lines("RssAnon: x\n\n", &["RssAnon:"], "y"),
+            Memory::default()
+        );
+    }
+}

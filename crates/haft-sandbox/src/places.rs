@@ -1,0 +1,226 @@
+//! Which files of this machine a jail may show, and which programs may run before its locks are on.
+//!
+//! Every bind mount and every Landlock grant of a path that is not the system's own passes
+//! [`Places::admit`]; every program that haft starts for itself passes [`Places::startable`]. Both
+//! compare canonical paths, so a link changes nothing.
+
+mod home;
+mod owner;
+pub(crate) mod toolchain;
+mod way;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use self::toolchain::is_part;
+use self::way::resolved;
+
+/// The system's folders of programs and libraries: every jail shows them, and only an administrator
+/// changes them.
+pub(crate) const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+];
+/// A jail has its own of these.
+const MADE: &[&str] = &["/proc", "/sys", "/dev", "/run", "/var/run", "/etc"];
+/// Folders that hold everybody's files.
+const SHARED: &[&str] = &[
+    "/root", "/home", "/tmp", "/var", "/usr", "/opt", "/mnt", "/boot",
+];
+
+/// What the host knows about the files of its machine.
+///
+/// The default knows the user's home folders alone. Without [`declared`](Self::declared) no interpreter
+/// outside the system's folders is looked for: it could lie where tools write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    own: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    homes: Vec<PathBuf>,
+    declared: bool,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            own: Vec::new(),
+            writable: Vec::new(),
+            homes: home::folders(),
+            declared: false,
+        }
+    }
+}
+
+/// A path that the sandbox does not show, or a program that it does not start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{}` {why}", path.display())]
+pub struct Refused {
+    /// The path, as given.
+    pub path: PathBuf,
+    /// Why, as the rest of a sentence that starts with the path.
+    pub why: String,
+}
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted<'a> {
+    /// As the folder that a command changes.
+    Workspace,
+    /// To be read, named by the host.
+    Named,
+    /// To be read, as a part of what was found in this prefix.
+    Part(&'a Path),
+}
+
+impl Places {
+    /// Declares what is the host's own (state, settings, files with secrets), which no jail shows, and
+    /// the folders that tools may change, from which nothing is started outside a jail. Paths that do
+    /// not exist yet count too.
+    pub fn declared(
+        own: impl IntoIterator<Item = PathBuf>,
+        writable: impl IntoIterator<Item = PathBuf>,
+    ) -> Self {
+        Self {
+            own: resolved(own),
+            writable: resolved(writable),
+            homes: home::folders(),
+            declared: true,
+        }
+    }
+
+    /// The home folder of this user that `folder` is, or holds.
+    pub fn home_within(&self, folder: &Path) -> Option<&Path> {
+        let real = folder.canonicalize();
+        let folder = real.as_deref().unwrap_or(folder);
+        let home = self.homes.iter().find(|home| home.starts_with(folder));
+        home.map(PathBuf::as_path)
+    }
+
+    /// The canonical path, where a jail may show it. The one place that decides this.
+    pub(crate) fn admit(&self, path: &Path, wanted: Wanted<'_>) -> Result<PathBuf, Refused> {
+        let refuse = |why: &dyn fmt::Display| refused(path, why);
+        let real = path.canonicalize().map_err(|error| refuse(&error))?;
+        let made = MADE.iter().any(|folder| real.starts_with(folder));
+        if made || real.parent().is_none() || SHARED.iter().any(|folder| real == Path::new(folder))
+        {
+            return Err(refuse(&"is the system's own, and no jail shows it"));
+        }
+        let workspace = wanted == Wanted::Workspace;
+        // What lies in a workspace is hidden there.
+        let holds_own = !workspace && self.own.iter().any(|own| own.starts_with(&real));
+        if holds_own || self.own.iter().any(|own| real.starts_with(own)) {
+            return Err(refuse(&"holds, or lies in, what is haft's own"));
+        }
+        if let Some(home) = self.home_within(&real) {
+            let text = format!("is a home folder, or holds one ({})", home.display());
+            return Err(refuse(&text));
+        }
+        if !workspace && self.holds_writable(&real) {
+            return Err(refuse(&"holds a folder that tools may change"));
+        }
+        let Wanted::Part(prefix) = wanted else {
+            return Ok(real);
+        };
+        if self.is_writable(&real) {
+            return Err(refuse(&"lies in a folder that tools may change"));
+        }
+        if real != path || !is_part(prefix, &real) {
+            return Err(refuse(&"is no part of an interpreter's installation"));
+        }
+        owner::check(&real).map_err(|why| refuse(&why))?;
+        Ok(real)
+    }
+
+    /// The canonical path of a program that may run before a jail's locks are on: no tool can change
+    /// it, or which file its name leads to.
+    pub(crate) fn startable(&self, program: &Path) -> Result<PathBuf, Refused> {
+        let refuse = |why: &dyn fmt::Display| refused(program, why);
+        let way = way::to(program).map_err(|error| refuse(&error))?;
+        let real = way.last().cloned().unwrap_or_default();
+        if !real.is_file() {
+            return Err(refuse(&"is not a file"));
+        }
+        if way.iter().any(|path| self.is_writable(path)) {
+            return Err(refuse(&"lies in a folder that tools may change"));
+        }
+        if way.iter().any(|path| self.is_own(path)) {
+            return Err(refuse(&"lies in what is haft's own"));
+        }
+        if way.iter().all(|path| is_system(path)) {
+            return Ok(real);
+        }
+        if !self.declared {
+            return Err(refuse(
+                &"lies outside the system's folders, and the host has not declared what tools may change",
+            ));
+        }
+        owner::check(&real).map_err(|why| refuse(&why))?;
+        Ok(real)
+    }
+
+    /// The own paths below a workspace, relative to it.
+    pub(crate) fn own_within<'a>(&'a self, workspace: &'a Path) -> impl Iterator<Item = &'a Path> {
+        self.own
+            .iter()
+            .filter_map(move |own| own.strip_prefix(workspace).ok())
+            .filter(|path| *path != Path::new(""))
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    fn is_writable(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| path.starts_with(folder))
+    }
+
+    fn holds_writable(&self, path: &Path) -> bool {
+        let holds = |folder: &PathBuf| folder.starts_with(path) && folder != path;
+        self.writable.iter().any(holds)
+    }
+}
+
+fn refused(path: &Path, why: &dyn fmt::Display) -> Refused {
+    Refused {
+        path: path.to_owned(),
+        why: why.to_string(),
+    }
+}
+
+/// Whether a path lies in the system's folders.
+pub(crate) fn is_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|folder| path.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::Places;
+
+    #[test]
+    fn j1_what_tools_may_change_is_not_started_below_the_systems_folders_either() {
+        let shell = Path::new("/bin/sh").canonicalize().unwrap();
+        let folder = shell.parent().map(Path::to_owned);
+        let startable = |own: &Option<PathBuf>, writable: &Option<PathBuf>| {
+            Places::declared(own.clone(), writable.clone()).startable(&shell)
+        };
+        assert_eq!(startable(&None, &None).unwrap(), shell);
+        let refused = startable(&None, &folder).unwrap_err();
+        assert!(
+            refused.to_string().contains("tools may change"),
+            "{refused}"
+        );
+        let refused = startable(&folder, &None).unwrap_err();
+        assert!(refused.to_string().contains("haft's own"), "{refused}");
+    }
+}

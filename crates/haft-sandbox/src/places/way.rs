@@ -1,0 +1,114 @@
+//! Where a path leads, and every path that is passed on the way.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// As many links as the kernel follows.
+const LINKS: usize = 40;
+
+/// Every path that is looked at from `path` to the file it names, the file itself last: what can change
+/// one of them decides which file the path means.
+pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let path = std::path::absolute(path)?;
+    let mut passed = Vec::new();
+    let mut todo: Vec<_> = path.components().rev().map(own).collect();
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(part) = todo.pop() {
+        match part.components().next() {
+            Some(Component::ParentDir) => {
+                at.pop();
+                continue;
+            }
+            Some(Component::Normal(name)) => at.push(name),
+            Some(Component::RootDir) => {
+                at = PathBuf::from("/");
+                continue;
+            }
+            _ => continue,
+        }
+        let is_link = fs::symlink_metadata(&at)?.is_symlink();
+        passed.push(at.clone());
+        if !is_link {
+            continue;
+        }
+        links += 1;
+        if links > LINKS {
+            return Err(io::Error::from(rustix::io::Errno::LOOP));
+        }
+        let to = fs::read_link(&at)?;
+        at.pop();
+        todo.extend(to.components().rev().map(own));
+    }
+    // A link that ended the path was passed before what it led to.
+    passed.push(at);
+    Ok(passed)
+}
+
+fn own(component: Component<'_>) -> PathBuf {
+    PathBuf::from(component.as_os_str())
+}
+
+/// The canonical paths; of one that does not exist, what exists of it resolved and the rest as it is.
+pub(super) fn resolved(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = paths
+        .into_iter()
+        .filter_map(|path| std::path::absolute(path).ok())
+        .map(|path| existing(&path).unwrap_or(path))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn existing(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        let rest = path.strip_prefix(above).ok()?;
+        Some(if rest == Path::new("") {
+            real
+        } else {
+            real.join(rest)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+
+    use super::{resolved, to};
+
+    #[test]
+    fn every_path_on_the_way_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/bin")).unwrap();
+        fs::write(root.join("real/bin/tool"), "").unwrap();
+        fs::create_dir(root.join("a")).unwrap();
+        symlink("../real/bin", root.join("a/b")).unwrap();
+        symlink(root.join("a/b/tool"), root.join("c")).unwrap();
+        let way = to(&root.join("c")).unwrap();
+        for passed in ["c", "a", "a/b", "real", "real/bin", "real/bin/tool"] {
+            assert!(way.contains(&root.join(passed)), "{passed}: {way:?}");
+        }
+        assert_eq!(way.last(), Some(&root.join("real/bin/tool")));
+        symlink("loop", root.join("loop")).unwrap();
+        assert!(to(&root.join("loop")).is_err());
+        assert!(to(&root.join("absent")).is_err());
+        assert_eq!(to(Path::new("/")).unwrap(), [PathBuf::from("/")]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_resolved_as_far_as_it_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        symlink("real", root.join("link")).unwrap();
+        let all = resolved([root.join("link/new/file"), root.join("link")]);
+        assert_eq!(all, [root.join("real"), root.join("real/new/file")]);
+    }
+}

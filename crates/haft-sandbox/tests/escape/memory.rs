@@ -1,0 +1,280 @@
+//! J8: memory of a whole tree, by every kind that the kernel has, with a control group and without.
+#![expect(unsafe_code, reason = "attempts are raw system calls")]
+
+use std::fs;
+use std::io::Write;
+use std::time::Duration;
+
+use haft_sandbox::{CommandSpec, Config, MemoryBound, Mounts, Sandbox, Strength};
+
+use crate::runner::Test;
+use crate::{Attempt, INSIDE, Outcome, binary, runtime};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("j8_a_tree_that_is_watched_ends_above_its_limit", || {
+        every(Strength::Full, false);
+    }),
+    ("j8_so_does_one_without_namespaces", || {
+        every(Strength::LandlockSeccomp, false);
+    }),
+    ("j8_a_tree_in_a_control_group_stays_below_its_limit", || {
+        every(Strength::Full, true);
+    }),
+    ("j8_what_processes_share_counts_once", shared_counts_once),
+    ("j8_the_kernel_takes_memory_from_a_jail_first", || {
+        crate::stopped("oom_score", &[]);
+    }),
+];
+
+const MIB: usize = 1 << 20;
+/// The limit, and what each attempt tries to have.
+const LIMIT: u64 = 192;
+const WANTED: usize = 768;
+
+/// Each way to have memory; the last column says whether it is there without namespaces.
+const KINDS: &[(&str, bool)] = &[
+    ("one process", true),
+    ("many processes", true),
+    ("shared anonymous", true),
+    ("shared by many", true),
+    ("system v", false),
+    ("memory files", true),
+    ("files in tmp", false),
+    ("files and processes", false),
+    ("deep tree", true),
+];
+
+pub(crate) const ATTEMPTS: &[Attempt] = &[
+    ("hold", |words| {
+        hold(&words[0])?;
+        println!("held");
+        // Long enough to be found on the busiest machine; whoever gets here got through.
+        std::thread::sleep(Duration::from_secs(120));
+        Err(words[0].clone())
+    }),
+    ("fork_shared", |_| {
+        map(libc::MAP_PRIVATE, 96 * MIB);
+        let children: Vec<_> = (0..8)
+            .map(|_| child(|| loop_for(Duration::from_secs(2))))
+            .collect();
+        for child in children {
+            let mut status = 0;
+            // SAFETY: the status outlives the call.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            if status != 0 {
+                return Err(format!("a child ended by {status}"));
+            }
+        }
+        Ok(())
+    }),
+    ("oom_score", |_| {
+        let score = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
+        match score.trim() {
+            "1000" => Ok(()),
+            other => Err(format!("oom_score_adj {other:?}")),
+        }
+    }),
+];
+
+fn hold(kind: &str) -> Outcome {
+    let part = 64 * MIB;
+    let parts = WANTED / 64;
+    let with_children = |flags| {
+        for _ in 0..parts {
+            child(|| {
+                map(flags, part);
+                std::thread::sleep(Duration::from_secs(120));
+            });
+        }
+    };
+    match kind {
+        "one process" => {
+            for _ in 0..parts {
+                map(libc::MAP_PRIVATE, part);
+            }
+        }
+        "many processes" => with_children(libc::MAP_PRIVATE),
+        "shared anonymous" => {
+            map(libc::MAP_SHARED, WANTED * MIB);
+        }
+        "shared by many" => with_children(libc::MAP_SHARED),
+        "system v" => system_v(WANTED * MIB),
+        "memory files" => memory_files(parts, part),
+        "files in tmp" => tmp("a", WANTED)?,
+        "files and processes" => {
+            tmp("a", 128)?;
+            map(libc::MAP_SHARED, 128 * MIB);
+        }
+        "deep tree" => deep(parts, part),
+        other => return Err(format!("no kind {other}")),
+    }
+    Ok(())
+}
+
+/// A mapping whose every page is there.
+fn map(flags: i32, size: usize) -> usize {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = flags | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping that nothing else knows, and its own length.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+    if at == libc::MAP_FAILED {
+        refused();
+    }
+    // SAFETY: as above.
+    unsafe { std::ptr::write_bytes(at.cast::<u8>(), 1, size) };
+    at as usize
+}
+
+/// What cannot be had is stopped, too.
+fn refused() -> ! {
+    // SAFETY: ends this process alone.
+    unsafe { libc::_exit(0) }
+}
+
+fn child(act: impl FnOnce()) -> i32 {
+    // SAFETY: one thread; the child acts and leaves.
+    match unsafe { libc::fork() } {
+        0 => {
+            act();
+            // SAFETY: ends this process alone.
+            unsafe { libc::_exit(0) }
+        }
+        -1 => refused(),
+        child => child,
+    }
+}
+
+/// Each process is the child of the one before, in a session of its own.
+fn deep(left: usize, part: usize) {
+    let at = map(libc::MAP_PRIVATE, part);
+    if left > 1 {
+        child(|| {
+            // A limit for one process counts what it has from its parent.
+            // SAFETY: made above, and nothing refers to it.
+            unsafe { libc::munmap(at as *mut libc::c_void, part) };
+            // SAFETY: no pointers.
+            unsafe { libc::setsid() };
+            deep(left - 1, part);
+            std::thread::sleep(Duration::from_secs(120));
+        });
+    }
+}
+
+fn system_v(size: usize) {
+    // SAFETY: takes numbers; the segment is mapped once and left.
+    unsafe {
+        let segment = libc::shmget(libc::IPC_PRIVATE, size, 0o600);
+        if segment < 0 {
+            refused();
+        }
+        let at = libc::shmat(segment, std::ptr::null(), 0);
+        if at as isize == -1 {
+            refused();
+        }
+        std::ptr::write_bytes(at.cast::<u8>(), 1, size);
+        libc::shmdt(at);
+    }
+}
+
+/// Nothing maps them: a descriptor alone holds each.
+fn memory_files(parts: usize, part: usize) {
+    let block = vec![1; MIB];
+    for _ in 0..parts {
+        // SAFETY: the name is a C string; the descriptor is the file's alone.
+        let file = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+        if file < 0 {
+            refused();
+        }
+        // SAFETY: made above.
+        let mut file = unsafe { <fs::File as std::os::fd::FromRawFd>::from_raw_fd(file) };
+        for _ in 0..part / MIB {
+            if file.write_all(&block).is_err() {
+                refused();
+            }
+        }
+        std::mem::forget(file);
+    }
+}
+
+fn tmp(name: &str, mib: usize) -> Outcome {
+    let mut file = fs::File::create(format!("/tmp/{name}")).map_err(|error| error.to_string())?;
+    let block = vec![1; MIB];
+    for _ in 0..mib {
+        if file.write_all(&block).is_err() {
+            refused();
+        }
+    }
+    Ok(())
+}
+
+fn loop_for(time: Duration) {
+    let until = std::time::Instant::now() + time;
+    while std::time::Instant::now() < until {
+        std::thread::yield_now();
+    }
+}
+
+fn sandbox(strength: Strength, cgroups: bool) -> Sandbox {
+    Sandbox::new(Config {
+        require: strength,
+        at_most: Some(strength),
+        cgroups,
+        ..Config::default()
+    })
+}
+
+async fn start(sandbox: &Sandbox, words: &[&str]) -> (haft_sandbox::Exit, MemoryBound, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mounts = Mounts::workspace(folder.path());
+    mounts.read_only.push(binary().to_owned());
+    let mut argv = vec![binary().display().to_string(), INSIDE.into()];
+    argv.extend(words.iter().map(ToString::to_string));
+    let mut spec = CommandSpec::argv(argv, folder.path())
+        .with_mounts(mounts)
+        .with_timeout(Duration::from_secs(100));
+    spec.limits.memory_mb = Some(LIMIT);
+    let running = sandbox
+        .start(spec)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    let exit = running.wait().await;
+    let said = running.stdout().text(0, 4096).text + &running.stderr().text(0, 4096).text;
+    (exit, running.memory().0, said)
+}
+
+fn every(strength: Strength, cgroups: bool) {
+    runtime().block_on(async {
+        let sandbox = sandbox(strength, cgroups);
+        let bound = sandbox.probe().await.memory;
+        let grouped = [MemoryBound::CgroupV1, MemoryBound::CgroupV2].contains(&bound);
+        if cgroups && !grouped {
+            print!("(no control group can be made here: {bound}) ");
+            return;
+        }
+        assert!(grouped || bound == MemoryBound::Watched, "{bound}");
+        for (kind, bare) in KINDS {
+            if strength == Strength::LandlockSeccomp && !bare {
+                continue;
+            }
+            let (exit, held, said) = start(&sandbox, &["hold", kind]).await;
+            assert_eq!(held, bound, "{kind}");
+            // Ended for it, or told that there is no more.
+            let stopped = exit.over_memory || exit.success();
+            assert!(stopped && !exit.timed_out, "{kind}: {exit:?} {said}");
+        }
+        // And what is left is whole: the next has all its room.
+        let (exit, _, said) = start(&sandbox, &["memory", "private", "100"]).await;
+        assert_eq!(exit.code, Some(1), "{said}");
+    });
+}
+
+/// Nine processes that have the same 96 MiB have 96 MiB.
+fn shared_counts_once() {
+    runtime().block_on(async {
+        for cgroups in [false, true] {
+            let sandbox = sandbox(Strength::Full, cgroups);
+            let (exit, bound, said) = start(&sandbox, &["fork_shared"]).await;
+            assert!(exit.success(), "{bound}: {exit:?} {said}");
+        }
+    });
+}
