@@ -35,9 +35,10 @@ bench:
 fuzz:
 	HAFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release --workspace --all-features fuzz -- --nocapture
 
-## tests that know `HAFT_SOAK`, with far larger numbers; each of them is listed here
+## tests that know `HAFT_SOAK`, with far larger numbers, those of a review among them; each of them is listed here
 soak: needs
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
+	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1
 
 clean-needs:
 	rm -rf $(NEEDS)

@@ -10,6 +10,7 @@ use axum::routing::get;
 use haft_chain::TOOL_CHAIN;
 use haft_console::{About, Console, Options};
 use haft_mcp::guard::HostGuard;
+use haft_mcp::http::Access;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use serde_json::json;
 use tokio::sync::watch;
@@ -23,6 +24,7 @@ use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
 use crate::screen::{BOLD, DIM, styled};
 use crate::serve::api::Api;
+use crate::serve::bounds::Bounds;
 use crate::serve::door::Doors;
 use crate::serve::gate::Gate;
 use crate::serve::listen::Listener;
@@ -30,6 +32,7 @@ use crate::serve::tokens::TokenFile;
 use crate::settings::Settings;
 
 mod api;
+mod bounds;
 mod door;
 mod follower;
 mod gate;
@@ -125,16 +128,19 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
     }
     open.doors.listens(url, operator);
     let console = console(at, &house, bound);
+    let bounds = Arc::new(Bounds::default());
     let gate = Gate {
         console: Arc::clone(&console),
         hosts: HostGuard::new(bound),
         call: (!open.args.no_auth).then(|| tokens.call.secret().to_owned()),
         operator: tokens.operator.secret().to_owned(),
         principal: house.principal().clone(),
+        bounds: Arc::clone(&bounds),
     };
     let (stop, stopped) = watch::channel(false);
-    let api = Api::new(house.clone(), at.clone(), stopped.clone());
-    let mcp = open.server.http();
+    let api = Api::new(house.clone(), at.clone(), stopped.clone(), bounds);
+    // The gate stands before it.
+    let mcp = open.server.http(Access::checked_before());
     let routes = gate::before(
         Arc::new(gate),
         routes(Arc::clone(&api), &console, mcp.clone()),

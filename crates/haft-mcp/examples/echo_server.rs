@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use haft::Policy;
+use haft_mcp::guard::HostGuard;
+use haft_mcp::http::Access;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -56,7 +58,8 @@ async fn serve() -> Result<(), Failure> {
     }
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
-    let service = server.http();
+    let hosts = HostGuard::new(listener.local_addr()?);
+    let service = server.http(Access::without_token(hosts));
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;

@@ -1,7 +1,7 @@
 //! MCP over Streamable HTTP: one service for both eras, to be mounted at `/mcp`.
 //!
-//! Host, Origin and token are checked before it is reached (see [`crate::guard`]). A checked caller may be named by a
-//! [`haft::call::Principal`] among the request's extensions: sessions are then theirs alone.
+//! The service checks Host, Origin and token itself, as its [`Access`] says, and bounds what clients make it hold: bodies,
+//! answers, calls, sessions and streams, each class of callers within a share of its own.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -12,32 +12,37 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::audit::BoxFuture;
-use haft::call::Principal;
-use http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use haft::bounds::{Charge, Class, Places};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::opener::{ByOperator, Transport};
-use crate::server::{Answer, Core};
-use crate::wire::{self, Message, Refused, RpcError};
+use crate::intake::{Intake, IntakeError, Outgoing, Within};
+use crate::job::Job;
+use crate::opener::Transport;
+use crate::server::{Answer, Core, shares};
+use crate::wire::{self, Id, Message, Refused, RpcError};
 
+mod access;
+mod callers;
 mod exchange;
 mod legacy;
 mod modern;
 mod reply_body;
 mod route;
 mod session;
+mod sessions;
 
+pub use access::{Access, Caller};
 pub use reply_body::McpBody;
 
-use session::{Callers, Sessions};
+use callers::Callers;
+use exchange::{Exchange, Sending};
+use session::Lease;
+use sessions::Sessions;
 
 /// How long a client may take to send a request's body.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
-/// Bodies are counted in pieces of this many bytes.
-const PIECE: usize = 1024;
 
 /// The HTTP service. Clones share their sessions.
 #[derive(Debug, Clone)]
@@ -47,35 +52,56 @@ pub struct McpService(Arc<Door>);
 #[derive(Debug)]
 pub(crate) struct Door {
     core: Arc<Core>,
+    access: Access,
     sessions: Arc<Sessions>,
     callers: Arc<Callers>,
-    /// Pieces of request bodies that may be held.
-    bodies: Arc<Semaphore>,
+    bodies: Intake,
+    outgoing: Outgoing,
+    /// Calls under way.
+    calls: Places,
     /// Streams of changes that may be open.
-    streams: Arc<Semaphore>,
+    streams: Places,
 }
 
 /// A POST that was read: the message's bytes, and what its headers said.
 struct Post {
     headers: HeaderMap,
-    principal: Option<Principal>,
-    operator: bool,
+    caller: Caller,
     body: Bytes,
-    /// Room for the body, given back when the request is done.
-    room: OwnedSemaphorePermit,
     accepts_events: bool,
 }
 
+/// What a POST comes to, when its body is not needed any more.
+enum Step {
+    /// This is the answer.
+    Answered(Response<McpBody>),
+    /// This is to be done.
+    Work(Work),
+}
+
+/// A job of a run, ready to be done.
+struct Work {
+    lease: Lease,
+    id: Id,
+    job: Job,
+    class: Class,
+    accepts_events: bool,
+    /// What is held for the job's arguments.
+    charge: Option<Charge>,
+}
+
 impl McpService {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        let sessions = Arc::new(Sessions::new(&core.limits));
-        let callers = Arc::new(Callers::new(&core.limits));
+    pub(crate) fn new(core: Arc<Core>, access: Access) -> Self {
+        let limits = &core.limits;
         Self(Arc::new(Door {
-            bodies: Arc::new(Semaphore::new(core.limits.body_bytes / PIECE)),
-            streams: Arc::new(Semaphore::new(core.limits.sessions)),
+            sessions: Sessions::new(limits),
+            callers: Callers::new(limits),
+            bodies: Intake::new(shares(limits.body_bytes)),
+            outgoing: Outgoing::new(shares(limits.answer_bytes)),
+            calls: Places::new(shares(limits.calls)),
+            streams: Places::new(shares(limits.streams)),
+            access,
             core,
-            sessions,
-            callers,
         }))
     }
 
@@ -116,28 +142,59 @@ impl Door {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let mut response = match *request.method() {
-            Method::POST => match self.read(request).await {
-                Ok(post) => self.post(post).await,
-                Err(response) => response,
-            },
-            Method::GET => legacy::watch(&self, &request.into_parts().0),
-            Method::DELETE => legacy::end(&self, &request.into_parts().0),
-            _ => not_allowed("GET, POST, DELETE"),
+        let (class, mut response) = match self.access.admit(&request) {
+            Ok(caller) => (caller.class(), self.serve(request, caller).await),
+            Err(denied) => (Class::Stranger, denied.respond()),
         };
         if let Some(Stray(reason)) = response.extensions_mut().remove() {
             self.core.stray(Transport::Http, &reason);
         }
+        let mut fits = true;
+        if let Some(bytes) = response.body_mut().bytes_mut() {
+            let held = self.outgoing.hold(std::mem::take(bytes), class);
+            fits = held.is_some();
+            *bytes = held.unwrap_or_default();
+        }
+        if !fits {
+            let (id, error) = (None, busy());
+            response = refuse(&Refused { id, error });
+        }
+        let headers = response.headers_mut();
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-store"));
+        let nosniff = HeaderValue::from_static("nosniff");
+        headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
         response
     }
 
-    /// Checks the headers that say what the body is, and reads it within its bounds.
-    async fn read<B>(&self, request: Request<B>) -> Result<Post, Response<McpBody>>
+    async fn serve<B>(self: &Arc<Self>, request: Request<B>, caller: Caller) -> Response<McpBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (mut parts, body) = request.into_parts();
+        match *request.method() {
+            Method::POST => match self.read(request, caller).await {
+                Ok((post, charge)) => self.post(post, charge).await,
+                Err(response) => response,
+            },
+            Method::GET => legacy::watch(self, request.headers(), &caller),
+            Method::DELETE => legacy::end(self, request.headers(), &caller),
+            _ => not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    /// Checks the headers that say what the body is, and reads it within its bounds.
+    async fn read<B>(
+        &self,
+        request: Request<B>,
+        caller: Caller,
+    ) -> Result<(Post, Charge), Response<McpBody>>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
         if !is_json(&parts.headers) {
             let message = "the content type is not application/json";
             return Err(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
@@ -147,55 +204,80 @@ impl Door {
             let message = "the client must accept application/json and text/event-stream";
             return Err(plain(StatusCode::NOT_ACCEPTABLE, message));
         }
-        let limit = self.core.limits.message_bytes;
-        let length = parts.headers.get(CONTENT_LENGTH);
-        let length = length.and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-        if length.is_some_and(|length| length > limit) {
-            return Err(too_large(limit));
-        }
-        let pieces = length.unwrap_or(limit) / PIECE + 1;
-        let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
-        let Ok(room) = Arc::clone(&self.bodies).acquire_many_owned(pieces).await else {
-            return Err(plain(StatusCode::SERVICE_UNAVAILABLE, "shutting down"));
+        let within = Within {
+            bytes: self.core.limits.message_bytes,
+            time: BODY_DEADLINE,
         };
-        let whole = Limited::new(body, limit).collect();
-        let body = match tokio::time::timeout(BODY_DEADLINE, whole).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large(limit)),
-            Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the body broke off")),
-            Err(_) => {
-                return Err(plain(
-                    StatusCode::REQUEST_TIMEOUT,
-                    "the body came too slowly",
-                ));
-            }
-        };
-        Ok(Post {
-            principal: parts.extensions.remove::<Principal>(),
-            operator: parts.extensions.get::<ByOperator>().is_some(),
+        let taken = self.bodies.read(body, caller.class(), within).await;
+        let taken = taken.map_err(|error| match error {
+            IntakeError::TooLarge(limit) => too_large(limit),
+            error => plain(error.status(), error.to_string()),
+        })?;
+        let post = Post {
             headers: parts.headers,
-            body,
-            room,
+            caller,
+            body: taken.bytes,
             accepts_events,
-        })
+        };
+        Ok((post, taken.charge))
     }
 
-    async fn post(self: &Arc<Self>, post: Post) -> Response<McpBody> {
-        let body = post.body.clone();
-        let message = match wire::parse(&body) {
+    async fn post(self: &Arc<Self>, post: Post, charge: Charge) -> Response<McpBody> {
+        let step = self.step(&post).await;
+        // Only what the job has copied is held from here on.
+        drop(post);
+        match step {
+            Step::Answered(response) => response,
+            Step::Work(work) => self.perform(work, charge).await,
+        }
+    }
+
+    async fn step(self: &Arc<Self>, post: &Post) -> Step {
+        let message = match wire::parse(&post.body) {
             Ok(message) => message,
-            Err(refused) => return refuse(&refused),
+            Err(refused) => return Step::Answered(refuse(&refused)),
         };
         match route::choose(&post.headers, &message) {
-            Ok(route::Route::Modern(version)) => modern::serve(self, post, message, version).await,
-            Ok(route::Route::Legacy) => legacy::serve(self, post, message).await,
+            Ok(route::Route::Modern(version)) => modern::step(self, post, message, version).await,
+            Ok(route::Route::Legacy) => legacy::step(self, post, message).await,
             Err(error) => {
                 let id = match message {
                     Message::Request(request) => Some(request.id),
                     Message::Notification(_) | Message::Response(_) => None,
                 };
-                refuse(&Refused { id, error })
+                Step::Answered(refuse(&Refused { id, error }))
             }
+        }
+    }
+
+    /// Does a job, if there is a place for it.
+    async fn perform(self: &Arc<Self>, mut work: Work, mut charge: Charge) -> Response<McpBody> {
+        let place = if work.job.is_call() {
+            let Some(place) = self.calls.take(work.class) else {
+                let (id, error) = (Some(work.id), busy());
+                return refuse(&Refused { id, error });
+            };
+            Some(place)
+        } else {
+            None
+        };
+        charge.shrink(charge.held().saturating_sub(work.job.bytes()));
+        work.charge = Some(charge);
+        work.lease.works();
+        if work.lease.run().era.is_modern() {
+            modern::perform(self, work, place).await
+        } else {
+            legacy::perform(self, work, place).await
+        }
+    }
+
+    /// The rest of an exchange, once its answer is on its way.
+    fn exchange(&self, sending: Sending, answer: BoxFuture<'static, Answer>) -> Exchange {
+        Exchange {
+            answer,
+            sending,
+            outgoing: self.outgoing.clone(),
+            keep_alive: self.core.limits.keep_alive,
         }
     }
 }
@@ -278,11 +360,17 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response<McpBody> {
 }
 
 /// A refusal before there was a message to answer.
-fn plain(status: StatusCode, message: &'static str) -> Response<McpBody> {
+fn plain(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Response<McpBody> {
     let error = RpcError::invalid_request(message);
     let mut response = json(status, Answer::error(None, &error).bytes);
-    response.extensions_mut().insert(Stray(message.into()));
+    response.extensions_mut().insert(Stray(error.message));
     response
+}
+
+/// Its class of callers makes the server hold too much.
+fn busy() -> RpcError {
+    let message = "too many calls are under way or too many answers untaken: try again in a moment";
+    RpcError::new(RpcError::BUSY, message)
 }
 
 fn too_large(limit: usize) -> Response<McpBody> {

@@ -20,8 +20,10 @@ pub(crate) enum Job {
     Initialize(Revision, Implementation, Elicitation),
     /// The stateless era's account of the server.
     Discover,
-    /// Answered with an empty result: `ping`, `logging/setLevel`.
-    Nothing,
+    /// Asks whether the server is there.
+    Ping,
+    /// Says which log messages are wanted; there are none.
+    SetLevel,
     /// A page of tools, after the cursor.
     ListTools(Option<String>),
     /// A tool call.
@@ -88,6 +90,41 @@ impl Job {
         self
     }
 
+    /// Whether it makes a tool call.
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::GetPrompt(..))
+    }
+
+    /// The bytes of what it has copied of its message.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Call(call) => {
+                let alone = call.alone.as_ref();
+                let state = alone
+                    .and_then(|alone| alone.state.as_ref())
+                    .map_or(0, String::len);
+                let said = alone.map_or(0, |alone| {
+                    let responses = alone.responses.iter();
+                    responses
+                        .map(|(name, raw)| name.len() + raw.get().len())
+                        .sum()
+                });
+                call.name.len() + call.arguments.len() + state + said
+            }
+            Self::GetPrompt(name, arguments) => name.len() + arguments.len(),
+            Self::ListTools(text) | Self::ListResources(text) | Self::ListPrompts(text) => {
+                text.as_ref().map_or(0, String::len)
+            }
+            Self::ReadResource(uri) => uri.len(),
+            Self::Initialize(..)
+            | Self::Discover
+            | Self::Ping
+            | Self::SetLevel
+            | Self::ListTemplates
+            | Self::Listen(_) => 0,
+        }
+    }
+
     /// Reads a request of the handshake era.
     pub(crate) fn legacy(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
         match method {
@@ -96,7 +133,8 @@ impl Job {
                 let can = Elicitation::of(params.capabilities(), Era::Legacy(revision));
                 Ok(Self::Initialize(revision, params.client_info(), can))
             }
-            "ping" | "logging/setLevel" => Ok(Self::Nothing),
+            "ping" => Ok(Self::Ping),
+            "logging/setLevel" => params.log_level().map(|()| Self::SetLevel),
             _ => Self::shared(method, params, params.meta()?.as_ref()),
         }
     }

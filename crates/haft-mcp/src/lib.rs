@@ -12,6 +12,7 @@ pub mod elicit;
 pub mod era;
 pub mod guard;
 pub mod http;
+pub mod intake;
 pub mod opener;
 pub mod server;
 pub mod stdio;

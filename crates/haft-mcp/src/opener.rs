@@ -13,12 +13,19 @@ use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::wire::params::Implementation;
 
-/// Opens a run for each connection, each legacy session, and each caller of the stateless era.
+/// Opens a run for each connection, each legacy session, and each client of the stateless era.
 ///
-/// The server records the run's beginning and end through the executor; the rest of its life is the host's.
+/// A client may come and go without a call, so nothing is kept of a run before its first. The server records the run's
+/// beginning, then, and its end through the executor; the rest of its life is the host's.
 pub trait Opener: Send + Sync + fmt::Debug + 'static {
-    /// Opens a run: a fresh session, and the executor its calls go through.
+    /// Opens a run: a fresh session, and the executor its calls go through. In memory alone: see [`begin`](Self::begin).
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
+
+    /// Hears that a run is about to make its first call: now is the time for whatever must be there for its record.
+    fn begin<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
+        let _ = session;
+        Box::pin(async { Ok(()) })
+    }
 
     /// Whether clients may be shown the progress of their calls.
     fn shows_progress(&self) -> bool {
@@ -57,7 +64,7 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         Vec::new()
     }
 
-    /// Hears that a run has ended, after its end was recorded. Must not wait.
+    /// Hears that a run that had begun has ended, after its end was recorded. Must not wait.
     fn closed(&self, session: &Session) {
         let _ = session;
     }
@@ -67,7 +74,7 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         tracing::warn!(?transport, reason, "mcp message refused");
     }
 
-    /// Hears of a message that was refused before it became a call, so that it leaves a trace.
+    /// Hears of a message that was refused before it became a call, in a run that has begun, so that it leaves a trace.
     fn refused(&self, session: &Session, reason: &str) {
         tracing::warn!(run = %session.run(), reason, "mcp message refused");
     }

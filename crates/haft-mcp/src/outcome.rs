@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use haft::call::{CallId, RunId};
+use haft::error::ErrorKind;
 use haft::result::{Artifact, Content, Outcome, Status, TracedCall};
 use serde::Serialize;
 use serde_json::Value;
@@ -45,6 +46,9 @@ struct Trace<'a> {
     run: &'a RunId,
     call: &'a CallId,
     status: Status,
+    /// Why it did not succeed, as a word (contract §3): programs need not read the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
     /// A chain's trace.
@@ -108,6 +112,7 @@ pub(crate) fn write(
             run: &outcome.run,
             call: &outcome.call,
             status: outcome.status,
+            error: outcome.error.as_ref().map(|error| error.kind),
             approval: outcome.approval.as_deref(),
             calls: &outcome.calls,
         },
@@ -165,13 +170,17 @@ fn required<'a>(asked: &'a [Asked], state: &'a str, meta: CallMeta<'a>) -> Input
 
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
-    let said = failure_text(outcome);
     let content = outcome.content.iter();
-    // What went wrong comes first; an executor may have put the same words among the content.
+    // What went wrong comes first, with its kind; an executor may have put the same words among the content.
+    let said = failure_text(outcome);
     let content = content
         .filter(|c| !matches!((c, &said), (Content::Text { text }, Some(said)) if text == said));
     blocks.extend(content.map(|content| block(content, era)));
     if let Some(text) = said {
+        let text = match &outcome.error {
+            Some(error) => format!("{}: {text}", error.kind.as_str()),
+            None => text,
+        };
         blocks.insert(0, say(text));
     }
     // Clients that know no structured content, and many models' harnesses, read the text alone. A script's text is what

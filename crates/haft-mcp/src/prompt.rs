@@ -74,6 +74,16 @@ pub(crate) async fn any(run: &Run) -> bool {
     prompts(run).await.is_ok_and(|found| !found.is_empty())
 }
 
+/// The prompts, for a client that was told of them or could be; to any other the methods are unknown, as to a server without.
+async fn offered(run: &Run) -> Result<Vec<Skill>, RpcError> {
+    let found = prompts(run).await?;
+    if found.is_empty() && !run.has_told_prompts() {
+        let message = "this server has no prompts";
+        return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+    }
+    Ok(found)
+}
+
 /// Writes `"prompts":[…]` with at most `size` prompts after the cursor, and `nextCursor` where more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
@@ -81,7 +91,7 @@ pub(crate) async fn write_page(
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
-    let all = prompts(run).await?;
+    let all = offered(run).await?;
     let page = page(&all, cursor, size, Skill::name)?;
     let shown: Vec<Prompt<'_>> = page.items.iter().map(Prompt::from).collect();
     out.extend_from_slice(b"\"prompts\":");
@@ -97,13 +107,14 @@ pub(crate) async fn write(
     name: &str,
     arguments: &str,
 ) -> Result<(), RpcError> {
-    let all = prompts(run).await?;
+    let all = offered(run).await?;
     let skill = all.iter().find(|skill| skill.name() == name);
     let skill = skill.ok_or_else(|| {
         let shown: String = name.chars().take(64).collect();
         RpcError::invalid_params(format!("no prompt {shown:?}"))
     })?;
     let given = line(skill, arguments)?;
+    run.begin().await?;
     let call = json!({"skill": name, "arguments": given}).to_string();
     let call = ToolCall::new(TOOL, call).from_origin(Origin::Mcp);
     let outcome = run.executor.execute(&run.session, call).await;

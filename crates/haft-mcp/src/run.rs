@@ -1,18 +1,20 @@
 //! `Run`: a governed session with the protocol it is spoken to in, and what it has under way.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::RequestStatus;
+use haft::bounds::Budget;
 use haft::call::{Origin, RunId, ToolCall};
 use haft::executor::Executor;
 use haft::progress::hub::Hub;
 use haft::result::{Outcome, Status};
 use haft::session::Session;
 use haft::skill::Skill;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::carrier::{Asked, Back, Carrier};
@@ -20,7 +22,7 @@ use crate::elicit::Said;
 use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::job::CallJob;
-use crate::opener::{ClientInfo, Opener};
+use crate::opener::{ClientInfo, OpenError, Opener};
 use crate::progress::ProgressLine;
 use crate::replies::Replies;
 use crate::seal::{Bound, Seal, State};
@@ -43,6 +45,10 @@ pub(crate) struct Run {
     /// The requests for whose decision the run is kept open.
     kept: Mutex<HashSet<ApprovalId>>,
     shared: Shared,
+    /// Set when its record has begun, with its first call.
+    begun: OnceCell<()>,
+    /// The client was told of prompts.
+    told_prompts: AtomicBool,
     ended: watch::Sender<bool>,
 }
 
@@ -54,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for a person.
     pub(crate) hold: Duration,
+    /// What all clients' progress that was not taken yet is charged to.
+    pub(crate) untaken: Arc<Budget>,
 }
 
 /// What the client of a call is told beside its outcome.
@@ -90,6 +98,8 @@ impl Run {
             replies: Arc::default(),
             kept: Mutex::default(),
             in_flight: InFlight::default(),
+            begun: OnceCell::new(),
+            told_prompts: AtomicBool::new(false),
             ended: watch::Sender::new(false),
         }
     }
@@ -100,6 +110,7 @@ impl Run {
         mut job: CallJob,
         notes: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<(Outcome, Then), RpcError> {
+        self.begin().await?;
         let back = self.brought_back(&mut job)?;
         let earlier = self.earlier(&back).await;
         let token = job.token.take().zip(notes.clone());
@@ -145,7 +156,8 @@ impl Run {
 
     /// A call whose progress the client is shown.
     async fn watched(&self, session: &Session, call: ToolCall, line: &ProgressLine) -> Outcome {
-        let hub = Hub::new(self.shared.opener.pace());
+        let budget = Arc::clone(&self.shared.untaken);
+        let hub = Hub::within(self.shared.opener.pace(), budget);
         let mut listener = hub.listen(None);
         let watched = session.watched_by(hub);
         let outcome = {
@@ -276,6 +288,40 @@ impl Run {
         Ok(skills)
     }
 
+    /// Begins the run's record, once: before its first call, since a client may come and go without one.
+    pub(crate) async fn begin(&self) -> Result<(), RpcError> {
+        let begun = self.begun.get_or_try_init(|| async {
+            self.shared.opener.begin(&self.session).await?;
+            // A run that cannot be recorded is not begun.
+            let recorded = self.executor.open(&self.session);
+            recorded.map_err(|error| OpenError(error.to_string()))
+        });
+        match begun.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(RpcError::new(RpcError::INTERNAL, error.to_string())),
+        }
+    }
+
+    /// Whether its record has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.initialized()
+    }
+
+    /// Whether it takes no more calls: its budget is used up, or a person has stopped it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.session.is_spent() || self.session.cancellation().is_cancelled()
+    }
+
+    /// Notes that the client is told of prompts.
+    pub(crate) fn tell_prompts(&self) {
+        self.told_prompts.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client was told of prompts.
+    pub(crate) fn has_told_prompts(&self) -> bool {
+        self.told_prompts.load(Ordering::Relaxed)
+    }
+
     /// Tells the host of a message that never became a call.
     pub(crate) fn refused(&self, reason: &str) {
         self.shared.opener.refused(&self.session, reason);
@@ -299,6 +345,10 @@ impl Run {
             // What waits for a person goes on waiting without the client.
             self.session.leave();
             self.in_flight.cancel_all();
+            if !self.has_begun() {
+                // Nobody has heard of it.
+                return self.session.cancel();
+            }
             let waits = self.session.has_asked() && self.executor.inbox().is_durable();
             // Whether a run that asked has an end, its host knows.
             if !waits && let Err(error) = self.executor.close(&self.session) {

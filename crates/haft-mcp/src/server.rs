@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
+use haft::bounds::{Budget, Shares};
 use haft::result::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::era::{Era, Revision, SUPPORTED};
-use crate::http::McpService;
+use crate::http::{Access, McpService};
 use crate::job::Job;
 use crate::opener::{ClientInfo, OpenError, Opener, Transport};
 use crate::outcome;
@@ -43,25 +44,38 @@ pub struct ServerInfo {
     pub instructions: Option<String>,
 }
 
-/// Bounds of what a client may make the server hold.
+/// Bounds of what clients may make the server hold. Over HTTP clients with the operator's token have a share of their own
+/// beside these, an eighth as large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The longest message, in bytes.
     pub message_bytes: usize,
     /// Tools or resources on one page of a list.
     pub page: usize,
-    /// Requests under way on one connection; more wait unread.
+    /// Requests under way on standard input; more wait unread.
     pub in_flight: usize,
-    /// Bytes of request bodies held at once over HTTP; more wait unread.
+    /// Calls under way over HTTP.
+    pub calls: usize,
+    /// Bytes of request bodies, and of the arguments of calls under way, held at once over HTTP.
     pub body_bytes: usize,
-    /// Legacy HTTP sessions at once, and streams of changes at once.
+    /// Bytes of answers that clients have not taken yet, over HTTP.
+    pub answer_bytes: usize,
+    /// Bytes of progress that clients have not taken yet.
+    pub progress_bytes: usize,
+    /// Legacy HTTP sessions at once, and stateless clients at once. Where there are more, the one that is missed least ends.
     pub sessions: usize,
+    /// Streams of changes at once over HTTP.
+    pub streams: usize,
     /// How long a session may lie unused.
     pub idle: Duration,
+    /// The same for one that was never used after it began.
+    pub unused: Duration,
     /// Silence on a stream before a sign of life is sent; also how long an HTTP answer waits before it becomes a stream.
     pub keep_alive: Duration,
     /// How long requests under way may still take after the client closed standard input.
     pub grace: Duration,
+    /// How long a client on standard input may leave standard output unread before it counts as gone.
+    pub unread: Duration,
     /// How long a call waits for a person whose client shows no progress: clients give up after a minute.
     pub hold: Duration,
     /// The longest artifact that `resources/read` gives whole, in bytes.
@@ -71,19 +85,37 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            message_bytes: 4 * 1024 * 1024,
+            message_bytes: 4 << 20,
             page: 200,
             in_flight: 1024,
-            body_bytes: 256 * 1024 * 1024,
+            calls: 512,
+            body_bytes: 256 << 20,
+            answer_bytes: 128 << 20,
+            progress_bytes: 64 << 20,
             sessions: 1024,
+            streams: 256,
             idle: Duration::from_mins(30),
+            unused: Duration::from_mins(1),
             keep_alive: Duration::from_secs(15),
             grace: Duration::from_secs(1),
+            unread: Duration::from_mins(2),
             hold: Duration::from_secs(50),
-            resource_bytes: 4 * 1024 * 1024,
+            resource_bytes: 4 << 20,
         }
     }
 }
+
+/// So many for clients, and the operator's part beside. Strangers have none.
+pub(crate) fn shares(clients: usize) -> Shares<usize> {
+    Shares {
+        strangers: 0,
+        clients,
+        operator: (clients / 8).max(1),
+    }
+}
+
+/// What each client's progress may hold in any case, in bytes.
+const OWN_PROGRESS: usize = 64 << 10;
 
 /// An MCP server over any number of transports.
 #[derive(Debug, Clone)]
@@ -124,6 +156,7 @@ impl McpServer {
             opener,
             seal: Arc::default(),
             hold: limits.hold,
+            untaken: Budget::new(limits.progress_bytes, OWN_PROGRESS),
         };
         Self(Arc::new(Core {
             // A struct of strings is always JSON.
@@ -143,9 +176,9 @@ impl McpServer {
         stdio::serve(Arc::clone(&self.0), input, output).await
     }
 
-    /// The HTTP service for `/mcp`. Clones share their sessions.
-    pub fn http(&self) -> McpService {
-        McpService::new(Arc::clone(&self.0))
+    /// The HTTP service for `/mcp`, for those who may use it. Clones share their sessions.
+    pub fn http(&self, access: Access) -> McpService {
+        McpService::new(Arc::clone(&self.0), access)
     }
 }
 
@@ -155,12 +188,18 @@ impl Core {
         self.shared.opener.stray(transport, reason);
     }
 
-    /// Opens a run for a client.
+    /// Tells the host of a message that never became a call of this run.
+    pub(crate) fn refused(&self, run: &Run, transport: Transport, reason: &str) {
+        if run.has_begun() {
+            run.refused(reason);
+        } else {
+            self.stray(transport, reason);
+        }
+    }
+
+    /// Opens a run for a client; its record begins with its first call.
     pub(crate) async fn open(&self, client: ClientInfo) -> Result<Arc<Run>, OpenError> {
         let opened = self.shared.opener.open(client.clone()).await?;
-        // A run that cannot be recorded is not begun.
-        let recorded = opened.0.open(&opened.1);
-        recorded.map_err(|error| OpenError(error.to_string()))?;
         Ok(Arc::new(Run::new(opened, client, self.shared.clone())))
     }
 
@@ -208,7 +247,7 @@ impl Core {
                     .filter(|_| outcome.status == Status::Suspended);
                 return Ok(waits.map(ApprovalId::new));
             }
-            Job::Nothing => out.extend_from_slice(b"{}"),
+            Job::Ping | Job::SetLevel => out.extend_from_slice(b"{}"),
             Job::Initialize(revision, ..) => self.write_handshake(out, run, revision).await,
             Job::Discover => self.write_discovery(out, run).await,
             Job::ListTools(cursor) => {
@@ -274,6 +313,7 @@ impl Core {
         );
         // Said to a client that could use it: one that is told of prompts asks for them.
         if prompt::any(run).await {
+            run.tell_prompts();
             out.extend_from_slice(b",\"prompts\":{}");
         }
         out.push(b'}');

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -13,14 +14,22 @@ use crate::listen::{self, Change, Watch};
 use crate::opener::{ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::run::Run;
-use crate::server::{Answer, Core};
+use crate::server::{Answer, Core, Limits};
 use crate::wire::params::{Implementation, Meta, Params};
-use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError};
+use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError, reply};
 
+mod backlog;
 mod line;
 
-/// Messages between a stream's thread and the server. Small: a full pipe is what slows a client down.
+use backlog::Backlog;
+use line::Writing;
+
+/// Messages that wait to be written.
 const QUEUE: usize = 64;
+/// How long the last of them may take.
+const LAST: Duration = Duration::from_secs(2);
+/// How often it is looked whether the client still reads.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why serving over standard input and output ended early.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +40,9 @@ pub enum StdioError {
     /// Standard input broke.
     #[error("read standard input: {0}")]
     Read(#[source] std::io::Error),
+    /// The client takes nothing that is written to it.
+    #[error("the client has not read standard output for {} s", .0.as_secs_f64())]
+    Unread(Duration),
 }
 
 /// Serves one client until it hangs up.
@@ -39,25 +51,48 @@ pub(crate) async fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), StdioError> {
-    let (to_server, mut lines) = mpsc::channel(QUEUE);
+    let limits = core.limits.clone();
+    let lines = Backlog::new(2 * limits.message_bytes);
+    let writing = Arc::new(Writing::default());
     let (out, from_server) = mpsc::channel(QUEUE);
-    let longest = core.limits.message_bytes;
-    line::reader(input, longest, to_server).map_err(StdioError::Thread)?;
-    let written = line::writer(output, from_server).map_err(StdioError::Thread)?;
+    line::reader(input, limits.message_bytes, Arc::clone(&lines)).map_err(StdioError::Thread)?;
+    let written = line::writer(output, from_server, Arc::clone(&writing));
+    let written = written.map_err(StdioError::Thread)?;
     let mut connection = Connection {
-        permits: Arc::new(Semaphore::new(core.limits.in_flight)),
-        streams: Arc::new(Semaphore::new(core.limits.in_flight)),
+        permits: Arc::new(Semaphore::new(limits.in_flight)),
+        streams: Arc::new(Semaphore::new(limits.in_flight)),
         core,
         out: out.clone(),
         state: State::Fresh,
         tasks: JoinSet::new(),
     };
-    let ended = connection.run(&mut lines).await;
+    let ended = tokio::select! {
+        ended = connection.run(&lines) => ended,
+        stalled = stalled(&writing, &lines, &limits) => stalled,
+    };
+    lines.close();
     connection.wind_down(ended.is_ok()).await;
     drop((connection, out));
     // The last answers are on their way; a client that does not read them is not waited for.
-    let _late = tokio::time::timeout(std::time::Duration::from_secs(2), written).await;
+    let _late = tokio::time::timeout(LAST, written).await;
     ended
+}
+
+/// Waits until the client counts as gone though it has not closed standard output: it reads nothing for long, or closed
+/// standard input and reads nothing for a moment.
+async fn stalled(writing: &Writing, lines: &Backlog, limits: &Limits) -> Result<(), StdioError> {
+    loop {
+        let ended = lines.has_ended();
+        let most = if ended { limits.grace } else { limits.unread };
+        if writing.stands_for() >= most {
+            return if ended {
+                Ok(())
+            } else {
+                Err(StdioError::Unread(most))
+            };
+        }
+        tokio::time::sleep(LOOK.min(most / 4)).await;
+    }
 }
 
 /// What the client's first request made of the connection.
@@ -80,14 +115,14 @@ struct Connection {
 
 impl Connection {
     /// Takes lines until the client hangs up, on either side.
-    async fn run(&mut self, lines: &mut mpsc::Receiver<line::Line>) -> Result<(), StdioError> {
+    async fn run(&mut self, lines: &Backlog) -> Result<(), StdioError> {
         let out = self.out.clone();
         loop {
             let line = tokio::select! {
                 biased;
                 () = out.closed() => return Ok(()),
                 Some(_) = self.tasks.join_next() => continue,
-                line = lines.recv() => line,
+                line = lines.next() => line,
             };
             match line {
                 Some(line::Line::Message(bytes)) => self.take(&bytes).await,
@@ -138,7 +173,10 @@ impl Connection {
 
     async fn refuse(&self, refused: &Refused) {
         match &self.state {
-            State::Open(run) => run.refused(&refused.error.message),
+            State::Open(run) => {
+                self.core
+                    .refused(run, Transport::Stdio, &refused.error.message);
+            }
             State::Fresh => self.core.stray(Transport::Stdio, &refused.error.message),
         }
         self.send(Answer::error(refused.id.as_ref(), &refused.error).bytes)
@@ -146,7 +184,17 @@ impl Connection {
     }
 
     async fn request(&mut self, request: &Request<'_>) {
+        // A client may ask whether the server is there before it says who it is.
+        if matches!(self.state, State::Fresh) && is_plain_ping(request) {
+            return self.send(reply::empty(&request.id)).await;
+        }
         match self.prepare(request).await {
+            // What is asked behind the handshake is answered behind it, too.
+            Ok((run, job @ Job::Initialize(..))) => {
+                let answer = self.core.answer(&run, &request.id, job, None).await;
+                self.send(answer.bytes).await;
+                self.announce_changes(&run);
+            }
             Ok((run, job)) => self.start(run, request.id.clone(), job).await,
             Err(error) => {
                 let id = Some(request.id.clone());
@@ -192,7 +240,6 @@ impl Connection {
                 Job::Initialize(revision, client, can) => {
                     let era = Era::Legacy(revision);
                     let run = self.open(client.clone(), can, era).await?;
-                    self.announce_changes(&run);
                     Ok((run, Job::Initialize(revision, client, can)))
                 }
                 _ => Err(RpcError::invalid_request(
@@ -311,4 +358,13 @@ async fn listen_here(
 
 fn modern_job(method: &str, params: &Params<'_>, meta: Option<Meta<'_>>) -> Result<Job, RpcError> {
     Envelope::read(meta)?.served()?.job(method, params)
+}
+
+/// Whether a request is the handshake era's `ping`: the stateless era has none.
+fn is_plain_ping(request: &Request<'_>) -> bool {
+    let named = Params::parse(request.params).and_then(|params| {
+        let meta = params.meta()?;
+        Ok(meta.and_then(|meta| meta.protocol_version).is_some())
+    });
+    request.method == "ping" && named.is_ok_and(|named| !named)
 }

@@ -13,6 +13,9 @@ pub(crate) mod reply;
 /// The longest request id, in bytes of JSON: ids are kept while a request runs.
 const MAX_ID: usize = 1024;
 
+/// The longest message of an error, in bytes: serde repeats values that do not fit.
+const MAX_MESSAGE: usize = 4096;
+
 /// How deep a message may nest. Arguments may nest 64 levels, which the executor sees to with a record of the call;
 /// far beyond that nothing is read at all. It is also where `serde_json` stops.
 pub(crate) const MAX_DEPTH: usize = 128;
@@ -61,10 +64,16 @@ impl RpcError {
     /// The request was cancelled; as the language server protocol numbers it, MCP has no number for it.
     pub(crate) const CANCELLED: i32 = -32800;
 
+    /// An error. Its message may repeat what came in, at a length that every client can take.
     pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut message = message.into();
+        if message.len() > MAX_MESSAGE {
+            let end = message.floor_char_boundary(MAX_MESSAGE);
+            message = format!("{}…", &message[..end]).into();
+        }
         Self {
             code,
-            message: message.into(),
+            message,
             data: None,
         }
     }
@@ -167,12 +176,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
             "the message is not UTF-8",
         )));
     };
+    // A byte order mark says nothing, and RFC 8259 §8.1 lets a reader pass it over.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_ascii_start().starts_with('[') {
         return Err(Refused::new(RpcError::invalid_request(
             "batches are not accepted: send one message at a time",
         )));
     }
-    let deep = depth::exceeds(bytes, MAX_DEPTH);
+    let deep = depth::exceeds(text.as_bytes(), MAX_DEPTH);
     let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
         Ok(envelope) => envelope,
         Err(e) => return Err(Refused::new(unreadable(&e))),

@@ -57,21 +57,30 @@ fn not_begun(why: impl std::fmt::Display) -> Problem {
 impl House {
     /// Begins a run: its record and its line in the index.
     pub(crate) async fn open(&self, door: Door) -> Result<Session, Problem> {
-        let parts = &self.0;
-        let name = door.name;
+        let session = self.prepare(door)?;
+        self.begin(&session).await?;
+        Ok(session)
+    }
+
+    /// A run that is in memory alone: nothing is kept of it before it begins.
+    pub(crate) fn prepare(&self, door: Door) -> Result<Session, Problem> {
         let built = self.session(door).build();
-        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
+        built.map_err(|e| Problem::settings(e.to_string()))
+    }
+
+    /// Begins a run that was prepared.
+    pub(crate) async fn begin(&self, session: &Session) -> Result<(), Problem> {
+        let parts = &self.0;
         let start = RunStart {
             principal: session.principal().clone(),
-            door: name.to_owned(),
+            door: session.door().to_owned(),
             workspace: Some(parts.workspace.clone()),
             profile: parts.profile.clone(),
         };
-        self.record_opening(&session).await?;
-        self.note_live(&session);
+        self.record_opening(session).await?;
+        self.note_live(session);
         let indexed = parts.index.open(session.run(), &start, clock::now()).await;
-        indexed.map_err(not_begun)?;
-        Ok(session)
+        indexed.map_err(not_begun)
     }
 
     /// Begins the record of a run here that another machine began.

@@ -1,5 +1,6 @@
 //! `haft runs`: the archives of what ran: listed, shown, verified.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use haft::audit::index::{RunEntry, RunState};
@@ -36,13 +37,6 @@ pub(crate) struct Listed {
     profile: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
-}
-
-impl Listed {
-    /// The run's id.
-    pub(crate) fn run(&self) -> &str {
-        &self.run
-    }
 }
 
 /// Lists, shows or verifies.
@@ -97,21 +91,63 @@ pub(crate) async fn listed(house: &House) -> Result<Vec<Listed>, Problem> {
     let most = u32::try_from(MOST).unwrap_or(u32::MAX);
     let indexed = house.index().list(None, most).await;
     let indexed = indexed.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
-    let mut all: Vec<Listed> = archived.into_iter().map(Listed::from).collect();
+    let mut all: HashMap<String, Listed> = archived
+        .into_iter()
+        .map(|entry| (entry.run.to_string(), Listed::from(entry)))
+        .collect();
     for entry in indexed {
-        match all.iter_mut().find(|known| known.run == entry.run.as_str()) {
-            // A sealed run stays sealed, whatever became of its files.
-            Some(known) if entry.closed.is_some() => {
-                known.state = entry.state;
-                known.calls = entry.calls;
-            }
-            Some(known) if known.state == RunState::Open => known.state = entry.state,
-            Some(_) => {}
-            None => all.push(Listed::from(entry)),
+        match all.get_mut(entry.run.as_str()) {
+            Some(known) => known.learn(&entry),
+            None => drop(all.insert(entry.run.to_string(), Listed::from(entry))),
         }
     }
+    let mut all: Vec<Listed> = all.into_values().collect();
     all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     Ok(all)
+}
+
+/// These runs alone, newest first; no other is looked at. All, where none is named.
+pub(crate) async fn listed_of(
+    house: &House,
+    only: Option<Vec<RunId>>,
+) -> Result<Vec<Listed>, Problem> {
+    let Some(only) = only else {
+        return listed(house).await;
+    };
+    house.flush().await?;
+    let mut found = Vec::with_capacity(only.len());
+    for run in only {
+        let home = house.home().to_owned();
+        let id = run.clone();
+        let archived = tokio::task::spawn_blocking(move || runs::entry(&home, id.as_str())).await;
+        let archived = archived
+            .map_err(|e| Problem::failed(format!("list the runs: {e}")))?
+            .map_err(|e| told(&e))?;
+        let Some(mut listed) = archived.map(Listed::from) else {
+            continue;
+        };
+        let indexed = house.index().get(&run).await;
+        let indexed = indexed.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
+        if let Some(entry) = indexed {
+            listed.learn(&entry);
+        }
+        found.push(listed);
+    }
+    found.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    Ok(found)
+}
+
+impl Listed {
+    /// What the index knows better than the archive.
+    fn learn(&mut self, entry: &RunEntry) {
+        if entry.closed.is_some() {
+            // A sealed run stays sealed, whatever became of its files.
+            self.state = entry.state;
+            self.calls = entry.calls;
+        } else if self.state == RunState::Open {
+            self.state = entry.state;
+        }
+    }
 }
 
 impl From<RunEntry> for Listed {

@@ -17,6 +17,9 @@ use tokio::task::JoinSet;
 use crate::assemble::{Door, House, Waits};
 use crate::settings::Settings;
 
+/// Refused messages that are recorded; a client that sends more leaves lines in the log alone.
+const REFUSALS: u64 = 10_000;
+
 /// What clients are told once haft listens.
 #[derive(Debug)]
 struct Web {
@@ -105,9 +108,16 @@ impl Opener for Doors {
                 progress: self.house.watched(),
                 waits: Waits::Limit,
             };
-            let opened = self.house.open(door).await;
-            let session = opened.map_err(|e| OpenError(e.to_string()))?;
+            let prepared = self.house.prepare(door);
+            let session = prepared.map_err(|e| OpenError(e.to_string()))?;
             Ok((self.house.executor().clone(), session))
+        })
+    }
+
+    fn begin<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
+        Box::pin(async move {
+            let begun = self.house.begin(session).await;
+            begun.map_err(|e| OpenError(e.to_string()))
         })
     }
 
@@ -154,6 +164,9 @@ impl Opener for Doors {
 
     fn stray(&self, transport: Transport, reason: &str) {
         let number = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > REFUSALS {
+            return tracing::warn!(?transport, reason, "mcp message refused");
+        }
         let (house, strays, reason) = (
             self.house.clone(),
             Arc::clone(&self.strays),
@@ -183,6 +196,9 @@ impl Opener for Doors {
 
     fn refused(&self, session: &Session, reason: &str) {
         let number = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > REFUSALS {
+            return tracing::warn!(run = %session.run(), reason, "mcp message refused");
+        }
         self.house.record_refusal(session, number, reason);
     }
 }

@@ -4,12 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use haft::bounds::Class;
 use haft::call::Principal;
 use haft_console::{Console, ConsoleSession};
 use haft_mcp::guard::{Foreign, HostGuard, bearer, one, same_token};
+use haft_mcp::intake::IntakeError;
 use haft_mcp::opener::ByOperator;
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
@@ -17,15 +20,27 @@ use http::header::{
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
+use crate::serve::bounds::{Bounds, Busy};
+use crate::serve::listen::Guest;
 use crate::serve::{query, reply};
 
 /// Who asks, once the gate let them through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// With the call token, or with none where none is asked for.
     Client,
     /// With the operator's token, or a console session.
     Operator,
+}
+
+impl Caller {
+    /// Whose share of the bounds they use.
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Self::Client => Class::Client,
+            Self::Operator => Class::Operator,
+        }
+    }
 }
 
 /// By which way the caller showed who they are: what a decision is stamped with.
@@ -64,6 +79,8 @@ pub(crate) struct Gate {
     pub(crate) operator: String,
     /// For whom calls are made.
     pub(crate) principal: Principal,
+    /// What callers may make the server hold.
+    pub(crate) bounds: Arc<Bounds>,
 }
 
 /// Where a login code is given: it is what shows who asks.
@@ -75,11 +92,14 @@ const WEBHOOK: &str = "/api/v1/webhook/";
 /// Where a console session counts. MCP clients have tokens.
 const API: &str = "/api/v1/";
 
+/// Where MCP is served.
+const MCP: &str = "/mcp";
+
 /// The member of the query that carries a ticket.
 const TICKET: &str = "ticket";
 
 /// Where the call token may POST.
-const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", "/mcp"];
+const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", MCP];
 
 /// What needs no token beside the console's pages: of any caller, with a token or without.
 fn is_public(method: &Method, path: &str) -> bool {
@@ -101,16 +121,12 @@ pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
 }
 
 /// Lets a request through to the routes, or answers it.
-async fn check(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
-    let mut response = match gate.admit(&request) {
-        Ok(known) => {
-            if let Some(known) = known {
-                known.note(request.extensions_mut(), &gate.principal);
-            }
-            next.run(request).await
-        }
-        Err(refusal) => refusal.into_response(),
+async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let answered = match gate.admit(&request) {
+        Ok(known) => gate.pass(request, known, next).await,
+        Err(refusal) => Err(refusal),
     };
+    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
     harden(response.headers_mut());
     response
 }
@@ -123,6 +139,10 @@ struct Known {
 }
 
 impl Known {
+    fn class(&self) -> Class {
+        self.caller.class()
+    }
+
     /// Tells the routes who asks.
     fn note(self, request: &mut Extensions, principal: &Principal) {
         request.insert(self.caller);
@@ -216,6 +236,38 @@ impl Gate {
         self.console.session_by_ticket(headers, path, &ticket)
     }
 
+    /// Takes a request to its route, within the bounds of its caller's class.
+    async fn pass(
+        &self,
+        mut request: Request,
+        known: Option<Known>,
+        next: Next,
+    ) -> Result<Response, Refusal> {
+        let class = known.as_ref().map_or(Class::Stranger, Known::class);
+        let guest = request.extensions().get::<Arc<Guest>>();
+        if class > Class::Stranger && guest.is_some_and(|guest| !guest.shows(class)) {
+            return Err(Busy("connections are open").into());
+        }
+        if let Some(known) = known {
+            known.note(request.extensions_mut(), &self.principal);
+        }
+        let path = request.uri().path();
+        // MCP has bounds of its own, and the pages are the same bytes for everybody.
+        if path == MCP || self.console.is_page(path) {
+            return Ok(next.run(request).await);
+        }
+        let bounds = &self.bounds;
+        let (parts, body) = request.into_parts();
+        let taken = bounds.body(body, class).await?;
+        // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
+        let place = bounds.requests.take(class);
+        let place = place.ok_or(Busy("requests are at work"))?;
+        let request = Request::from_parts(parts, Body::from(taken.bytes));
+        let response = next.run(request).await;
+        drop((place, taken.charge));
+        Ok(bounds.answer(response, class).await?)
+    }
+
     fn caller(&self, token: Option<&str>) -> Option<Caller> {
         match (token, &self.call) {
             (Some(token), _) if same_token(token, &self.operator) => Some(Caller::Operator),
@@ -228,8 +280,7 @@ impl Gate {
 
 /// What the call token may change: calls, and its own MCP sessions.
 fn may_call(method: &Method, path: &str) -> bool {
-    (*method == Method::POST && CALLS.contains(&path))
-        || (*method == Method::DELETE && path == "/mcp")
+    (*method == Method::POST && CALLS.contains(&path)) || (*method == Method::DELETE && path == MCP)
 }
 
 /// Why a request does not come to the routes.
@@ -244,17 +295,27 @@ enum Refusal {
     /// It changes something that only the operator may change.
     #[error("this needs the operator's token")]
     NotTheOperator,
+    /// Others of its class hold too much.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// Its body was not taken.
+    #[error(transparent)]
+    Body(#[from] IntakeError),
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let why = self.to_string();
-        let Self::NoToken = self else {
-            return reply::error(StatusCode::FORBIDDEN, "forbidden", &why);
+        let (status, kind) = match &self {
+            Self::Foreign(_) | Self::NotTheOperator => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::NoToken => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Self::Body(error) => (error.status(), "invalid_arguments"),
         };
-        let mut response = reply::error(StatusCode::UNAUTHORIZED, "unauthorized", &why);
-        let headers = response.headers_mut();
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let mut response = reply::error(status, kind, &self.to_string());
+        if status == StatusCode::UNAUTHORIZED {
+            let headers = response.headers_mut();
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
     }
 }

@@ -1,4 +1,4 @@
-//! The listener: one socket, a bounded number of connections, ended within a few seconds of being told.
+//! The listener: one socket, bounded connections whose clients neither dawdle nor stop reading, ended soon after being told.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,17 +10,32 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service as _;
 
 use crate::serve::gate::Peer;
 
-/// Connections at once; more wait to be accepted. The limit of open files is usually reached first.
+mod crowd;
+mod unblocked;
+
+pub(crate) use crowd::Guest;
+
+use crowd::Crowd;
+use unblocked::Unblocked;
+
+/// Connections at once, where the limit of open files allows so many.
 const CONNECTIONS: usize = 16_384;
-/// How long a client may take to send a request's head.
+/// Open files that are left to everything else.
+const OTHER_FILES: usize = 256;
+/// How long a client may take to send a request's head, the first and every later one.
 const HEAD: Duration = Duration::from_secs(10);
+/// How long a client may leave what is sent to it untaken.
+const UNTAKEN: Duration = Duration::from_secs(30);
+/// Most bytes of a request's head, and of an answer that waits to be written, for one connection.
+const BUFFER: usize = 64 << 10;
 /// How long connections may still take after the listener was told to stop.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait before the next try when the system gives no more sockets.
@@ -46,12 +61,9 @@ impl Listener {
 
     /// Serves until told to stop; then answers what was asked and hangs up.
     pub(crate) async fn serve(self, routes: Router, mut stop: watch::Receiver<bool>) {
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let crowd = Crowd::new(room());
         let mut connections = JoinSet::new();
         loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-                break;
-            };
             let accepted = tokio::select! {
                 accepted = self.socket.accept() => accepted,
                 () = told(&mut stop) => break,
@@ -60,12 +72,13 @@ impl Listener {
             while connections.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, from)) => {
-                    let (routes, stop) = (routes.clone(), stop.clone());
-                    connections.spawn(async move {
-                        let peer = Peer(from.ip());
-                        connection((stream, peer), routes, stop).await;
-                        drop(permit);
-                    });
+                    let served = Served {
+                        routes: routes.clone(),
+                        peer: Peer(from.ip()),
+                        guest: Arc::new(crowd.enter()),
+                        stop: stop.clone(),
+                    };
+                    connections.spawn(accept(stream, served));
                 }
                 Err(e) => {
                     tracing::warn!(error = %e, "accept a connection");
@@ -81,33 +94,64 @@ impl Listener {
     }
 }
 
+/// How many connections the system lets this process have, with files left for its work.
+fn room() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let files = getrlimit(Resource::Nofile).current;
+    let files = files.map_or(CONNECTIONS, |files| {
+        usize::try_from(files).unwrap_or(CONNECTIONS)
+    });
+    CONNECTIONS.min(files.saturating_sub(OTHER_FILES).max(files / 2))
+}
+
 /// Waits until it is time to stop; also when nobody is left to say so.
 async fn told(stop: &mut watch::Receiver<bool>) {
     // The guard it gives must not live across an await.
     let _ = stop.wait_for(|stop| *stop).await.is_ok();
 }
 
-async fn connection(
-    (stream, peer): (TcpStream, Peer),
+/// What one connection is served with.
+struct Served {
     routes: Router,
-    mut stop: watch::Receiver<bool>,
-) {
+    peer: Peer,
+    guest: Arc<Guest>,
+    stop: watch::Receiver<bool>,
+}
+
+async fn accept(stream: TcpStream, served: Served) {
     // Answers are written whole; waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
+    let guest = Arc::clone(&served.guest);
+    tokio::select! {
+        () = connection(stream, served) => {}
+        () = guest.put_out() => tracing::debug!("a connection without a token made room"),
+    }
+}
+
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served) {
+    let Served {
+        routes,
+        peer,
+        guest,
+        mut stop,
+    } = served;
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Arc::clone(&guest));
         routes.clone().call(request)
     });
-    let served = http1::Builder::new()
+    let stream = TokioIo::new(Unblocked::new(stream, UNTAKEN));
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(served);
+        .max_buf_size(BUFFER)
+        .serve_connection(stream, service);
+    tokio::pin!(serving);
     let ended = tokio::select! {
-        ended = served.as_mut() => ended,
+        ended = serving.as_mut() => ended,
         () = told(&mut stop) => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            serving.as_mut().graceful_shutdown();
+            serving.await
         }
     };
     if let Err(e) = ended {

@@ -47,12 +47,24 @@ impl Lab {
     }
 
     /// The command, ready to be changed or started.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        self.program(env!("CARGO_BIN_EXE_haft"), args)
+    }
+
+    /// The command with a limit of open files.
+    pub(crate) fn limited(&self, args: &[&str], files: usize) -> Command {
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        let mut all = vec!["-c", &script, env!("CARGO_BIN_EXE_haft")];
+        all.extend(args);
+        self.program("sh", &all)
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the test starts the binary under test"
     )]
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    fn program(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(self.work())

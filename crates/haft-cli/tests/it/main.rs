@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod approvals;
+mod bounds;
 mod bucket;
 #[path = "../../../haft-store/tests/bucket/server.rs"]
 mod bucket_server;

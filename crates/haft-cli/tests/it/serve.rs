@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,9 +23,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(lab: &Lab, args: &[&str]) -> Self {
-        let mut all = vec!["serve", "--http", "127.0.0.1:0", "--json"];
-        all.extend(args);
-        let mut child = lab.command(&all).spawn().unwrap();
+        Self::started(lab.command(&serving(args)))
+    }
+
+    /// One that may have so many files and connections open.
+    pub(crate) fn start_with_files(lab: &Lab, args: &[&str], files: usize) -> Self {
+        Self::started(lab.limited(&serving(args), files))
+    }
+
+    fn started(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
@@ -65,12 +72,27 @@ impl Server {
         reply.unwrap_or_else(|| panic!("{} {} has no answer", request.method, request.path))
     }
 
+    /// The memory that it has now, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let id = self.child.as_ref().unwrap().id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kibibytes = line.unwrap().split_whitespace().nth(1).unwrap();
+        kibibytes.parse::<u64>().unwrap() << 10
+    }
+
     /// Ends it with a signal and gives what it left.
     pub(crate) fn end(mut self, signal: Signal) -> Ran {
         let child = self.child.take().unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
         ended(child)
     }
+}
+
+fn serving<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["serve", "--http", "127.0.0.1:0", "--json"];
+    all.extend(args);
+    all
 }
 
 /// Somebody with the call token.
@@ -440,7 +462,7 @@ fn stdio_speaks_mcp_and_opens_no_port() {
 
 /// Whether commands can be run here; told loudly where they cannot.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn jailed(lab: &Lab) -> bool {
+pub(crate) fn jailed(lab: &Lab) -> bool {
     let report = lab.run(&["doctor", "--json"]).json();
     let strength = report["sandbox"]["strength"].as_str().unwrap();
     let enough = matches!(strength, "full" | "no-proc");
@@ -481,7 +503,7 @@ fn cancelled_and_sealed(lab: &Lab) {
     assert_eq!(verified.code, 0, "{}", verified.stdout);
 }
 
-const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=commands"];
+pub(crate) const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=commands"];
 
 fn sleeper() -> Value {
     json!({"argv": ["sh", "-c", "touch started; exec sleep 60"], "timeout_s": 60})

@@ -2,28 +2,44 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use haft::audit::BoxFuture;
+use haft::bounds::Class;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
-use super::{McpBody, respond};
+use super::{McpBody, busy, respond};
+use crate::intake::Outgoing;
 use crate::server::Answer;
+use crate::wire::Id;
 
-/// Frames that wait for a client.
-const FRAMES: usize = 64;
+/// Frames that wait for a client that asked for progress: few, since what comes meanwhile is gathered where it is charged.
+const FRAMES: usize = 2;
 
 /// A request under way.
 pub(crate) struct Exchange {
     /// The answer. Dropping it cancels the work where nothing else holds it.
     pub(crate) answer: BoxFuture<'static, Answer>,
+    pub(crate) sending: Sending,
+    /// What holds the answer until it is sent.
+    pub(crate) outgoing: Outgoing,
+    pub(crate) keep_alive: Duration,
+}
+
+/// How an answer is sent.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// The request that it answers.
+    pub(crate) id: Id,
+    /// Whose share of untaken answers it uses.
+    pub(crate) class: Class,
     /// Notifications that go before the answer, for a client that takes event streams.
     pub(crate) notes: Option<mpsc::Receiver<Vec<u8>>>,
     /// Whether the client takes event streams at all.
     pub(crate) accepts_events: bool,
     /// Whether errors show in the HTTP status (2026-07-28).
     pub(crate) strict: bool,
-    pub(crate) keep_alive: Duration,
 }
 
 impl Exchange {
@@ -33,14 +49,14 @@ impl Exchange {
             biased;
             answer = &mut self.answer => {
                 // What was said while the answer was made in one go still goes before it.
-                let Some(note) = self.notes.as_mut().and_then(|notes| notes.try_recv().ok()) else {
-                    return respond(answer, self.strict);
+                let Some(note) = self.sending.notes.as_mut().and_then(|notes| notes.try_recv().ok()) else {
+                    return respond(answer, self.sending.strict);
                 };
                 self.answer = Box::pin(std::future::ready(answer));
                 Some(note)
             }
-            Some(note) = next(&mut self.notes) => Some(note),
-            () = tokio::time::sleep(self.keep_alive), if self.accepts_events => None,
+            Some(note) = next(&mut self.sending.notes) => Some(note),
+            () = tokio::time::sleep(self.keep_alive), if self.sending.accepts_events => None,
         };
         let (frames, body) = mpsc::channel(FRAMES);
         let opening = first.map_or_else(ping, |note| event(&note));
@@ -50,13 +66,13 @@ impl Exchange {
 
     /// Sends what is said, then the answer. A client that goes away ends it. What a slow one has not taken waits with
     /// whoever says it; the work goes on all the same.
-    async fn stream(mut self, opening: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
+    async fn stream(mut self, opening: Bytes, frames: mpsc::Sender<Bytes>) {
         let _first = frames.try_send(opening);
         loop {
             let said = async {
                 // A client that is gone is noticed below.
                 let room = frames.reserve().await.ok()?;
-                let note = next(&mut self.notes).await?;
+                let note = next(&mut self.sending.notes).await?;
                 room.send(event(&note));
                 Some(())
             };
@@ -65,10 +81,10 @@ impl Exchange {
                 () = frames.closed() => return,
                 Some(()) = said => {}
                 answer = &mut self.answer => {
-                    while let Some(Ok(note)) = self.notes.as_mut().map(mpsc::Receiver::try_recv) {
+                    while let Some(Ok(note)) = self.sending.notes.as_mut().map(mpsc::Receiver::try_recv) {
                         let _gone = frames.send(event(&note)).await;
                     }
-                    let _gone = frames.send(event(&answer.bytes)).await;
+                    let _gone = frames.send(self.last(&answer)).await;
                     return;
                 }
                 () = tokio::time::sleep(self.keep_alive) => {
@@ -76,6 +92,13 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// The answer as the stream's last event, held until it is sent.
+    fn last(&self, answer: &Answer) -> Bytes {
+        let Sending { id, class, .. } = &self.sending;
+        let held = self.outgoing.hold(event(&answer.bytes), *class);
+        held.unwrap_or_else(|| event(&Answer::error(Some(id), &busy()).bytes))
     }
 }
 
@@ -88,7 +111,7 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
 }
 
 /// A message as an event.
-pub(crate) fn event(message: &[u8]) -> Vec<u8> {
+pub(crate) fn event(message: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(message.len() + 32);
     out.extend_from_slice(b"event: message\ndata: ");
     // A newline would end the event's line: in JSON it can only be layout.
@@ -98,29 +121,29 @@ pub(crate) fn event(message: &[u8]) -> Vec<u8> {
             .map(|&b| if matches!(b, b'\n' | b'\r') { b' ' } else { b }),
     );
     out.extend_from_slice(b"\n\n");
-    out
+    out.into()
 }
 
 /// A sign of life.
-pub(crate) fn ping() -> Vec<u8> {
-    b": ping\n\n".to_vec()
+pub(crate) fn ping() -> Bytes {
+    Bytes::from_static(b": ping\n\n")
 }
 
 /// The beginning of an event stream.
-pub(crate) fn events(frames: mpsc::Receiver<Vec<u8>>) -> Response<McpBody> {
+pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Response<McpBody> {
     let mut response = Response::new(McpBody::events(frames));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
-    let no_cache = HeaderValue::from_static("no-cache, no-transform");
+    let not_kept = HeaderValue::from_static("no-store, no-transform");
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, no_cache);
+    headers.insert(CACHE_CONTROL, not_kept);
     // Proxies that gather output would hold progress back.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
 }
 
-/// A channel for the frames of a stream.
-pub(crate) fn channel() -> (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>) {
+/// A channel for what is said before an answer.
+pub(crate) fn notes() -> (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>) {
     mpsc::channel(FRAMES)
 }

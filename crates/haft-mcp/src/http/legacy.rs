@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use haft::call::Principal;
-use http::request::Parts;
+use haft::bounds::Place;
 use http::{HeaderMap, HeaderName, Response, StatusCode};
+use tokio::sync::mpsc;
 
-use super::exchange::{self, Exchange};
+use super::exchange::{self, Sending};
 use super::session::Lease;
 use super::{
-    Door, McpBody, Post, accepted, accepted_empty, json, not_allowed, refuse, respond, route,
+    Caller, Door, McpBody, Post, Step, Work, accepted, accepted_empty, json, not_allowed, refuse,
+    respond, route,
 };
 use crate::era::{Era, Revision};
 use crate::job::Job;
@@ -18,65 +19,87 @@ use crate::opener::{ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::server::Answer;
 use crate::wire::params::Params;
-use crate::wire::{self, Id, Message, Refused, RpcError};
+use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The code under which SDKs expect an unknown session, beside the status 404.
 const NO_SESSION: i32 = -32001;
 
-/// Answers a message of the handshake era.
-pub(crate) async fn serve(door: &Arc<Door>, post: Post, message: Message<'_>) -> Response<McpBody> {
-    let request = match message {
-        Message::Request(request) => request,
-        Message::Notification(notification) => {
-            let lease = match session(door, &post.headers, post.principal.as_ref()) {
-                Ok(lease) => lease,
-                Err(why) => return why.respond(None),
-            };
-            if notification.method == "notifications/cancelled"
-                && let Ok(params) = Params::parse(notification.params)
-                && let Some(id) = params.request_id()
-            {
-                lease.run().in_flight.cancel(id);
-            }
-            return accepted_empty();
-        }
-        Message::Response(response) => return answered(door, &post, response),
-    };
+/// Frames of a stream of changes that wait for a client.
+const FRAMES: usize = 16;
+
+/// Reads a message of the handshake era.
+pub(crate) async fn step(door: &Arc<Door>, post: &Post, message: Message<'_>) -> Step {
+    let leased = session(door, &post.headers, &post.caller);
+    match message {
+        Message::Request(request) => self::request(door, post, &request, leased).await,
+        Message::Notification(notification) => Step::Answered(match leased {
+            Ok(lease) => notified(&lease, &notification),
+            Err(why) => why.respond(None),
+        }),
+        Message::Response(response) => Step::Answered(match leased {
+            Ok(lease) => answered(&lease, response, post.caller.operator),
+            Err(why) => why.respond(None),
+        }),
+    }
+}
+
+async fn request(
+    door: &Arc<Door>,
+    post: &Post,
+    request: &Request<'_>,
+    leased: Result<Lease, NoSession>,
+) -> Step {
+    let id = &request.id;
     let job = Params::parse(request.params).and_then(|p| Job::legacy(&request.method, &p));
     match job {
-        Ok(job @ Job::Initialize(..)) => return open(door, post, request.id, job).await,
+        Ok(job @ Job::Initialize(..)) => return Step::Answered(open(door, post, id, job).await),
+        // A client may ask whether the server is there before it says who it is.
+        Ok(Job::Ping) if !post.headers.contains_key(SESSION) => {
+            return Step::Answered(json(StatusCode::OK, reply::empty(id)));
+        }
         Err(error) if request.method == "initialize" => {
-            return respond(Answer::error(Some(&request.id), &error), false);
+            return Step::Answered(respond(Answer::error(Some(id), &error), false));
         }
         _ => {}
     }
-    let lease = match session(door, &post.headers, post.principal.as_ref()) {
+    let lease = match leased {
         Ok(lease) => lease,
-        Err(why) => return why.respond(Some(request.id)),
+        Err(why) => return Step::Answered(why.respond(Some(id))),
     };
     match job {
-        Ok(job) => {
-            let job = job.by(post.operator);
-            perform(door, post, lease, (request.id, job)).await
-        }
+        Ok(job) => Step::Work(Work {
+            lease,
+            id: id.clone(),
+            job: job.by(post.caller.operator),
+            class: post.caller.class(),
+            accepts_events: post.accepts_events,
+            charge: None,
+        }),
         Err(error) => {
-            lease.run().refused(&error.message);
-            respond(Answer::error(Some(&request.id), &error), false)
+            door.core
+                .refused(lease.run(), Transport::Http, &error.message);
+            Step::Answered(respond(Answer::error(Some(id), &error), false))
         }
     }
 }
 
+fn notified(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody> {
+    if notification.method == "notifications/cancelled"
+        && let Ok(params) = Params::parse(notification.params)
+        && let Some(id) = params.request_id()
+    {
+        lease.run().in_flight.cancel(id);
+    }
+    accepted_empty()
+}
+
 /// Takes the client's answer to a request of ours; one that nobody waits for is as good.
-fn answered(door: &Arc<Door>, post: &Post, response: wire::Response<'_>) -> Response<McpBody> {
-    let lease = match session(door, &post.headers, post.principal.as_ref()) {
-        Ok(lease) => lease,
-        Err(why) => return why.respond(None),
-    };
+fn answered(lease: &Lease, response: wire::Response<'_>, operator: bool) -> Response<McpBody> {
     if let Some(id) = response.id {
         let reply = Reply {
             result: response.result.map(ToOwned::to_owned),
-            operator: post.operator,
+            operator,
         };
         lease.run().replies.take(&id, reply);
     }
@@ -84,45 +107,48 @@ fn answered(door: &Arc<Door>, post: &Post, response: wire::Response<'_>) -> Resp
 }
 
 /// Opens a session.
-async fn open(door: &Arc<Door>, post: Post, id: Id, job: Job) -> Response<McpBody> {
+async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpBody> {
     let refused = |error| {
         let id = Some(id.clone());
         refuse(&Refused { id, error })
     };
-    if !door.sessions.make_room() {
-        return refused(RpcError::new(
-            RpcError::BUSY,
-            "too many sessions are open: end one, or try again later",
-        ));
-    }
-    let principal = post.principal;
     let Job::Initialize(revision, said, can) = &job else {
         return refused(RpcError::invalid_request("the session is not initialized"));
     };
+    let (principal, class) = (post.caller.principal.clone(), post.caller.class());
     let from = (Transport::Http, principal.clone());
     let client = ClientInfo::new(said.clone(), *can, Era::Legacy(*revision), from);
-    let opened = door.core.open(client).await;
-    let run = match opened {
+    let run = match door.core.open(client).await {
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
     };
-    let Some(name) = door.sessions.add(&run, principal) else {
+    let Some(name) = door.sessions.add(&run, principal, class) else {
         run.end();
-        return refused(RpcError::new(RpcError::BUSY, "no session could be named"));
+        return refused(RpcError::new(
+            RpcError::BUSY,
+            "too many sessions are in use: end one, or try again later",
+        ));
     };
-    let answer = door.core.answer(&run, &id, job, None).await;
+    let answer = door.core.answer(&run, id, job, None).await;
     let mut response = respond(answer, false);
     response.headers_mut().insert(SESSION, name);
     response
 }
 
 /// Does a job of a session. It goes on when the client's connection breaks, as the era wants; the client cancels by saying so.
-async fn perform(
+pub(crate) async fn perform(
     door: &Arc<Door>,
-    post: Post,
-    lease: Lease,
-    (id, job): (Id, Job),
+    work: Work,
+    place: Option<Place>,
 ) -> Response<McpBody> {
+    let Work {
+        lease,
+        id,
+        job,
+        class,
+        accepts_events,
+        charge,
+    } = work;
     let Some(ticket) = lease.run().in_flight.enter(&id) else {
         let error = RpcError::invalid_request("a request with this id is under way");
         return refuse(&Refused {
@@ -132,15 +158,19 @@ async fn perform(
     };
     let asks = lease.run().client.elicitation.any();
     let talks = matches!(&job, Job::Call(call) if call.token.is_some() || asks);
-    let (said, notes) = (talks && post.accepts_events)
-        .then(exchange::channel)
-        .unzip();
-    let (core, room) = (Arc::clone(&door.core), post.room);
-    let on_failure = id.clone();
+    let (said, notes) = (talks && accepts_events).then(exchange::notes).unzip();
+    let sending = Sending {
+        id: id.clone(),
+        class,
+        notes,
+        accepts_events,
+        strict: false,
+    };
+    let (core, on_failure) = (Arc::clone(&door.core), id.clone());
     let work = tokio::spawn(async move {
         let work = Box::pin(core.answer(lease.run(), &id, job, said));
         let done = ticket.run(work).await;
-        drop(room);
+        drop((charge, place));
         lease.keep_for(done.as_ref());
         done.unwrap_or_else(|| {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
@@ -153,20 +183,11 @@ async fn perform(
             Answer::error(Some(&on_failure), &error)
         })
     };
-    Exchange {
-        answer: Box::pin(answer),
-        notes,
-        accepts_events: post.accepts_events,
-        strict: false,
-        keep_alive: door.core.limits.keep_alive,
-    }
-    .respond()
-    .await
+    door.exchange(sending, Box::pin(answer)).respond().await
 }
 
 /// GET: a stream of the session's changes.
-pub(crate) fn watch(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
-    let headers = &request.headers;
+pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION) {
         return not_allowed("POST");
     }
@@ -175,15 +196,16 @@ pub(crate) fn watch(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
         let message = "the client must accept text/event-stream";
         return super::plain(StatusCode::NOT_ACCEPTABLE, message);
     }
-    let lease = match session(door, headers, request.extensions.get()) {
+    let lease = match session(door, headers, caller) {
         Ok(lease) => lease,
         Err(why) => return why.respond(None),
     };
-    let Ok(permit) = Arc::clone(&door.streams).try_acquire_owned() else {
+    let Some(place) = door.streams.take(caller.class()) else {
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
         return refuse(&Refused { id: None, error });
     };
-    let (frames, body) = exchange::channel();
+    lease.works();
+    let (frames, body) = mpsc::channel(FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
         let mut watch = Watch::new(lease.run(), true);
@@ -198,18 +220,17 @@ pub(crate) fn watch(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
                 () = tokio::time::sleep(keep_alive) => exchange::ping(),
             };
         }
-        drop((permit, lease));
+        drop((place, lease));
     });
     exchange::events(body)
 }
 
 /// DELETE: ends a session.
-pub(crate) fn end(door: &Arc<Door>, request: &Parts) -> Response<McpBody> {
-    let headers = &request.headers;
+pub(crate) fn end(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION) {
         return not_allowed("POST");
     }
-    match session(door, headers, request.extensions.get()) {
+    match session(door, headers, caller) {
         Ok(lease) => {
             door.sessions.end(&lease);
             let mut response = Response::new(McpBody::empty());
@@ -233,17 +254,18 @@ enum NoSession {
 }
 
 impl NoSession {
-    fn respond(self, id: Option<Id>) -> Response<McpBody> {
+    fn respond(self, id: Option<&Id>) -> Response<McpBody> {
         match self {
             Self::Unnamed => {
                 let error = RpcError::invalid_request(
                     "the header Mcp-Session-Id is missing: send initialize first, or name the protocol version in _meta",
                 );
+                let id = id.cloned();
                 refuse(&Refused { id, error })
             }
             Self::Unknown => {
                 let error = RpcError::new(NO_SESSION, "no such session: send initialize again");
-                let answer = Answer::error(id.as_ref(), &error);
+                let answer = Answer::error(id, &error);
                 json(StatusCode::NOT_FOUND, answer.bytes)
             }
         }
@@ -251,13 +273,9 @@ impl NoSession {
 }
 
 /// The session a request names. Another's is as unknown as one that never was.
-fn session(
-    door: &Door,
-    headers: &HeaderMap,
-    principal: Option<&Principal>,
-) -> Result<Lease, NoSession> {
+fn session(door: &Door, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
     let name = headers.get(SESSION).ok_or(NoSession::Unnamed)?;
     let found = name.to_str().ok();
-    let found = found.and_then(|name| door.sessions.lease(name, principal));
+    let found = found.and_then(|name| door.sessions.lease(name, caller.principal.as_ref()));
     found.ok_or(NoSession::Unknown)
 }

@@ -15,11 +15,11 @@ pub struct McpBody(Inner);
 #[derive(Debug)]
 enum Inner {
     Whole(Option<Bytes>),
-    Events(mpsc::Receiver<Vec<u8>>),
+    Events(mpsc::Receiver<Bytes>),
 }
 
 impl McpBody {
-    pub(crate) fn whole(bytes: Vec<u8>) -> Self {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self(Inner::Whole(Some(bytes.into())))
     }
 
@@ -28,8 +28,16 @@ impl McpBody {
     }
 
     /// Frames as they come; dropping the body closes the channel, which is how a client's going is noticed.
-    pub(crate) fn events(frames: mpsc::Receiver<Vec<u8>>) -> Self {
+    pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Self {
         Self(Inner::Events(frames))
+    }
+
+    /// The bytes of a whole answer.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut Bytes> {
+        match &mut self.0 {
+            Inner::Whole(bytes) => bytes.as_mut(),
+            Inner::Events(_) => None,
+        }
     }
 }
 
@@ -44,7 +52,7 @@ impl Body for McpBody {
         Poll::Ready(match &mut self.0 {
             Inner::Whole(bytes) => bytes.take().map(|bytes| Ok(Frame::data(bytes))),
             Inner::Events(frames) => {
-                ready!(frames.poll_recv(cx)).map(|frame| Ok(Frame::data(frame.into())))
+                ready!(frames.poll_recv(cx)).map(|frame| Ok(Frame::data(frame)))
             }
         })
     }

@@ -1,21 +1,15 @@
-//! Who has a run open over HTTP: legacy sessions by id, stateless callers by principal. Bounded, and swept when idle.
+//! `Session`: a run that an HTTP client uses, and since when it does not.
 
-use std::collections::HashMap;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use haft::bounds::Class;
 use haft::call::Principal;
-use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::opener::ClientInfo;
 use crate::run::Run;
-use crate::server::{Answer, Core, Limits};
-use crate::wire::RpcError;
+use crate::server::Answer;
 
 /// When something was last used, and how often it is in use now.
 #[derive(Debug)]
@@ -24,43 +18,65 @@ struct Use {
     /// Milliseconds after `began`.
     last: AtomicU64,
     now: AtomicUsize,
+    /// It has been used for more than to begin.
+    worked: AtomicBool,
 }
 
 impl Use {
-    fn new() -> Self {
-        Self {
-            began: Instant::now(),
-            last: AtomicU64::new(0),
-            now: AtomicUsize::new(0),
-        }
-    }
-
     fn touch(&self) {
         let passed = self.began.elapsed().as_millis();
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
         self.last.store(passed, Ordering::Relaxed);
     }
 
-    fn idle(&self, limit: Duration) -> bool {
+    fn idle(&self) -> Option<Duration> {
         let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
-        self.now.load(Ordering::Relaxed) == 0 && self.began.elapsed().saturating_sub(last) >= limit
+        let unused = self.now.load(Ordering::Relaxed) == 0;
+        unused.then(|| self.began.elapsed().saturating_sub(last))
     }
 }
 
+/// A run that a client uses.
 #[derive(Debug)]
-struct Session {
-    name: Box<str>,
-    run: Arc<Run>,
-    principal: Option<Principal>,
+pub(super) struct Session {
+    pub(super) run: Arc<Run>,
+    pub(super) principal: Option<Principal>,
+    pub(super) class: Class,
     used: Use,
+}
+
+impl Session {
+    pub(super) fn new(run: Arc<Run>, principal: Option<Principal>, class: Class) -> Arc<Self> {
+        Arc::new(Self {
+            run,
+            principal,
+            class,
+            used: Use {
+                began: Instant::now(),
+                last: AtomicU64::new(0),
+                now: AtomicUsize::new(0),
+                worked: AtomicBool::new(false),
+            },
+        })
+    }
+
+    /// How long it has not been used; none while it is.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        self.used.idle()
+    }
+
+    /// Whether it was used for more than to begin.
+    pub(super) fn has_worked(&self) -> bool {
+        self.used.worked.load(Ordering::Relaxed)
+    }
 }
 
 /// A session in use: it does not expire meanwhile.
 #[derive(Debug)]
-pub(crate) struct Lease(Arc<Session>);
+pub(crate) struct Lease(pub(super) Arc<Session>);
 
 impl Lease {
-    fn new(session: &Arc<Session>) -> Self {
+    pub(super) fn new(session: &Arc<Session>) -> Self {
         session.used.now.fetch_add(1, Ordering::Relaxed);
         session.used.touch();
         Self(Arc::clone(session))
@@ -68,6 +84,11 @@ impl Lease {
 
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.0.run
+    }
+
+    /// Notes that the client does something with it.
+    pub(crate) fn works(&self) {
+        self.0.used.worked.store(true, Ordering::Relaxed);
     }
 
     /// Given back; where the call still waits for a person, when they have decided: its run must be there then.
@@ -85,240 +106,13 @@ impl Drop for Lease {
     }
 }
 
-/// The legacy sessions.
-#[derive(Debug)]
-pub(crate) struct Sessions {
-    open: Mutex<HashMap<Box<str>, Arc<Session>>>,
-    most: usize,
-    idle: Duration,
-    swept: AtomicUsize,
-}
-
-impl Sessions {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            open: Mutex::default(),
-            most: limits.sessions,
-            idle: limits.idle,
-            swept: AtomicUsize::new(0),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    /// Whether one more fits, once those that lay idle too long are gone.
-    pub(crate) fn make_room(self: &Arc<Self>) -> bool {
-        if self.swept.fetch_add(1, Ordering::Relaxed) == 0 {
-            tokio::spawn(sweep_sessions(Arc::downgrade(self), self.idle));
-        }
-        if self.len() < self.most {
-            return true;
-        }
-        self.sweep();
-        self.len() < self.most
-    }
-
-    /// Opens a session and gives its name as a header; `None` when the limit was reached meanwhile or no name could be made.
-    pub(crate) fn add(&self, run: &Arc<Run>, principal: Option<Principal>) -> Option<HeaderValue> {
-        let name = random_name()?;
-        let header = HeaderValue::from_str(&name).ok()?;
-        let session = Arc::new(Session {
-            name: name.clone(),
-            run: Arc::clone(run),
-            principal,
-            used: Use::new(),
-        });
-        let mut open = self.lock();
-        if open.len() >= self.most {
-            return None;
-        }
-        open.insert(name, session);
-        Some(header)
-    }
-
-    /// The session with this name, if it is this caller's.
-    pub(crate) fn lease(&self, name: &str, principal: Option<&Principal>) -> Option<Lease> {
-        let open = self.lock();
-        let session = open.get(name)?;
-        (session.principal.as_ref() == principal).then(|| Lease::new(session))
-    }
-
-    /// Ends a session.
-    pub(crate) fn end(&self, lease: &Lease) {
-        self.lock().remove(&lease.0.name);
-        lease.0.run.end();
-    }
-
-    /// Ends all.
-    pub(crate) fn end_all(&self) {
-        let all: Vec<_> = self.lock().drain().map(|(_, session)| session).collect();
-        for session in all {
-            session.run.end();
-        }
-    }
-
-    /// Ends those that lay idle too long.
-    fn sweep(&self) {
-        let mut idle = Vec::new();
-        self.lock().retain(|_, session| {
-            let keep = !session.used.idle(self.idle);
-            if !keep {
-                idle.push(Arc::clone(session));
-            }
-            keep
-        });
-        for session in idle {
-            session.run.end();
-        }
-    }
-}
-
-/// Sweeps now and then, as long as the sessions exist.
-async fn sweep_sessions(sessions: Weak<Sessions>, idle: Duration) {
-    loop {
-        tokio::time::sleep(idle / 4).await;
-        let Some(sessions) = sessions.upgrade() else {
-            return;
-        };
-        sessions.sweep();
-    }
-}
-
-/// 128 random bits in hex.
-fn random_name() -> Option<Box<str>> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        write!(name, "{byte:02x}").ok()?;
-    }
-    Some(name.into())
-}
-
-/// The runs of stateless callers: one each, opened at the first request, ended when idle.
-#[derive(Debug)]
-pub(crate) struct Callers {
-    open: RwLock<HashMap<Option<Principal>, Arc<Session>>>,
-    /// Held while a run is opened, so that a caller's first requests share one.
-    opening: tokio::sync::Mutex<bool>,
-    most: usize,
-    idle: Duration,
-}
-
-impl Callers {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            open: RwLock::default(),
-            opening: tokio::sync::Mutex::default(),
-            most: limits.sessions,
-            idle: limits.idle,
-        }
-    }
-
-    /// The caller's run.
-    pub(crate) async fn lease(
-        self: &Arc<Self>,
-        core: &Core,
-        client: ClientInfo,
-    ) -> Result<Lease, RpcError> {
-        let principal = client.principal.clone();
-        if let Some(lease) = self.find(principal.as_ref()) {
-            return Ok(lease);
-        }
-        self.retire_spent(principal.as_ref());
-        let mut swept = self.opening.lock().await;
-        if let Some(lease) = self.find(principal.as_ref()) {
-            return Ok(lease);
-        }
-        if !std::mem::replace(&mut *swept, true) {
-            tokio::spawn(sweep_callers(Arc::downgrade(self), self.idle));
-        }
-        if self.read().len() >= self.most {
-            let message = "too many callers have a run open: try again later";
-            return Err(RpcError::new(RpcError::BUSY, message));
-        }
-        let opened = core.open(client).await;
-        let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
-        let session = Arc::new(Session {
-            name: Box::default(),
-            run,
-            principal: principal.clone(),
-            used: Use::new(),
-        });
-        let lease = Lease::new(&session);
-        self.write().insert(principal.clone(), session);
-        Ok(lease)
-    }
-
-    fn find(&self, principal: Option<&Principal>) -> Option<Lease> {
-        let open = self.read();
-        let session = open.get(&principal.cloned())?;
-        (!session.run.session.is_spent()).then(|| Lease::new(session))
-    }
-
-    /// A stateless caller has no way to ask for a new run when the budget of its run is used up: it gets one. The old one
-    /// ends when its last call has.
-    fn retire_spent(&self, principal: Option<&Principal>) {
-        let mut open = self.write();
-        let key = principal.cloned();
-        if !open
-            .get(&key)
-            .is_some_and(|session| session.run.session.is_spent())
-        {
-            return;
-        }
-        let Some(session) = open.remove(&key) else {
-            return;
-        };
-        tokio::spawn(async move {
-            while !session.used.idle(Duration::ZERO) {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-            session.run.end();
-        });
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<Option<Principal>, Arc<Session>>> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Option<Principal>, Arc<Session>>> {
-        self.open.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends all.
-    pub(crate) fn end_all(&self) {
-        self.end_where(|_| true);
-    }
-
-    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
-        let mut ended = Vec::new();
-        self.write().retain(|_, session| {
-            let keep = !ends(session);
-            if !keep {
-                ended.push(Arc::clone(session));
-            }
-            keep
-        });
-        for session in ended {
-            session.run.end();
-        }
-    }
-}
-
-/// Sweeps now and then, as long as there is somebody to sweep for.
-async fn sweep_callers(callers: Weak<Callers>, idle: Duration) {
-    loop {
-        tokio::time::sleep(idle / 4).await;
-        let Some(callers) = callers.upgrade() else {
-            return;
-        };
-        callers.end_where(|session| session.used.idle(idle));
-    }
+/// Of these sessions, the one that is missed least: idle for longest, those that never did anything first.
+pub(super) fn least_missed<'a, K>(
+    sessions: impl Iterator<Item = (K, &'a Arc<Session>)>,
+) -> Option<K> {
+    let idle = sessions.filter_map(|(key, session)| {
+        let idle = session.idle()?;
+        Some(((!session.has_worked(), idle), key))
+    });
+    idle.max_by_key(|(order, _)| *order).map(|(_, key)| key)
 }

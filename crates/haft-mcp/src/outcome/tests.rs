@@ -42,27 +42,27 @@ fn texts(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn whatever_is_not_ok_is_an_error_that_says_what_to_do() {
+fn row11_whatever_is_not_ok_is_an_error_that_says_its_kind_and_what_to_do() {
     for (status, failure, expect) in [
         (
             Status::Denied,
             Some((ErrorKind::Denied, "no", Some("ask"))),
-            "no\nask",
+            "denied: no\nask",
         ),
         (
             Status::Error,
             Some((ErrorKind::NotFound, "no tool", None)),
-            "no tool",
+            "not_found: no tool",
         ),
         (
             Status::Timeout,
             Some((ErrorKind::Timeout, "too slow", None)),
-            "too slow",
+            "timeout: too slow",
         ),
         (
             Status::Cancelled,
             Some((ErrorKind::Cancelled, "stopped", None)),
-            "stopped",
+            "cancelled: stopped",
         ),
         (Status::Suspended, None, "in short"),
     ] {
@@ -77,6 +77,10 @@ fn whatever_is_not_ok_is_an_error_that_says_what_to_do() {
             assert_eq!(value["isError"], json!(true), "{status:?}");
             assert_eq!(texts(&value), [expect], "{status:?}");
             assert_eq!(value["_meta"]["haft"]["status"], json!(status.as_str()));
+            // Row 11: a program reads the kind, too.
+            let kind = value["_meta"]["haft"].get("error");
+            let expect = outcome.error.as_ref().map(|error| json!(error.kind));
+            assert_eq!(kind, expect.as_ref(), "{status:?}");
         }
     }
 }
@@ -91,7 +95,7 @@ fn a_failure_comes_before_what_there_is_to_show_and_is_said_once() {
     });
     outcome.content = vec![Content::text("output"), Content::text("exit code 1")];
     let value = shown(&outcome, Era::Modern);
-    assert_eq!(texts(&value), ["exit code 1", "output"]);
+    assert_eq!(texts(&value), ["failed: exit code 1", "output"]);
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Two plain threads between blocking streams and the server: lines in, lines out.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use memchr::memchr;
 use tokio::sync::{mpsc, oneshot};
 
-/// How much is read at once.
+use super::backlog::Backlog;
+
+/// How much is read or written at once.
 const CHUNK: usize = 64 * 1024;
 
 /// What the reader found.
@@ -20,25 +24,36 @@ pub(crate) enum Line {
     Broken(io::Error),
 }
 
-/// Starts the thread that reads lines; it ends at the stream's end or when nobody listens.
+impl Line {
+    /// What it takes of a backlog.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Message(bytes) => bytes.len(),
+            Self::TooLong | Self::Broken(_) => 0,
+        }
+    }
+}
+
+/// Starts the thread that reads lines; it ends at the stream's end or when nobody takes them.
 pub(crate) fn reader(
     input: impl Read + Send + 'static,
     longest: usize,
-    lines: mpsc::Sender<Line>,
+    lines: Arc<Backlog>,
 ) -> io::Result<()> {
     let work = move || {
         let mut input = BufReader::with_capacity(CHUNK, input);
         loop {
             let line = match next_line(&mut input, longest) {
                 Ok(Some(line)) => line,
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(error) => Line::Broken(error),
             };
             let last = matches!(line, Line::Broken(_));
-            if lines.blocking_send(line).is_err() || last {
-                return;
+            if !lines.push(line) || last {
+                break;
             }
         }
+        lines.end();
     };
     thread::Builder::new()
         .name("mcp-stdin".into())
@@ -83,15 +98,32 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
     }
 }
 
+/// Since when a write has been under way.
+#[derive(Debug, Default)]
+pub(crate) struct Writing(Mutex<Option<Instant>>);
+
+impl Writing {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long the client has not taken what is being written.
+    pub(crate) fn stands_for(&self) -> Duration {
+        let since = *self.lock();
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
 /// Starts the thread that writes lines; it ends when nobody sends any more or the stream breaks. The receiver hears of it.
 pub(crate) fn writer(
     mut output: impl Write + Send + 'static,
     mut lines: mpsc::Receiver<Vec<u8>>,
+    writing: Arc<Writing>,
 ) -> io::Result<oneshot::Receiver<()>> {
     let (ended, done) = oneshot::channel();
     let work = move || {
         while let Some(line) = lines.blocking_recv() {
-            if write_lines(&mut output, line, &mut lines).is_err() {
+            if write_lines(&mut output, line, &mut lines, &writing).is_err() {
                 break;
             }
         }
@@ -109,6 +141,7 @@ fn write_lines(
     output: &mut impl Write,
     mut batch: Vec<u8>,
     lines: &mut mpsc::Receiver<Vec<u8>>,
+    writing: &Writing,
 ) -> io::Result<()> {
     batch.push(b'\n');
     while batch.len() < CHUNK
@@ -117,8 +150,16 @@ fn write_lines(
         batch.extend_from_slice(&line);
         batch.push(b'\n');
     }
-    output.write_all(&batch)?;
-    output.flush()
+    let mut written = Ok(());
+    for chunk in batch.chunks(CHUNK) {
+        *writing.lock() = Some(Instant::now());
+        written = output.write_all(chunk).and_then(|()| output.flush());
+        if written.is_err() {
+            break;
+        }
+    }
+    *writing.lock() = None;
+    written
 }
 
 #[cfg(test)]

@@ -34,9 +34,23 @@ pub(crate) struct Params<'a> {
     request_state: Option<&'a RawValue>,
     #[serde(borrow, rename = "inputResponses")]
     input_responses: Option<&'a RawValue>,
+    #[serde(borrow)]
+    level: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
 }
+
+/// The levels of log messages (2025-11-25, `LoggingLevel`).
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
 
 /// The members of `_meta` that mean something to us.
 #[derive(Debug, Default, Deserialize)]
@@ -135,6 +149,19 @@ impl<'a> Params<'a> {
         };
         serde_json::from_str(raw.get())
             .map_err(|e| RpcError::invalid_params(format!("params.inputResponses: {e}")))
+    }
+
+    /// Checks that `level` is one of the protocol's.
+    pub(crate) fn log_level(&self) -> Result<(), RpcError> {
+        let level = required(self.level, "level")?;
+        if LEVELS.contains(&&*level) {
+            return Ok(());
+        }
+        let shown: String = level.chars().take(64).collect();
+        let known = LEVELS.join(", ");
+        Err(RpcError::invalid_params(format!(
+            "params.level {shown:?} is none of {known}"
+        )))
     }
 
     pub(crate) fn request_id(&self) -> Option<&'a str> {

@@ -19,6 +19,14 @@ pub(crate) fn end(out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// A response without content.
+pub(crate) fn empty(id: &Id) -> Vec<u8> {
+    let mut out = begin(id, 2);
+    out.extend_from_slice(b"{}");
+    end(&mut out);
+    out
+}
+
 /// An error; without an id where none could be read.
 pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);

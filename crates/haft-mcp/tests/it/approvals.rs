@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::Decision;
 use haft::approval::inbox::RequestStatus;
-use haft_mcp::http::{McpBody, McpService};
+use haft_mcp::http::{Access, McpBody, McpService};
 use haft_mcp::opener::ByOperator;
 use haft_mcp::server::Limits;
 use http::Method;
@@ -204,7 +204,7 @@ struct Session {
 impl Session {
     async fn open(name: &str, elicitation: &str) -> Self {
         let opener = Arc::new(SmallOpener::asking());
-        let service = serving(Limits::default(), &opener).http();
+        let service = serving(Limits::default(), &opener).http(Access::checked_before());
         let body = handshake(name, "2025-11-25", elicitation);
         let opened = reply(send(&service, request(Method::POST, &[], body)).await).await;
         let id = opened.header("mcp-session-id").to_owned();
@@ -320,7 +320,7 @@ async fn a_session_that_waits_for_a_person_is_not_swept() {
         ..Limits::default()
     };
     let opener = Arc::new(SmallOpener::asking());
-    let service = serving(limits, &opener).http();
+    let service = serving(limits, &opener).http(Access::checked_before());
     let opened = reply(
         send(
             &service,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use haft::Decision;
 use haft::approval::inbox::RequestStatus;
 use haft::call::Principal;
-use haft_mcp::http::McpService;
+use haft_mcp::http::{Access, McpService};
 use haft_mcp::opener::ByOperator;
 use haft_mcp::server::Limits;
 use http::Method;
@@ -30,7 +30,7 @@ struct Caller {
 impl Caller {
     fn new(limits: Limits) -> Self {
         let opener = Arc::new(SmallOpener::asking());
-        let service = serving(limits, &opener).http();
+        let service = serving(limits, &opener).http(Access::checked_before());
         Self {
             service,
             opener,
@@ -317,7 +317,7 @@ async fn a_state_holds_after_a_restart_and_nothing_is_asked_twice() {
     let asked = before.write("a.txt", Value::Null).await.json();
     let opener = Arc::new(before.opener.restarted());
     let after = Caller {
-        service: serving(briefly(), &opener).http(),
+        service: serving(briefly(), &opener).http(Access::checked_before()),
         opener,
         ..before
     };

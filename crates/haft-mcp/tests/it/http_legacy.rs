@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haft_mcp::http::Access;
 use haft_mcp::server::Limits;
 use http::Method;
 use serde_json::json;
@@ -9,12 +10,13 @@ use serde_json::json;
 use crate::support::http_client::{open, post, post_as, reply, request, send};
 use crate::support::{call, initialize, server, until_async};
 
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
 async fn a_session_lives_from_initialize_to_delete() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let hello = post(&service, &[], &initialize("2025-06-18")).await;
     assert_eq!(hello.verdict(), (200, 0));
     assert_eq!(
@@ -55,13 +57,19 @@ async fn a_session_lives_from_initialize_to_delete() {
     assert_eq!(service.sessions(), 0);
 }
 
+fn level(level: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{{"level":"{level}"}}}}"#
+    )
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_a_request_shows_in_its_answer() {
     let (server, _) = server(Limits {
         message_bytes: 2000,
         ..Limits::default()
     });
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = ("mcp-session-id", id.as_str());
     let long = format!(
@@ -73,8 +81,11 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
         "[".repeat(500),
         "]".repeat(500)
     );
+    let marked = format!("\u{feff}{PING}");
     for (headers, body, expect) in [
-        (vec![], PING, (400, -32600)),
+        // W16: a client may ask whether the server is there before it says who it is.
+        (vec![], PING, (200, 0)),
+        (vec![], LIST, (400, -32600)),
         (vec![("mcp-session-id", "0123")], PING, (404, -32001)),
         (vec![session], PING, (200, 0)),
         (
@@ -99,6 +110,11 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
             PING,
             (200, 0),
         ),
+        // W16: a byte order mark says nothing.
+        (vec![session], &marked, (200, 0)),
+        // W16: a level is one of the protocol's.
+        (vec![session], &level("debug"), (200, 0)),
+        (vec![session], &level("loud"), (200, -32602)),
         (vec![session], "{", (400, -32700)),
         (vec![session], "", (400, -32700)),
         (
@@ -149,7 +165,7 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
 #[tokio::test]
 async fn methods_and_streams_without_a_session_are_not_served() {
     let (server, _) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     for (method, headers, expect) in [
         (Method::PUT, vec![], 405),
         (Method::GET, vec![], 405),
@@ -187,7 +203,7 @@ async fn methods_and_streams_without_a_session_are_not_served() {
 #[tokio::test]
 async fn a_session_is_its_openers_alone() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let hello = post_as(&service, "ada", &[], &initialize("2025-11-25")).await;
     let id = hello.header("mcp-session-id").to_owned();
     let session = [("mcp-session-id", id.as_str())];
@@ -209,10 +225,8 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
         idle: Duration::from_mins(10),
         ..Limits::default()
     });
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let (idle, busy) = (open(&service).await, open(&service).await);
-    let full = post(&service, &[], &initialize("2025-11-25")).await;
-    assert_eq!(full.verdict(), (503, -32000));
     let headers = [("mcp-session-id", busy.as_str())];
     let slow = request(
         Method::POST,
@@ -223,6 +237,9 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
         let service = service.clone();
         async move { reply(send(&service, slow).await).await }
     });
+    let used = [("mcp-session-id", idle.as_str())];
+    let read = call("1", "read_file", r#"{"path":"hello.txt"}"#);
+    assert_eq!(post(&service, &used, &read).await.status, 200);
     tokio::time::sleep(Duration::from_mins(15)).await;
     assert_eq!(service.sessions(), 1, "the idle one is swept");
     assert_eq!(opener.count("closed"), 1);
@@ -241,7 +258,7 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
 #[tokio::test]
 async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
     let slow = request(
@@ -267,7 +284,7 @@ async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
 async fn ending_a_session_or_the_server_cancels_what_runs() {
     for by_delete in [true, false] {
         let (server, opener) = server(Limits::default());
-        let service = server.http();
+        let service = server.http(Access::checked_before());
         let id = open(&service).await;
         let session = [("mcp-session-id", id.as_str())];
         let slow = request(

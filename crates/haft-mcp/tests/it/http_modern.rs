@@ -1,5 +1,6 @@
 //! The stateless era over HTTP: every POST stands alone.
 
+use haft_mcp::http::Access;
 use haft_mcp::server::Limits;
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::support::{ENVELOPE, modern, server};
 #[tokio::test]
 async fn requests_need_no_session_and_share_one_run_per_caller() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let found = post_modern(
         &service,
         "server/discover",
@@ -45,7 +46,7 @@ type Row<'a> = (Vec<(&'a str, &'a str)>, &'a str, (u16, i64));
 
 async fn check(rows: Vec<Row<'_>>) {
     let (server, _) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     for (headers, body, expect) in rows {
         let reply = post(&service, &headers, body).await;
         assert_eq!(reply.verdict(), expect, "{headers:?} {body}: {reply:?}");
@@ -59,7 +60,7 @@ fn to(method: &str) -> (&str, &str) {
 #[tokio::test]
 async fn the_version_header_must_say_what_the_body_says() {
     let (server, _) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let list = modern("1", "tools/list", "");
     let old = list.replace("2026-07-28", "2025-11-25");
     let unknown = list.replace("2026-07-28", "2099-01-01");
@@ -124,7 +125,7 @@ async fn the_method_and_name_headers_must_say_what_the_body_says() {
 #[tokio::test]
 async fn what_the_era_has_not_is_not_found() {
     let (server, _) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     for method in [
         "ping",
         "logging/setLevel",
@@ -151,7 +152,7 @@ async fn what_the_era_has_not_is_not_found() {
 #[tokio::test]
 async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let arguments = r#"{"z":12345678901234567890123,  "a":1.50,"a":2}"#;
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{ENVELOPE},"name":"big","arguments":{arguments}}}}}"#
@@ -169,7 +170,7 @@ async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
 async fn a_caller_whose_run_is_spent_gets_a_new_one() {
     let (server, opener) = server(Limits::default());
     *opener.max_calls.lock().unwrap() = 2;
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let body = modern(
         "1",
         "tools/call",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_mcp::http::McpService;
+use haft_mcp::http::{Access, McpService};
 use haft_mcp::server::Limits;
 use http::Method;
 use serde_json::json;
@@ -25,7 +25,7 @@ fn slow(milliseconds: u64, token: &str) -> String {
 #[tokio::test]
 async fn progress_makes_the_answer_a_stream_in_both_eras() {
     let (server, _) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
     let legacy = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":20},"_meta":{"progressToken":7}}}"#;
@@ -63,7 +63,7 @@ async fn progress_makes_the_answer_a_stream_in_both_eras() {
 async fn a_stateless_client_cancels_by_hanging_up() {
     for streams in [false, true] {
         let (server, opener) = server(Limits::default());
-        let service = server.http();
+        let service = server.http(Access::checked_before());
         let mut connection = connect(&service).await;
         let token = if streams { "1" } else { "" };
         // With progress the answer is under way as a stream when the client goes; without, nothing was sent yet.
@@ -89,7 +89,7 @@ async fn a_stateless_client_cancels_by_hanging_up() {
 #[tokio::test]
 async fn a_call_of_a_session_outlives_its_connection() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let mut connection = connect(&service).await;
     let session = [("mcp-session-id", id.as_str()), ("host", "localhost")];
@@ -106,7 +106,7 @@ async fn a_call_of_a_session_outlives_its_connection() {
 #[tokio::test]
 async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [
         ("mcp-session-id", id.as_str()),
@@ -141,7 +141,7 @@ async fn listen(service: &McpService, more: &str) -> haft_mcp::http::McpBody {
 #[tokio::test]
 async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
     let (server, opener) = server(Limits::default());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let mut stream = listen(&service, r#","notifications":{"toolsListChanged":true}"#).await;
     let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
     let ack = event(&mut stream).await.unwrap();
@@ -168,11 +168,11 @@ async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
 #[tokio::test]
 async fn streams_are_bounded_and_free_their_place() {
     let (server, _) = server(Limits {
-        sessions: 1,
+        streams: 1,
         keep_alive: Duration::from_millis(5),
         ..Limits::default()
     });
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let asks = r#","notifications":{"toolsListChanged":true}"#;
     let first = listen(&service, asks).await;
     let headers = [MODERN, ("mcp-method", "subscriptions/listen")];

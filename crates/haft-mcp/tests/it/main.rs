@@ -9,6 +9,8 @@ mod support;
 
 mod approvals;
 mod approvals_alone;
+mod http_access;
+mod http_bounds;
 mod http_legacy;
 mod http_modern;
 mod http_streams;

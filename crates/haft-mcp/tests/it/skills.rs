@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use haft_mcp::http::Access;
 use haft_mcp::server::Limits;
 use serde_json::{Value, json};
 
@@ -56,8 +57,14 @@ fn prompts_are_told_of_only_where_there_are_skills() {
     let mut without = LineClient::start(Limits::default());
     let hello = without.ask(&initialize("2025-11-25"));
     assert_eq!(hello["result"]["capabilities"].get("prompts"), None);
-    let none = ask(&mut without, "prompts/list", &json!({}));
-    assert_eq!(none["result"]["prompts"], json!([]));
+    // W16: what is not declared is not answered.
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+    ] {
+        let refused = ask(&mut without, method, &params);
+        assert_eq!(refused["error"]["code"], json!(-32601), "{method}");
+    }
 }
 
 #[test]
@@ -195,7 +202,7 @@ async fn the_stateless_era_has_the_same() {
     let dir = folder();
     let (server, opener) = server(Limits::default());
     opener.offer_skills(dir.path());
-    let service = server.http();
+    let service = server.http(Access::checked_before());
     let found = post_modern(
         &service,
         "server/discover",

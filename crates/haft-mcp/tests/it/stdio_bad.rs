@@ -1,8 +1,11 @@
 //! Bad input over standard input: each gets one clear error, and the connection goes on.
 
+use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_mcp::server::Limits;
+use haft_mcp::stdio::StdioError;
 use serde_json::json;
 
 use crate::support::line_client::LineClient;
@@ -247,4 +250,83 @@ fn ten_thousand_calls_at_once_are_all_answered() {
     let host = Arc::clone(&client.opener);
     client.ended().unwrap();
     until(|| host.count("closed") == 1);
+}
+
+#[test]
+fn w16_a_ping_before_the_handshake_and_a_byte_order_mark_are_taken() {
+    let mut client = LineClient::start(Limits::default());
+    let pong = client.ask("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    assert_eq!(pong, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    let hello = client.ask(&format!("\u{feff}{}", initialize("2025-11-25")));
+    assert_eq!(hello["result"]["protocolVersion"], json!("2025-11-25"));
+}
+
+#[test]
+fn e17_what_is_sent_behind_the_handshake_is_answered_behind_it() {
+    for _ in 0..20 {
+        let mut client = LineClient::start(Limits::default());
+        let lines: Vec<String> = (1..20)
+            .map(|id| call(&id.to_string(), "echo", "{}"))
+            .collect();
+        client.send(&format!(
+            "{}\n{}",
+            initialize("2025-11-25"),
+            lines.join("\n")
+        ));
+        assert_eq!(
+            client.receive()["id"],
+            json!(0),
+            "the handshake comes first"
+        );
+        for _ in &lines {
+            assert_eq!(client.receive()["result"]["isError"], json!(false));
+        }
+    }
+}
+
+/// Its answer is some kilobytes.
+const LIST: &str = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#;
+
+#[test]
+fn w15_a_client_that_closed_its_input_and_reads_nothing_is_not_waited_for() {
+    for (line, count) in [
+        ("garbage".to_owned(), 20_000),
+        (LIST.to_owned(), 5_000),
+        (LIST.to_owned(), 100),
+    ] {
+        let limits = Limits {
+            in_flight: 16,
+            grace: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        let mut client = LineClient::legacy(limits);
+        let mut input = client.input.take().unwrap();
+        let writing = std::thread::spawn(move || {
+            for id in 0..count {
+                let line = line.replace(r#""id":0"#, &format!(r#""id":{id}"#));
+                // The server may have gone before the last.
+                let _ = writeln!(input, "{line}");
+            }
+        });
+        let (output, server) = client.unread();
+        server.unwrap();
+        writing.join().unwrap();
+        drop(output);
+    }
+}
+
+#[test]
+fn w15_a_client_that_reads_nothing_for_long_is_hung_up_on_though_it_keeps_its_input_open() {
+    let limits = Limits {
+        unread: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let mut client = LineClient::legacy(limits);
+    for id in 0..100 {
+        client.send(&LIST.replace(r#""id":0"#, &format!(r#""id":{id}"#)));
+    }
+    let input = client.input.take();
+    let (output, server) = client.unread();
+    assert!(matches!(server, Err(StdioError::Unread(_))), "{server:?}");
+    drop((input, output));
 }

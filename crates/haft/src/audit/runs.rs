@@ -70,24 +70,36 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
     }
     begun.sort_by(|a, b| (&b.0, &b.1).cmp(&(&a.0, &a.1)));
     begun.truncate(limit);
-    let entry = |(started, run, start, dir): (String, RunId, RunStart, PathBuf)| {
-        let (ended, closed) = last_line(&dir).ok().flatten().unzip();
-        let calls = closed.as_ref().map(|closed: &Closed| closed.calls);
-        RunEntry {
-            run,
-            start,
-            state: if closed.is_some() {
-                RunState::Closed
-            } else {
-                RunState::Open
-            },
-            started,
-            ended,
-            calls: calls.unwrap_or_else(|| count_lines(&dir.join(TOOLS)).unwrap_or(0)),
-            closed,
-        }
+    let whole = |(started, run, start, dir): (String, RunId, RunStart, PathBuf)| {
+        with_end(&dir, run, started, start)
     };
-    Ok(begun.into_iter().map(entry).collect())
+    Ok(begun.into_iter().map(whole).collect())
+}
+
+/// One run, as its archive says; none without a readable beginning.
+pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
+    let dir = run_dir(home, run)?;
+    let begun = beginning(&dir).ok().flatten();
+    Ok(begun.map(|(run, started, start)| with_end(&dir, run, started, start)))
+}
+
+/// A run with what the end of its record says.
+fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntry {
+    let (ended, closed) = last_line(dir).ok().flatten().unzip();
+    let calls = closed.as_ref().map(|closed: &Closed| closed.calls);
+    RunEntry {
+        run,
+        start,
+        state: if closed.is_some() {
+            RunState::Closed
+        } else {
+            RunState::Open
+        },
+        started,
+        ended,
+        calls: calls.unwrap_or_else(|| count_lines(&dir.join(TOOLS)).unwrap_or(0)),
+        closed,
+    }
 }
 
 /// The lines of a run's record, one JSON text each, in order; a torn last line is left out.

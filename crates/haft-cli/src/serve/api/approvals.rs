@@ -35,18 +35,39 @@ pub(super) async fn list(
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
     };
-    let found = api.house.executor().inbox().list(&filter).await;
-    let found = match found {
+    let found = match found(&api, caller, filter).await {
         Ok(found) => found,
         Err(error) => return unavailable(&error),
     };
-    let mine = |entry: &&Entry| api.may_read(caller, entry.request.run.as_str());
-    let items = found.iter().filter(mine);
-    let items: Vec<Item> = items.map(|entry| Item::of(&api.house, entry)).collect();
+    let items: Vec<Item> = found
+        .iter()
+        .map(|entry| Item::of(&api.house, entry))
+        .collect();
     let mut response = reply::document(&items);
     let total = HeaderValue::from(items.len());
     response.headers_mut().insert("x-total", total);
     response
+}
+
+/// The requests of the runs that a caller may read. The limit is on those: a client's own are not behind others'.
+async fn found(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Entry>, InboxError> {
+    let inbox = api.house.executor().inbox();
+    let Some(own) = api.readable(caller) else {
+        return inbox.list(&filter).await;
+    };
+    let limit = filter.limit;
+    let wanted = |run: &RunId| filter.run.as_ref().is_none_or(|only| only == run);
+    let mut found = Vec::new();
+    for run in own.into_iter().filter(wanted) {
+        let of_run = Filter {
+            run: Some(run),
+            ..filter.clone()
+        };
+        found.extend(inbox.list(&of_run).await?);
+    }
+    found.sort_by_key(|entry| (entry.request.created, entry.request.id.to_string()));
+    found.truncate(limit);
+    Ok(found)
 }
 
 fn filter(api: &Api, uri: &Uri) -> Option<Filter> {

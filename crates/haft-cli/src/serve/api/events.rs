@@ -11,14 +11,14 @@ use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use haft::approval::ApprovalId;
-use haft::audit::{self, What};
+use haft::bounds::Place;
 use haft::call::RunId;
 use haft::clock;
 use haft::progress::ProgressEvent;
 use haft::progress::hub::Listener;
 use haft::result::milliseconds;
 use haft_console::ConsoleSession;
-use http::Uri;
+use http::{StatusCode, Uri};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
@@ -26,10 +26,11 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use crate::approvals::Item;
-use crate::assemble::feed::Told;
+use crate::assemble::feed::{CallTold, Told};
 use crate::serve::api::{Api, Shared};
+use crate::serve::bounds::Busy;
 use crate::serve::gate::Caller;
-use crate::serve::query;
+use crate::serve::{query, reply};
 
 /// Silence before a sign of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -47,6 +48,7 @@ struct Watch {
     session: Option<ConsoleSession>,
     greeted: bool,
     number: u64,
+    _place: Place,
 }
 
 /// What came first.
@@ -63,11 +65,21 @@ pub(super) async fn events(
     session: Option<Extension<ConsoleSession>>,
     uri: Uri,
 ) -> Response {
+    let Some(place) = api.bounds.streams.take(caller.class()) else {
+        let busy = Busy("streams of events are open").to_string();
+        return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
+    };
     let run = query::text(&uri, "run").map(RunId::new);
+    // Asked where the output is, so that nothing is held for a reader that may not see it.
+    let hears = {
+        let (api, run) = (Arc::clone(&api), run.clone());
+        move |other: &RunId| sees(&api, caller, run.as_ref(), other)
+    };
+    let charge = api.bounds.output(caller.class());
     let watch = Watch {
         approvals: api.house.executor().inbox().changes(),
         told: api.house.feed().watch(),
-        progress: api.house.hub().listen(run.clone()),
+        progress: api.house.hub().listen_to(hears, charge),
         stopped: api.stopped.clone(),
         session: session.map(|Extension(session)| session),
         greeted: false,
@@ -75,11 +87,17 @@ pub(super) async fn events(
         caller,
         run,
         api,
+        _place: place,
     };
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
     Sse::new(stream(watch))
         .keep_alive(keep_alive)
         .into_response()
+}
+
+/// Whether a caller that asked for one run, or for all, sees this one.
+fn sees(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
+    only.is_none_or(|only| only == run) && api.may_read(caller, run.as_str())
 }
 
 fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
@@ -108,12 +126,11 @@ impl Watch {
             let found = match heard {
                 Heard::Approval(changed) => self.approval(changed).await,
                 Heard::Told(told) => self.told(told),
-                Heard::Progress(event) if self.sees(&event.run) => {
+                Heard::Progress(event) => {
                     let mut json = Vec::new();
                     event.write_json(&mut json);
                     Some(self.numbered("progress", &String::from_utf8_lossy(&json)))
                 }
-                Heard::Progress(_) => None,
             };
             if found.is_some() {
                 return found;
@@ -135,8 +152,7 @@ impl Watch {
     }
 
     fn sees(&self, run: &RunId) -> bool {
-        let wanted = self.run.as_ref().is_none_or(|only| only == run);
-        wanted && self.api.may_read(self.caller, run.as_str())
+        sees(&self.api, self.caller, self.run.as_ref(), run)
     }
 
     async fn approval(&mut self, changed: Result<ApprovalId, RecvError>) -> Option<Event> {
@@ -154,35 +170,35 @@ impl Watch {
 
     fn told(&mut self, told: Result<Told, RecvError>) -> Option<Event> {
         match told {
-            Ok(Told::Suspended(run)) if self.sees(&run) => {
-                Some(self.event("run", &json!({"run": run, "state": "suspended"})))
+            Ok(Told::Run { run, state }) if self.sees(&run) => {
+                Some(self.event("run", &json!({"run": run, "state": state.as_str()})))
             }
-            Ok(Told::Event(event)) if self.sees(&event.run) => Some(self.happened(&event)),
+            Ok(Told::Call(call)) if self.sees(&call.run) => Some(self.happened(&call)),
             Ok(_) => None,
             Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
         }
     }
 
-    fn happened(&mut self, event: &audit::Event) -> Event {
-        let at = clock::rfc3339(event.at);
-        let run = &event.run;
-        match &event.what {
-            What::RunStarted(_) | What::RunResumed(_) => {
-                self.event("run", &json!({"run": run, "state": "open"}))
+    fn happened(&mut self, told: &CallTold) -> Event {
+        let at = clock::rfc3339(told.at);
+        let CallTold {
+            run,
+            call,
+            parent,
+            tool,
+            end,
+            ..
+        } = told;
+        let event = match end {
+            None => {
+                json!({"run": run, "call": call, "parent": parent, "tool": tool, "phase": "started", "at": at})
             }
-            What::RunClosed => self.event("run", &json!({"run": run, "state": "closed"})),
-            What::CallStarted(call) => self.event(
-                "call",
-                &json!({"run": run, "call": call.call, "parent": call.parent, "tool": call.tool, "phase": "started", "at": at}),
-            ),
-            What::CallEnded(call, end) => self.event(
-                "call",
-                &json!({
-                    "run": run, "call": call.call, "parent": call.parent, "tool": call.tool, "phase": "ended",
-                    "status": end.status, "duration_ms": milliseconds(end.duration), "at": at,
-                }),
-            ),
-        }
+            Some((status, duration)) => json!({
+                "run": run, "call": call, "parent": parent, "tool": tool, "phase": "ended",
+                "status": status, "duration_ms": milliseconds(*duration), "at": at,
+            }),
+        };
+        self.event("call", &event)
     }
 }
 

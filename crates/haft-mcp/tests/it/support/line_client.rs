@@ -85,6 +85,12 @@ impl LineClient {
         self.runtime.block_on(work)
     }
 
+    /// Waits for the server's end with its output unread; the output stays open until it is dropped.
+    pub(crate) fn unread(mut self) -> (BufReader<PipeReader>, Result<(), StdioError>) {
+        let output = self.output.take().unwrap();
+        (output, self.runtime.block_on(self.server).unwrap())
+    }
+
     /// Waits for the server's end.
     pub(crate) fn ended(self) -> Result<(), StdioError> {
         self.runtime.block_on(self.server).unwrap()

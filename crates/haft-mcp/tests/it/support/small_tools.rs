@@ -20,7 +20,7 @@ use haft::{
     Content, Executor, Limits, Policy, Risk, RunId, Session, Tool, ToolError, ToolName, ToolResult,
     ToolSpec,
 };
-use haft_mcp::opener::{ClientInfo, OpenError, Opener};
+use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -38,6 +38,10 @@ pub(crate) struct SmallOpener {
     /// What the clients said of themselves.
     pub(crate) clients: Mutex<Vec<ClientInfo>>,
     pub(crate) refusals: Mutex<Vec<String>>,
+    /// The sessions that were opened.
+    pub(crate) sessions: Mutex<Vec<Session>>,
+    /// How many of them have begun.
+    pub(crate) begun: Mutex<usize>,
     /// The budget of the runs opened from now on.
     pub(crate) max_calls: Mutex<u64>,
     /// The console's address, where a test has one.
@@ -67,6 +71,8 @@ impl SmallOpener {
             audit,
             clients: Mutex::default(),
             refusals: Mutex::default(),
+            sessions: Mutex::default(),
+            begun: Mutex::default(),
             max_calls: Mutex::new(u64::MAX),
             skills: Mutex::default(),
             console: None,
@@ -173,8 +179,14 @@ impl Opener for SmallOpener {
             *opened += 1;
             self.clients.lock().unwrap().push(client);
             let session = session.build().map_err(|e| OpenError(e.to_string()))?;
+            self.sessions.lock().unwrap().push(session.clone());
             Ok((self.executor.clone(), session))
         })
+    }
+
+    fn begin<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
+        *self.begun.lock().unwrap() += 1;
+        Box::pin(async { Ok(()) })
     }
 
     fn asks(&self) -> bool {
@@ -196,6 +208,10 @@ impl Opener for SmallOpener {
     fn skills(&self) -> Vec<Skill> {
         let set = self.skills.lock().unwrap().clone();
         set.map_or_else(Vec::new, |set| set.current().skills().to_vec())
+    }
+
+    fn stray(&self, _: Transport, reason: &str) {
+        self.refusals.lock().unwrap().push(reason.to_owned());
     }
 
     fn refused(&self, _: &Session, reason: &str) {

@@ -1,0 +1,110 @@
+//! What the callers of the HTTP API may make haft hold: each class within its share, so that no class uses up another's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use haft::bounds::{Budget, Charge, Class, Places, Shares};
+use haft_mcp::intake::{Intake, Outgoing, Within};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+
+/// The longest body, and how long it may take; the executor's own limits decide about a call.
+const BODY: Within = Within {
+    bytes: 4 << 20,
+    time: Duration::from_secs(30),
+};
+/// The same for what strangers send: a login code or a webhook's reply.
+const STRANGERS_BODY: Within = Within {
+    bytes: 64 << 10,
+    time: Duration::from_secs(10),
+};
+/// What each reader of events may hold of live output in any case, in bytes.
+const OWN_OUTPUT: usize = 256 << 10;
+
+/// The bounds of the HTTP API.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    /// Requests at work.
+    pub(crate) requests: Places,
+    /// Streams of events.
+    pub(crate) streams: Places,
+    /// Artifacts on their way to a client.
+    pub(crate) downloads: Places,
+    bodies: Intake,
+    answers: Outgoing,
+    /// Live output that readers of events have not taken yet.
+    output: Shares<Arc<Budget>>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        let places = |strangers, clients, operator| {
+            Places::new(Shares {
+                strangers,
+                clients,
+                operator,
+            })
+        };
+        let bytes = |clients, operator| Shares {
+            strangers: 1 << 20,
+            clients,
+            operator,
+        };
+        Self {
+            requests: places(64, 256, 64),
+            streams: places(0, 48, 16),
+            downloads: places(0, 32, 16),
+            bodies: Intake::new(bytes(64 << 20, 32 << 20)),
+            answers: Outgoing::new(bytes(64 << 20, 64 << 20)),
+            output: bytes(32 << 20, 32 << 20).map(|shared| Budget::new(shared, OWN_OUTPUT)),
+        }
+    }
+}
+
+/// Marks an answer that comes in small pieces, as its client takes them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piecemeal;
+
+/// The class holds too much of something; the text says of what.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("too many {0}: try again in a moment")]
+pub(crate) struct Busy(pub(crate) &'static str);
+
+impl Bounds {
+    /// What a reader's untaken live output is charged to.
+    pub(crate) fn output(&self, class: Class) -> Charge {
+        self.output.of(class).charge()
+    }
+
+    /// Reads a request's body, and gives what is held for it.
+    pub(crate) async fn body(
+        &self,
+        body: Body,
+        class: Class,
+    ) -> Result<haft_mcp::intake::Taken, haft_mcp::intake::IntakeError> {
+        let within = match class {
+            Class::Stranger => STRANGERS_BODY,
+            Class::Client | Class::Operator => BODY,
+        };
+        self.bodies.read(body, class, within).await
+    }
+
+    /// Charges an answer that is whole until it is sent.
+    pub(crate) async fn answer(&self, response: Response, class: Class) -> Result<Response, Busy> {
+        let whole = response.body().size_hint().exact().is_some();
+        if !whole || response.extensions().get::<Piecemeal>().is_some() {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        // It is in memory already: there is nothing to wait for, and nothing that could fail.
+        let bytes = body
+            .collect()
+            .await
+            .map(http_body_util::Collected::to_bytes);
+        let held = self.answers.hold(bytes.unwrap_or_default(), class);
+        let held = held.ok_or(Busy("answers are waiting to be read"))?;
+        Ok(Response::from_parts(parts, Body::from(held)))
+    }
+}

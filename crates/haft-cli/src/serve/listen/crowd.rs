@@ -1,0 +1,177 @@
+//! `Crowd`: the connections there are. Each class has a share; of strangers, the one that came first makes room for the next.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft::bounds::{Class, Shares};
+use tokio::sync::Notify;
+
+/// The connections of one listener.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    most: Shares<usize>,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    next: u64,
+    /// In the order in which they came.
+    strangers: BTreeMap<u64, Arc<Notify>>,
+    clients: usize,
+    operators: usize,
+}
+
+/// One connection's place in the crowd, given back when it ends.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    crowd: Arc<Crowd>,
+    number: u64,
+    /// The class it counts among, as a number.
+    class: AtomicU8,
+    out: Arc<Notify>,
+}
+
+impl Crowd {
+    /// A crowd of so many connections in all. A connection that shows no token makes room for one that may; the operator's
+    /// have a share that no client's can take.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most: Shares {
+                strangers: (most / 8).max(1),
+                clients: (most / 2).max(1),
+                operator: (most / 4).max(1),
+            },
+            inside: Mutex::default(),
+        })
+    }
+
+    /// Lets a connection in, as a stranger; where there are too many, the stranger that came first goes.
+    pub(crate) fn enter(self: &Arc<Self>) -> Guest {
+        let out = Arc::new(Notify::new());
+        let mut inside = self.lock();
+        if inside.strangers.len() >= self.most.strangers
+            && let Some((_, first)) = inside.strangers.pop_first()
+        {
+            first.notify_one();
+        }
+        let number = inside.next;
+        inside.next += 1;
+        inside.strangers.insert(number, Arc::clone(&out));
+        drop(inside);
+        Guest {
+            crowd: Arc::clone(self),
+            number,
+            class: AtomicU8::new(Class::Stranger as u8),
+            out,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    /// How many count among a class.
+    fn count(&mut self, class: Class) -> Option<&mut usize> {
+        match class {
+            Class::Stranger => None,
+            Class::Client => Some(&mut self.clients),
+            Class::Operator => Some(&mut self.operators),
+        }
+    }
+}
+
+impl Guest {
+    /// Notes whose token came by this connection; false where the class has too many. It counts among the highest class that
+    /// it has shown.
+    pub(crate) fn shows(&self, class: Class) -> bool {
+        let counted = self.class.load(Ordering::Relaxed);
+        if counted >= class as u8 {
+            return true;
+        }
+        let mut inside = self.crowd.lock();
+        if counted == Class::Stranger as u8 && !inside.strangers.contains_key(&self.number) {
+            // It is on its way out.
+            return false;
+        }
+        let most = *self.crowd.most.of(class);
+        let Some(count) = inside.count(class).filter(|count| **count < most) else {
+            return false;
+        };
+        *count += 1;
+        if counted == Class::Client as u8 {
+            inside.clients -= 1;
+        } else {
+            inside.strangers.remove(&self.number);
+        }
+        self.class.store(class as u8, Ordering::Relaxed);
+        true
+    }
+
+    /// Waits until it must make room.
+    pub(crate) async fn put_out(&self) {
+        self.out.notified().await;
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut inside = self.crowd.lock();
+        match self.class.load(Ordering::Relaxed) {
+            class if class == Class::Client as u8 => inside.clients -= 1,
+            class if class == Class::Operator as u8 => inside.operators -= 1,
+            _ => drop(inside.strangers.remove(&self.number)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use haft::bounds::Class;
+
+    use super::{Crowd, Guest};
+
+    fn is_out(guest: &Guest) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        pin!(guest.put_out()).poll(&mut cx).is_ready()
+    }
+
+    #[test]
+    fn w4_a_stranger_makes_room_for_the_next_and_nobody_with_a_token_does() {
+        let crowd = Crowd::new(16);
+        let client = crowd.enter();
+        assert!(client.shows(Class::Client));
+        let strangers = [(); 2].map(|()| crowd.enter());
+        assert!(!strangers.iter().any(is_out));
+        let third = crowd.enter();
+        assert!(is_out(&strangers[0]) && !is_out(&strangers[1]) && !is_out(&third));
+        // Whoever is on its way out shows nothing any more.
+        assert!(!strangers[0].shows(Class::Operator));
+        for _ in 0..100 {
+            crowd.enter();
+        }
+        assert!(!is_out(&client) && client.shows(Class::Client));
+    }
+
+    #[test]
+    fn w4_clients_take_no_connection_of_the_operators() {
+        let crowd = Crowd::new(16);
+        let clients = [(); 8].map(|()| {
+            let client = crowd.enter();
+            assert!(client.shows(Class::Client));
+            client
+        });
+        let late = crowd.enter();
+        assert!(!late.shows(Class::Client) && late.shows(Class::Operator));
+        // A connection that showed both tokens is the operator's.
+        assert!(late.shows(Class::Client) && clients[0].shows(Class::Operator));
+        assert!(crowd.enter().shows(Class::Client));
+    }
+}

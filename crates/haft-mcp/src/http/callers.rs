@@ -1,0 +1,154 @@
+//! The runs of stateless clients: one for each, opened at its first request, replaced when it is over, ended when idle.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time::Duration;
+
+use haft::bounds::{Class, Shares};
+use haft::call::Principal;
+
+use super::session::{Lease, Session, least_missed};
+use crate::opener::ClientInfo;
+use crate::server::{Core, Limits, shares};
+use crate::wire::RpcError;
+
+/// How often it is looked whether a run that is over still has calls.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What tells stateless clients apart: who they are, as the token shows it, and what they call themselves. Two programs of one
+/// person with one name and version are one client: nothing in their requests tells them apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    principal: Option<Principal>,
+    class: Class,
+    name: String,
+    version: String,
+}
+
+type Open = HashMap<Key, Arc<Session>>;
+
+/// The runs of stateless clients.
+#[derive(Debug)]
+pub(crate) struct Callers {
+    open: RwLock<Open>,
+    /// Held while a run is opened, so that a client's first requests share one.
+    opening: tokio::sync::Mutex<bool>,
+    most: Shares<usize>,
+    idle: Duration,
+}
+
+impl Callers {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            open: RwLock::default(),
+            opening: tokio::sync::Mutex::default(),
+            most: shares(limits.sessions),
+            idle: limits.idle,
+        })
+    }
+
+    /// The client's run.
+    pub(crate) async fn lease(
+        self: &Arc<Self>,
+        core: &Core,
+        client: ClientInfo,
+        class: Class,
+    ) -> Result<Lease, RpcError> {
+        let key = Key {
+            principal: client.principal.clone(),
+            class,
+            name: client.name.clone(),
+            version: client.version.clone(),
+        };
+        if let Some(lease) = self.find(&key) {
+            return Ok(lease);
+        }
+        let mut swept = self.opening.lock().await;
+        if let Some(lease) = self.find(&key) {
+            return Ok(lease);
+        }
+        self.retire(&key);
+        if !std::mem::replace(&mut *swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(self), self.idle / 4));
+        }
+        self.make_room(class)?;
+        let opened = core.open(client).await;
+        let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
+        let session = Session::new(run, key.principal.clone(), class);
+        let lease = Lease::new(&session);
+        self.write().insert(key, session);
+        Ok(lease)
+    }
+
+    fn find(&self, key: &Key) -> Option<Lease> {
+        let open = self.read();
+        let session = open.get(key)?;
+        (!session.run.is_over()).then(|| Lease::new(session))
+    }
+
+    /// Where the class has too many, the run that is missed least ends.
+    fn make_room(&self, class: Class) -> Result<(), RpcError> {
+        let ended = {
+            let mut open = self.write();
+            let of_class = || open.iter().filter(|(key, _)| key.class == class);
+            if of_class().count() < *self.most.of(class) {
+                return Ok(());
+            }
+            let least = least_missed(of_class()).cloned();
+            least.and_then(|key| open.remove(&key))
+        };
+        let message = "too many clients have a run in use: try again later";
+        let ended = ended.ok_or_else(|| RpcError::new(RpcError::BUSY, message))?;
+        ended.run.end();
+        Ok(())
+    }
+
+    /// A stateless client has no way to ask for a new run when its run takes no more calls, because its budget is used up or a
+    /// person has stopped it: it gets one. The old one ends when its last call has.
+    fn retire(&self, key: &Key) {
+        let Some(session) = self.write().remove(key) else {
+            return;
+        };
+        tokio::spawn(async move {
+            while session.idle().is_none() {
+                tokio::time::sleep(LOOK).await;
+            }
+            session.run.end();
+        });
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Open> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Open> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all.
+    pub(crate) fn end_all(&self) {
+        self.end_where(|_| true);
+    }
+
+    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+        let ended: Vec<_> = {
+            let mut open = self.write();
+            open.extract_if(|_, session| ends(session)).collect()
+        };
+        for (_, session) in ended {
+            session.run.end();
+        }
+    }
+}
+
+/// Sweeps now and then, as long as there is somebody to sweep for.
+async fn sweep(callers: Weak<Callers>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        let Some(callers) = callers.upgrade() else {
+            return;
+        };
+        let most = callers.idle;
+        callers.end_where(|session| session.idle().is_some_and(|idle| idle >= most));
+    }
+}

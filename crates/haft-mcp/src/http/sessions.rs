@@ -1,0 +1,145 @@
+//! The sessions of the handshake era, by their ids: bounded for each class of callers, swept when idle.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use haft::bounds::{Class, Shares};
+use haft::call::Principal;
+use http::HeaderValue;
+
+use super::session::{Lease, Session, least_missed};
+use crate::run::Run;
+use crate::server::{Limits, shares};
+
+/// How often idle sessions are looked for, at most.
+const SWEEP: Duration = Duration::from_secs(15);
+
+type Open = HashMap<Box<str>, Arc<Session>>;
+
+/// The sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    open: Mutex<Open>,
+    most: Shares<usize>,
+    idle: Duration,
+    unused: Duration,
+    swept: AtomicBool,
+}
+
+impl Sessions {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            open: Mutex::default(),
+            most: shares(limits.sessions),
+            idle: limits.idle,
+            unused: limits.unused,
+            swept: AtomicBool::new(false),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Adds a session and gives its name as a header. Where its class has too many, the one that is missed least ends; `None`
+    /// where all are in use, or no name could be made.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        principal: Option<Principal>,
+        class: Class,
+    ) -> Option<HeaderValue> {
+        if !self.swept.swap(true, Ordering::Relaxed) {
+            let every = (self.idle / 4).min(self.unused).min(SWEEP);
+            tokio::spawn(sweep(Arc::downgrade(self), every));
+        }
+        let name = random_name()?;
+        let header = HeaderValue::from_str(&name).ok()?;
+        let session = Session::new(Arc::clone(run), principal, class);
+        let ended = {
+            let mut open = self.lock();
+            let of_class = || open.iter().filter(|(_, session)| session.class == class);
+            let full = of_class().count() >= *self.most.of(class);
+            let ended = if full {
+                Some(least_missed(of_class())?.clone())
+            } else {
+                None
+            };
+            let ended = ended.and_then(|name| open.remove(&name));
+            open.insert(name, session);
+            ended
+        };
+        if let Some(ended) = ended {
+            ended.run.end();
+        }
+        Some(header)
+    }
+
+    /// The session with this name, if it is this caller's.
+    pub(crate) fn lease(&self, name: &str, principal: Option<&Principal>) -> Option<Lease> {
+        let open = self.lock();
+        let session = open.get(name)?;
+        (session.principal.as_ref() == principal).then(|| Lease::new(session))
+    }
+
+    /// Ends a session.
+    pub(crate) fn end(&self, lease: &Lease) {
+        self.end_where(|session| Arc::ptr_eq(session, &lease.0));
+    }
+
+    /// Ends all.
+    pub(crate) fn end_all(&self) {
+        self.end_where(|_| true);
+    }
+
+    /// Ends those that lay idle too long: those that never did anything after a short while.
+    fn sweep(&self) {
+        self.end_where(|session| {
+            let most = if session.has_worked() {
+                self.idle
+            } else {
+                self.unused
+            };
+            session.idle().is_some_and(|idle| idle >= most)
+        });
+    }
+
+    fn end_where(&self, ends: impl Fn(&Arc<Session>) -> bool) {
+        let ended: Vec<_> = {
+            let mut open = self.lock();
+            open.extract_if(|_, session| ends(session)).collect()
+        };
+        for (_, session) in ended {
+            session.run.end();
+        }
+    }
+}
+
+/// Sweeps now and then, as long as the sessions exist.
+async fn sweep(sessions: Weak<Sessions>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        let Some(sessions) = sessions.upgrade() else {
+            return;
+        };
+        sessions.sweep();
+    }
+}
+
+/// 128 random bits in hex.
+fn random_name() -> Option<Box<str>> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    let mut name = String::with_capacity(32);
+    for byte in bytes {
+        write!(name, "{byte:02x}").ok()?;
+    }
+    Some(name.into())
+}

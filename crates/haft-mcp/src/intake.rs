@@ -1,0 +1,272 @@
+//! What HTTP requests make a server hold: bodies on their way in, answers on their way out; each class within its share.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::bounds::{Budget, Charge, Class, Shares};
+use http::StatusCode;
+use http_body::Body;
+use http_body_util::BodyExt;
+
+/// How long a body waits for others to give bytes back.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What each body may hold in any case, in bytes.
+const OWN_BODY: usize = 16 << 10;
+/// What each answer may hold in any case, in bytes.
+const OWN_ANSWER: usize = 64 << 10;
+
+/// Request bodies: read within a length, a time, and the bytes that a class of callers may make the server hold.
+#[derive(Debug, Clone)]
+pub struct Intake(Shares<Arc<Budget>>);
+
+/// The bounds of one body.
+#[derive(Debug, Clone, Copy)]
+pub struct Within {
+    /// The most bytes.
+    pub bytes: usize,
+    /// From the request's head to the body's end.
+    pub time: Duration,
+}
+
+/// A body that was read, and what is held for it: keep the charge as long as the bytes, or a copy of them, are kept.
+#[derive(Debug)]
+pub struct Taken {
+    /// The body.
+    pub bytes: Bytes,
+    /// What it takes of the budget.
+    pub charge: Charge,
+}
+
+/// Why a body was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IntakeError {
+    /// It is too long.
+    #[error("the body is over {0} bytes")]
+    TooLarge(usize),
+    /// It came too slowly.
+    #[error("the body did not arrive within {} s", .0.as_secs_f64())]
+    TooSlow(Duration),
+    /// The client went away, or sent no sound body.
+    #[error("the body broke off")]
+    Broken,
+    /// Others of the class hold too much.
+    #[error("too many request bodies are held: try again in a moment")]
+    Busy,
+}
+
+impl IntakeError {
+    /// The status that says so.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl Intake {
+    /// So many bytes of bodies at once for each class, beside 16 KiB for each body.
+    pub fn new(bytes: Shares<usize>) -> Self {
+        Self(bytes.map(|bytes| Budget::new(bytes, OWN_BODY)))
+    }
+
+    /// Reads a body. It is charged as it arrives: one that is announced and not sent holds nothing.
+    pub async fn read<B>(&self, body: B, class: Class, within: Within) -> Result<Taken, IntakeError>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let announced = body.size_hint().lower();
+        if usize::try_from(announced).map_or(true, |length| length > within.bytes) {
+            return Err(IntakeError::TooLarge(within.bytes));
+        }
+        let charge = self.0.of(class).charge();
+        let reading = collect(body, charge, within.bytes);
+        let read = tokio::time::timeout(within.time, reading).await;
+        read.unwrap_or(Err(IntakeError::TooSlow(within.time)))
+    }
+}
+
+async fn collect<B>(body: B, mut charge: Charge, most: usize) -> Result<Taken, IntakeError>
+where
+    B: Body<Data = Bytes>,
+{
+    let mut body = std::pin::pin!(body);
+    // Copied together: a small piece would keep the whole buffer alive that it was read into.
+    let mut bytes = Vec::new();
+    while let Some(data) = next_data(body.as_mut()).await? {
+        if bytes.len() + data.len() > most {
+            return Err(IntakeError::TooLarge(most));
+        }
+        if !charge.grow_within(data.len(), PATIENCE).await {
+            return Err(IntakeError::Busy);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    let bytes = bytes.into();
+    Ok(Taken { bytes, charge })
+}
+
+/// The next piece; none at the end. Trailers say nothing here.
+async fn next_data<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, IntakeError>
+where
+    B: Body<Data = Bytes>,
+{
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|_| IntakeError::Broken)?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// Answers that clients have not taken yet.
+#[derive(Debug, Clone)]
+pub struct Outgoing(Shares<Arc<Budget>>);
+
+impl Outgoing {
+    /// So many bytes of answers at once for each class, beside 64 KiB for each answer.
+    pub fn new(bytes: Shares<usize>) -> Self {
+        Self(bytes.map(|bytes| Budget::new(bytes, OWN_ANSWER)))
+    }
+
+    /// The same bytes, charged to their class until they are sent; none where its clients leave too much untaken.
+    pub fn hold(&self, bytes: Bytes, class: Class) -> Option<Bytes> {
+        let mut charge = self.0.of(class).charge();
+        charge.grow(bytes.len()).then(|| {
+            Bytes::from_owner(Held {
+                bytes,
+                _charge: charge,
+            })
+        })
+    }
+}
+
+/// An answer's bytes with their charge: the server's buffers keep both until they are written.
+struct Held {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::task::{Context, Poll};
+
+    use http_body::Frame;
+
+    use super::*;
+
+    /// Pieces, then the end; or silence, where there is no end.
+    struct Pieces(VecDeque<Bytes>, bool);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            match self.0.pop_front() {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+                None if self.1 => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    fn shares(bytes: usize) -> Shares<usize> {
+        Shares {
+            strangers: 0,
+            clients: bytes,
+            operator: bytes,
+        }
+    }
+
+    fn pieces(size: usize, count: usize, ends: bool) -> Pieces {
+        Pieces(vec![Bytes::from(vec![b'x'; size]); count].into(), ends)
+    }
+
+    const WITHIN: Within = Within {
+        bytes: 4 << 20,
+        time: Duration::from_secs(10),
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_read_within_length_time_and_budget() {
+        let intake = Intake::new(shares(1 << 20));
+        let read = |body, class| intake.read(body, class, WITHIN);
+        let taken = read(pieces(1000, 3, true), Class::Client).await.unwrap();
+        assert_eq!((taken.bytes.len(), taken.charge.held()), (3000, 3000));
+        let whole = read(pieces(0, 1, true), Class::Client).await.unwrap();
+        assert!(whole.bytes.is_empty());
+        for (body, class, expect) in [
+            (pieces(1 << 20, 5, true), Class::Client, IntakeError::Busy),
+            (
+                pieces(9, 1, false),
+                Class::Client,
+                IntakeError::TooSlow(WITHIN.time),
+            ),
+            (
+                pieces(20 << 10, 1, true),
+                Class::Stranger,
+                IntakeError::Busy,
+            ),
+        ] {
+            assert_eq!(read(body, class).await.unwrap_err(), expect);
+        }
+        let small = Within { bytes: 5, ..WITHIN };
+        let long = intake.read(pieces(3, 2, true), Class::Client, small);
+        assert_eq!(long.await.unwrap_err(), IntakeError::TooLarge(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn w5_bodies_that_are_held_keep_neither_small_ones_nor_the_operator_out() {
+        let intake = Intake::new(shares(64 << 20));
+        let mut held = Vec::new();
+        while let Ok(taken) = intake
+            .read(pieces(1 << 20, 4, true), Class::Client, WITHIN)
+            .await
+        {
+            held.push(taken);
+        }
+        assert!((10..16).contains(&held.len()), "{} bodies", held.len());
+        for (size, class) in [(16 << 10, Class::Client), (1 << 20, Class::Operator)] {
+            let read = intake.read(pieces(size, 1, true), class, WITHIN).await;
+            assert!(read.is_ok(), "{class:?}");
+        }
+        drop(held);
+        let again = intake.read(pieces(1 << 20, 4, true), Class::Client, WITHIN);
+        assert!(again.await.is_ok());
+    }
+
+    #[test]
+    fn an_answer_is_charged_until_its_last_copy_is_gone() {
+        let outgoing = Outgoing::new(shares(1 << 20));
+        let answer = Bytes::from(vec![0; 512 << 10]);
+        let held = outgoing.hold(answer.clone(), Class::Client).unwrap();
+        let copy = held.slice(10..20);
+        assert_eq!(held, answer);
+        drop(held);
+        assert!(outgoing.hold(answer.clone(), Class::Client).is_none());
+        assert!(
+            outgoing
+                .hold(Bytes::from_static(b"small"), Class::Client)
+                .is_some()
+        );
+        assert!(outgoing.hold(answer.clone(), Class::Operator).is_some());
+        drop(copy);
+        assert!(outgoing.hold(answer, Class::Client).is_some());
+    }
+}

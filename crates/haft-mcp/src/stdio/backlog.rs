@@ -1,0 +1,147 @@
+//! `Backlog`: lines that were read and not yet looked at, bounded in bytes. Reading ahead is how the end of the input is
+//! noticed while the output stands still.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::line::Line;
+
+/// Lines between the thread that reads and the server.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    most: usize,
+    state: Mutex<State>,
+    /// Wakes the reading thread.
+    room: Condvar,
+    /// Wakes the server.
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: VecDeque<Line>,
+    bytes: usize,
+    /// Nothing more will come.
+    ended: bool,
+    /// Nobody takes any more.
+    closed: bool,
+}
+
+impl Backlog {
+    /// A backlog of so many bytes; a longer line is alone in it.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            state: Mutex::default(),
+            room: Condvar::new(),
+            more: Notify::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a line, once there is room; false when nobody takes any more. Blocks.
+    pub(crate) fn push(&self, line: Line) -> bool {
+        let bytes = line.bytes();
+        let full = |state: &mut State| {
+            !state.closed && !state.lines.is_empty() && state.bytes + bytes > self.most
+        };
+        let state = self.room.wait_while(self.lock(), full);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.closed {
+            return false;
+        }
+        state.lines.push_back(line);
+        state.bytes += bytes;
+        self.more.notify_one();
+        true
+    }
+
+    /// Says that nothing more will come.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.more.notify_one();
+    }
+
+    /// The next line; none when all were taken and nothing more will come. Dropping the future loses nothing.
+    pub(crate) async fn next(&self) -> Option<Line> {
+        loop {
+            let more = self.more.notified();
+            {
+                let mut state = self.lock();
+                if let Some(line) = state.lines.pop_front() {
+                    state.bytes -= line.bytes();
+                    self.room.notify_one();
+                    return Some(line);
+                }
+                if state.ended {
+                    return None;
+                }
+            }
+            more.await;
+        }
+    }
+
+    /// Whether the input's end was read, also where lines before it still wait.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    /// Takes no more: the reading thread ends at its next line.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.room.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(bytes: usize) -> Line {
+        Line::Message(vec![b'x'; bytes])
+    }
+
+    #[tokio::test]
+    async fn lines_come_in_order_within_the_bytes_and_the_end_is_known_before_they_are_taken() {
+        let backlog = Backlog::new(10);
+        let reading = std::thread::spawn({
+            let backlog = Arc::clone(&backlog);
+            move || {
+                for bytes in [4, 6, 20, 1] {
+                    assert!(backlog.push(line(bytes)));
+                    let held = backlog.lock().bytes;
+                    assert!(held <= 10 || held == bytes, "{held} bytes");
+                }
+                backlog.end();
+            }
+        });
+        let mut taken = Vec::new();
+        while let Some(line) = backlog.next().await {
+            taken.push(line.bytes());
+        }
+        reading.join().unwrap();
+        assert_eq!(taken, [4, 6, 20, 1]);
+        let backlog = Backlog::new(10);
+        assert!(backlog.push(line(1)));
+        backlog.end();
+        assert!(backlog.has_ended() && backlog.next().await.is_some());
+        assert!(backlog.next().await.is_none());
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_room_is_let_go_when_nobody_takes_any_more() {
+        let backlog = Backlog::new(10);
+        assert!(backlog.push(line(10)));
+        let reading = std::thread::spawn({
+            let backlog = Arc::clone(&backlog);
+            move || backlog.push(line(10))
+        });
+        backlog.close();
+        assert!(!reading.join().unwrap());
+    }
+}
