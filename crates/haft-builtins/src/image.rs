@@ -9,7 +9,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
-use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::spec::{Annotations, Risk, ToolName, ToolSpec};
 use haft::tool::TypedTool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,9 @@ use crate::files::text::{grouped, media_type};
 use crate::files::tools::FILES;
 use crate::files::{Caller, Files, sha256};
 use crate::image::fit::{Bounds, Picture, fitted};
+use crate::web::Web;
 use crate::web::http::{Cut, Http, HttpError, Limits};
+use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 use crate::work::blocking;
 
@@ -84,20 +86,25 @@ pub struct ViewImageData {
 pub struct ViewImage {
     files: Files,
     http: Http,
+    redirects: Redirects,
     bounds: Bounds,
     turns: Arc<Semaphore>,
 }
 
 impl ViewImage {
-    /// Pictures of these files and through this client; what is attached has at most `inline_bytes` where that can be.
-    pub fn new(files: Files, http: Http, inline_bytes: usize) -> Self {
+    /// Pictures of these files and of this web, by its client and its rules on redirects; what is attached has at most
+    /// `inline_bytes` where that can be.
+    pub fn new(files: Files, web: &Web, inline_bytes: usize) -> Self {
         let limits = Limits {
             max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
-            ..http.limits().clone()
+            ..web.http.limits().clone()
         };
+        let name = ToolName::new(Self::NAME).ok();
+        let spec = |name| Self::describe(ToolSpec::new(name, "", serde_json::Value::Null));
         Self {
             files,
-            http: http.with_limits(limits),
+            http: web.http.clone().with_limits(limits),
+            redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             bounds: Bounds::inline(inline_bytes),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
         }
@@ -105,7 +112,9 @@ impl ViewImage {
 
     async fn fetched(&self, url: &str) -> Result<(Vec<u8>, String), ToolError> {
         let accept = "image/png, image/jpeg, image/webp, image/gif";
-        let reply = self.http.get(url, &[("accept", accept)]).await?;
+        let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+        let gate = self.redirects.from(cleared);
+        let reply = self.http.follow(url, &[("accept", accept)], &gate).await?;
         if !reply.is_success() {
             let message = format!("{} answered {}", reply.url, reply.status);
             return Err(ToolError::failed(message));

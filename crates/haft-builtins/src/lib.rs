@@ -34,7 +34,6 @@ use crate::question::AskUser;
 use crate::search::tools::{GlobFiles, GrepFiles, ListFiles};
 use crate::todo::{TodoLists, TodoRead, TodoWrite};
 use crate::web::fetch::FetchUrl;
-use crate::web::http::Http;
 use crate::web::search::WebSearch;
 use crate::web::{WEB, Web};
 
@@ -110,11 +109,8 @@ impl Builtins {
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());
         let todo = TodoLists::default();
-        let http = self
-            .web
-            .as_ref()
-            .map_or_else(Http::guarded, |web| web.http.clone());
-        let pictures = ViewImage::new(files.clone(), http, self.inline_media_bytes);
+        let web = self.web.clone().unwrap_or_default();
+        let pictures = ViewImage::new(files.clone(), &web, self.inline_media_bytes);
         let on = |tool, bundle| Builtin {
             tool,
             bundle,

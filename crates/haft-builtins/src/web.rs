@@ -4,6 +4,7 @@ pub mod fetch;
 pub mod http;
 pub mod network;
 pub mod pdf;
+pub(crate) mod redirects;
 mod robots;
 pub mod search;
 pub mod target;

@@ -24,6 +24,7 @@ use crate::describe::{builtin, from_the_web, known_as};
 use crate::web::fetch::html::Converter;
 use crate::web::fetch::page::Got;
 use crate::web::http::HttpError;
+use crate::web::redirects::Redirects;
 use crate::web::robots::Robots;
 use crate::web::target::Target;
 use crate::web::{WEB, Web};
@@ -151,7 +152,7 @@ struct Shared {
     web: Web,
     robots: Robots,
     converter: Converter,
-    spec: Option<ToolSpec>,
+    redirects: Redirects,
 }
 
 /// `fetch_url`.
@@ -164,10 +165,10 @@ impl FetchUrl {
         let name = ToolName::new(Self::NAME).ok();
         let spec = |name| Self::describe(ToolSpec::new(name, "", serde_json::Value::Null));
         Self(Arc::new(Shared {
+            redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             web,
             robots: Robots::default(),
             converter: Converter::default(),
-            spec: name.map(spec),
         }))
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use memchr::memmem;
 
 use crate::web::http::{Http, HttpError, Limits};
+use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 
 /// Bytes of a file that are read (RFC 9309 §2.5 asks for at least 500 KiB).
@@ -22,7 +23,12 @@ pub(crate) struct Robots(Arc<Mutex<HashMap<String, Arc<Rules>>>>);
 
 impl Robots {
     /// Whether a page may be fetched; an error names the rule that says no.
-    pub(crate) async fn check(&self, http: &Http, target: &Target) -> Result<(), HttpError> {
+    pub(crate) async fn check(
+        &self,
+        http: &Http,
+        redirects: &Redirects,
+        target: &Target,
+    ) -> Result<(), HttpError> {
         let url = target.url();
         if url.path() == "/robots.txt" {
             return Ok(());
@@ -31,7 +37,7 @@ impl Robots {
         let kept = self.kept(&place);
         let rules = match kept {
             Some(rules) => rules,
-            None => self.keep(&place, fetch(http, &place).await?),
+            None => self.keep(&place, fetch(http, redirects, &place).await?),
         };
         let path = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
@@ -63,7 +69,8 @@ impl Robots {
     }
 }
 
-async fn fetch(http: &Http, place: &str) -> Result<Rules, HttpError> {
+/// Reads a host's file. It may lead elsewhere only where a page of that host may: a connection is a connection.
+async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules, HttpError> {
     let limits = Limits {
         whole: PATIENCE,
         max_bytes: MAX_BYTES,
@@ -71,7 +78,9 @@ async fn fetch(http: &Http, place: &str) -> Result<Rules, HttpError> {
         ..http.limits().clone()
     };
     let client = http.clone().with_limits(limits);
-    let reply = match client.get(&format!("{place}/robots.txt"), &[]).await {
+    let url = format!("{place}/robots.txt");
+    let own = Target::parse(&url).map_err(|why| HttpError::refused(&url, why))?;
+    let reply = match client.follow(&url, &[], &redirects.from(own)).await {
         Ok(reply) => reply,
         // RFC 9309 §2.3.1.2: with too many redirects the file counts as not there.
         Err(HttpError::Redirects { .. }) => return Ok(Rules::default()),

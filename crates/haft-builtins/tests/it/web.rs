@@ -1,6 +1,7 @@
 //! `fetch_url` and `web_search` through an executor, against real servers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::ErrorKind;
 use haft::permission::Verdict;
@@ -295,6 +296,70 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
         )
         .await;
     assert_eq!(town.connected().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn w11_whatever_is_read_leads_to_no_host_that_no_rule_allows() {
+    let strayed = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&strayed);
+    let town = Town::new(move |asked| match asked.path.as_str() {
+        _ if asked.text.contains("other.example.org") => {
+            noted.store(true, Ordering::Relaxed);
+            page("text/plain", "never asked")
+        }
+        "/robots.txt" if asked.text.contains("www.") => {
+            page("text/plain", "User-agent: *\nDisallow: /no\n")
+        }
+        "/robots.txt" if asked.text.contains("near.example.com") => {
+            moved("http://www.near.example.com/robots.txt")
+        }
+        "/robots.txt" if asked.text.contains("far.example.com") => {
+            moved("http://other.example.org/robots.txt")
+        }
+        "/robots.txt" => answer("404 None", "", ""),
+        "/picture" => moved("http://other.example.org/picture.png"),
+        _ => page("text/plain", "end"),
+    })
+    .await;
+    let web = Web {
+        http: town.http(),
+        robots: true,
+        redirects: Some(Arc::new(NoOthers)),
+        ..Web::default()
+    };
+    let scene = Scene::with(|mut builtins| {
+        builtins.web = Some(web);
+        builtins
+    });
+    let elsewhere = "http://other.example.org/";
+    for (tool, url) in [
+        ("fetch_url", "http://far.example.com/page"),
+        ("view_image", "http://example.com/picture"),
+    ] {
+        scene
+            .fails(tool, json!({ "url": url }), ErrorKind::Denied, elsewhere)
+            .await;
+    }
+    assert!(!strayed.load(Ordering::Relaxed));
+    // The file of the same site is read, and kept to.
+    let got = scene
+        .call("fetch_url", json!({"url": "http://near.example.com/yes"}))
+        .await;
+    assert!(got.is_ok(), "{:?}", got.error);
+    let no = json!({"url": "http://near.example.com/no"});
+    scene
+        .fails("fetch_url", no, ErrorKind::Failed, "Disallow: /no")
+        .await;
+}
+
+/// Asks about every host.
+#[derive(Debug)]
+struct NoOthers;
+
+impl RedirectRule for NoOthers {
+    fn verdict(&self, _: &ToolSpec, _: &str, _: &str) -> Verdict {
+        Verdict::Ask
+    }
 }
 
 /// A service of each kind, each on its own path.

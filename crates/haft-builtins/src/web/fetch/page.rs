@@ -73,7 +73,8 @@ impl Got {
 /// Fetches a page and converts it.
 pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Got, ToolError> {
     let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-    let gate = Hops { shared, cleared };
+    let follow = shared.redirects.from(cleared);
+    let gate = Hops { shared, follow };
     let http = &shared.web.http;
     let reply = http.follow(url, &[("Accept", ACCEPT)], &gate).await?;
     let mut got = Got {
