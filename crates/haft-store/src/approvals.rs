@@ -64,6 +64,26 @@ impl Draft {
     }
 }
 
+/// What is looked at to find out whether one more request of a run may wait.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) tenant: String,
+    pub(crate) run: String,
+    pub(crate) fingerprint: String,
+    pub(crate) most: i64,
+}
+
+impl Room {
+    pub(crate) fn of(request: &ApprovalRequest, most: usize) -> Self {
+        Self {
+            tenant: request.principal.tenant.to_string(),
+            run: request.run.to_string(),
+            fingerprint: request.fingerprint.clone(),
+            most: i64::try_from(most).unwrap_or(i64::MAX),
+        }
+    }
+}
+
 /// A decision as it is written.
 #[derive(Debug)]
 pub(crate) struct Verdict {

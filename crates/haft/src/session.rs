@@ -17,6 +17,7 @@ use crate::session::active::{Active, Narrowed};
 use crate::session::budget::{Budget, Spent};
 use crate::session::expanded::Expanded;
 use crate::session::nest::Nest;
+use crate::session::queue::Queue;
 use crate::session::running::Running;
 use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
@@ -29,6 +30,7 @@ mod expanded;
 mod limits;
 pub(crate) mod nest;
 mod patience;
+mod queue;
 mod running;
 
 pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
@@ -36,6 +38,7 @@ pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
 pub use nest::Ending;
 pub use patience::Patience;
+pub(crate) use queue::MOST_WAITING;
 
 /// What a host says of a tool that the session does not see: which setting would enable it, for one.
 pub trait Absent: Send + Sync + std::fmt::Debug {
@@ -63,6 +66,7 @@ struct Inner {
     patience: Patience,
     /// A person was asked about one of its calls.
     asked: Arc<AtomicBool>,
+    queue: Arc<Queue>,
     /// Who is asked about the calls made through it, besides the executor's own approver.
     approver: Option<Arc<dyn Approver>>,
     /// The run in whose name people are asked, where it is another.
@@ -118,6 +122,7 @@ impl Session {
                 leave: CancellationToken::new(),
                 patience: Patience::default(),
                 asked: Arc::default(),
+                queue: Arc::default(),
                 approver: None,
                 asks_in: None,
                 grants: Arc::default(),
@@ -260,6 +265,11 @@ impl Session {
     /// Whether a person was asked about one of its calls; a run that is gone on with was.
     pub fn has_asked(&self) -> bool {
         self.0.resumed || self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// The requests that it has written.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.0.queue
     }
 
     /// Notes that a person is asked.
@@ -481,6 +491,7 @@ impl Inner {
             leave: self.leave.clone(),
             patience: self.patience,
             asked: Arc::clone(&self.asked),
+            queue: Arc::clone(&self.queue),
             approver: self.approver.clone(),
             asks_in: self.asks_in.clone(),
             grants: Arc::clone(&self.grants),

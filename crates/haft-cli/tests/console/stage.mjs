@@ -48,9 +48,9 @@ class Server {
       this.child.on("exit", (code) => reject(new Error(`haft serve ended with ${code}:\n${said}`)));
     });
     this.said = said;
-    this.url = /listening on (http:\S+)/.exec(said)[1];
+    this.url = /listening on (https?:\S+)/.exec(said)[1];
     this.port = Number(new URL(this.url).port);
-    this.link = /(http:\S+#login=[0-9a-f]+)/.exec(said)[1];
+    this.link = /(https?:\S+#login=[0-9a-f]+)/.exec(said)[1];
     this.operator = fs.readFileSync(path.join(this.home, "operator-token"), "utf8").trim();
     this.token = fs.readFileSync(path.join(this.home, "token"), "utf8").trim();
   }
@@ -75,6 +75,19 @@ class Server {
   call(tool, args) {
     const made = this.api("POST", "/calls", { tool, arguments: args }, this.token).then((answer) => answer.value);
     // Whoever kills the server is not to be told that its calls broke.
+    made.catch(() => {});
+    return made;
+  }
+
+  /** A call as an MCP client of this name makes it: each name has a run of its own. */
+  callAs(client, tool, args) {
+    const about = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": { name: client, version: "1" }, "io.modelcontextprotocol/clientCapabilities": {} };
+    const headers = {
+      authorization: `Bearer ${this.token}`, "content-type": "application/json", accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": tool,
+    };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { _meta: about, name: tool, arguments: args } });
+    const made = fetch(`${this.url}/mcp`, { method: "POST", headers, body }).then((answer) => answer.text());
     made.catch(() => {});
     return made;
   }
@@ -143,7 +156,8 @@ export async function play({ name = "", args = [], settings = "", pages = {}, ex
   let failed = true;
   try {
     await server.start();
-    const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce" });
+    // A certificate of a scenario's own is signed by nobody whom the browser knows.
+    const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", ignoreHTTPSErrors: server.url.startsWith("https:") });
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     watch(page, expected);

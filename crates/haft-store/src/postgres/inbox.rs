@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use super::beat::hold;
 use super::{Asked, PostgresStore, Server, filing, is_lost, listen};
-use crate::approvals::{Draft, Kept, Verdict, kept_as, not_to_be_had, settled, unavailable};
+use crate::approvals::{Draft, Kept, Room, Verdict, kept_as, not_to_be_had, settled, unavailable};
 use crate::sqlite::nanoseconds;
 
 /// What an entry is read from; [`entry`] reads it.
@@ -33,6 +33,11 @@ const LIST: &str = concat!(
     AND ($4::text IS NULL OR row > coalesce((SELECT a.row FROM haft.approvals a WHERE a.id = $4), 0)) \
     ORDER BY row LIMIT $5"
 );
+/// Fewer than `$4` of the run wait, or one that says the same stands.
+const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
+    WHERE tenant = $1 AND status = 'pending' AND run = $2 AND expires > $5 LIMIT $4) AS waiting) < $4 \
+    OR EXISTS (SELECT 1 FROM haft.approvals WHERE fingerprint = $3 AND run = $2 AND stands \
+    AND (status <> 'pending' OR expires > $5))";
 const DECIDE: &str = concat!(
     "UPDATE haft.approvals SET status = $2, decision = $3, edited_digest = $4 \
     WHERE id = $1 AND status = 'pending' AND expires > $5 RETURNING ",
@@ -204,6 +209,16 @@ async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<Entry>, No> {
     Ok(entries)
 }
 
+async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
+    let asked = sqlx::query_scalar(ROOM)
+        .bind(&room.tenant)
+        .bind(&room.run)
+        .bind(&room.fingerprint)
+        .bind(room.most)
+        .bind(nanoseconds(clock::now()));
+    Ok(asked.fetch_one(pool).await?)
+}
+
 impl Inbox for PostgresStore {
     fn is_durable(&self) -> bool {
         true
@@ -222,6 +237,20 @@ impl Inbox for PostgresStore {
                 .0
                 .step(move |pool| async move { Ok(known(&pool, id.as_str()).await?) });
             got.await?.transpose()
+        })
+    }
+
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        most: usize,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        Box::pin(async move {
+            let room = &Room::of(request, most);
+            let step = self
+                .0
+                .step(move |pool| async move { has_room(&pool, room).await });
+            step.await
         })
     }
 

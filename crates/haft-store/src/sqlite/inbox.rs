@@ -17,7 +17,7 @@ use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
 use tokio::sync::{broadcast, oneshot};
 
-use crate::approvals::{BEHIND, Draft, Verdict, unavailable};
+use crate::approvals::{BEHIND, Draft, Room, Verdict, unavailable};
 use crate::lane::{Jobs, Lane, may_block};
 
 mod beat;
@@ -221,6 +221,17 @@ impl Inbox for SqliteInbox {
                 Said::Entry(entry) => Ok(Filed::Known(entry)),
                 Said::First(_) => Err(lost()),
             }
+        })
+    }
+
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        most: usize,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        Box::pin(async move {
+            let room = Room::of(request, most);
+            self.read(|answer| Read::Room(room, answer)).await
         })
     }
 

@@ -271,3 +271,47 @@ async fn p16_bound_values_are_kept_as_written_and_compared() {
     assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
+
+fn numbered(number: usize) -> ToolCall {
+    ToolCall::new("count", json!({ "a": number }).to_string())
+}
+
+#[tokio::test]
+async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
+    let home = tempfile::tempdir().unwrap();
+    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+    let fresh = || session(plain().0);
+    let one = fresh().build().unwrap();
+    let calls = (0..150).map(|number| executor.execute(&one, numbered(number)));
+    let outcomes = futures_util::future::join_all(calls).await;
+    let (waiting, refused): (Vec<_>, Vec<_>) = outcomes
+        .into_iter()
+        .partition(|outcome| outcome.status == Status::Suspended);
+    assert_eq!((waiting.len(), refused.len()), (100, 50));
+    let says = |outcome: &Outcome| {
+        let error = outcome.error.as_ref().unwrap();
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+        let expect = "100 requests of this run wait already";
+        assert!(error.message.contains(expect), "{}", error.message);
+    };
+    refused.iter().for_each(says);
+    // What stands is asked again, also by whoever goes on with the run; nothing new is.
+    let again = fresh().resuming(one.run().clone(), 150).build().unwrap();
+    for session in [&one, &again] {
+        let standing = executor.execute(session, numbered(0)).await;
+        assert_eq!(standing.approval, waiting[0].approval);
+        says(&executor.execute(session, numbered(1000)).await);
+    }
+    // Another run has places of its own.
+    let other = fresh().build().unwrap();
+    let outcome = executor.execute(&other, numbered(0)).await;
+    assert_eq!(outcome.status, Status::Suspended);
+    // A decision gives a place back.
+    let id = ApprovalId::new(waiting[1].approval.clone().unwrap());
+    let no = Decision::deny("bob", "test");
+    inbox.decide(&id, &no).await.unwrap();
+    let outcome = executor.execute(&one, numbered(1000)).await;
+    assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
+    says(&executor.execute(&one, numbered(1001)).await);
+}

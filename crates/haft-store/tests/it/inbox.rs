@@ -123,6 +123,7 @@ on_each!(
     changes_are_heard_from_every_connection,
     an_outcome_is_delivered_once,
     whoever_waits_is_alive_for_as_long,
+    w12_there_is_room_for_what_stands_and_for_so_many_of_a_run,
 );
 
 async fn status(inbox: &Arc<dyn Inbox>, name: &str) -> RequestStatus {
@@ -386,6 +387,34 @@ async fn lists_hold_what_is_asked_for(place: &dyn Place) {
         ..all()
     };
     assert!(ids(nobody).await.is_empty());
+}
+
+async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn Place) {
+    let inbox = place.inbox();
+    for n in 0..4 {
+        let mut one = request(&format!("a{n}"), &format!("f{n}"));
+        if n == 3 {
+            one.run = RunId::new("r2");
+        }
+        inbox.file(&one).await.unwrap();
+    }
+    let mut expired = request("a4", "f4");
+    expired.expires = clock::now() - 1;
+    inbox.file(&expired).await.unwrap();
+    let room = async |fingerprint: &str, most| {
+        let one = request("new", fingerprint);
+        inbox.has_room(&one, most).await.unwrap()
+    };
+    // Three of the run wait; the other run's and what has expired count for nothing.
+    assert!(room("new", 4).await && !room("new", 3).await && !room("new", 0).await);
+    assert!(room("f0", 3).await && room("f0", 0).await);
+    assert!(!room("f3", 3).await && !room("f4", 3).await);
+    // Denied, it stands and does not wait.
+    inbox.decide(&id("a0"), &no("bob")).await.unwrap();
+    assert!(room("f0", 0).await && room("new", 3).await);
+    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn).await;
+    withdrawn.unwrap();
+    assert!(!room("f1", 0).await && room("f1", 2).await);
 }
 
 async fn what_is_kept_is_what_was_written(place: &dyn Place) {

@@ -21,6 +21,14 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     fn file<'a>(&'a self, request: &'a ApprovalRequest)
     -> BoxFuture<'a, Result<Filed, InboxError>>;
 
+    /// Whether a request may be written so that no more than `most` of its run wait: fewer do, or one that says the same
+    /// stands already.
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        most: usize,
+    ) -> BoxFuture<'a, Result<bool, InboxError>>;
+
     /// A request.
     fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>>;
 

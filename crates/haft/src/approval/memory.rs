@@ -154,6 +154,26 @@ impl Inbox for MemoryInbox {
         Box::pin(async move { self.write(request) })
     }
 
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        most: usize,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let mut entries = self.entries();
+        entries.iter_mut().for_each(expire);
+        let of_run = || {
+            let run = &request.run;
+            entries
+                .iter()
+                .filter(move |entry| entry.request.run == *run)
+        };
+        let alike = |entry: &Entry| entry.request.fingerprint == request.fingerprint;
+        let stands = of_run().any(|entry| alike(entry) && entry.answers_again());
+        let waiting = of_run().filter(|entry| entry.status == RequestStatus::Pending);
+        let room = stands || waiting.count() < most;
+        Box::pin(async move { Ok(room) })
+    }
+
     fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
         let mut entries = self.entries();
         let found = entries.iter_mut().find(|entry| entry.request.id == *id);

@@ -17,7 +17,7 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, told_again};
 use crate::executor::stop::Stop;
-use crate::session::{Patience, Session};
+use crate::session::{MOST_WAITING, Patience, Session};
 
 /// How long a place for requests that does not answer is left alone before it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -117,6 +117,11 @@ pub(super) async fn ask(
     wait: Wait<'_>,
 ) -> Result<Taken, Stop> {
     let inbox = &parts.inbox;
+    let place = session
+        .queue()
+        .place(&**inbox, &request, session.is_resumed());
+    let place = place.await.map_err(|e| unwritten(&e))?;
+    let place = place.ok_or_else(|| crowded(&request))?;
     let changes = inbox.changes();
     session.note_asked();
     // From here on whoever goes away withdraws it: it may be written, whatever is heard of that.
@@ -137,6 +142,7 @@ pub(super) async fn ask(
         }
         asked.request = entry.request;
     }
+    drop(place);
     // The wait for a person begins when they can be asked.
     asked.deadline = Instant::now() + wait.limit;
     asked.run(parts).await
@@ -410,6 +416,15 @@ fn unwritten(error: &InboxError) -> Stop {
     let message = format!("a person must decide, and the request could not be kept: {error}");
     Stop::new(ErrorKind::Unavailable, message)
         .advise("nothing ran; make room or mend the database (`haft doctor`), then call again")
+}
+
+fn crowded(request: &ApprovalRequest) -> Stop {
+    let message = format!(
+        "a person must decide ({}), and {MOST_WAITING} requests of this run wait already",
+        request.rule
+    );
+    Stop::new(ErrorKind::Unavailable, message)
+        .advise("nothing ran; call again when some of them are decided or have expired")
 }
 
 fn nobody(request: &ApprovalRequest) -> Stop {

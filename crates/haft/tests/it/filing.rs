@@ -31,6 +31,10 @@ impl Inbox for Mute {
         })
     }
 
+    fn has_room<'a>(&'a self, request: &'a ApprovalRequest, most: usize) -> Said<'a, bool> {
+        self.0.has_room(request, most)
+    }
+
     fn get<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Option<Entry>> {
         self.0.get(id)
     }

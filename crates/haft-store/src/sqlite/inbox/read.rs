@@ -14,9 +14,10 @@ use tokio::sync::oneshot;
 use super::beat::alive;
 use super::steps::{bare, columns, get};
 use super::{Shared, Told};
-use crate::approvals::{BEHIND, kept_as, unavailable};
+use crate::approvals::{BEHIND, Room, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::sqlite::file::DbFile;
+use crate::sqlite::nanoseconds;
 
 /// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
 /// stands.
@@ -37,6 +38,14 @@ const NEW: &str = "SELECT id, row FROM approvals WHERE row > ? ORDER BY row LIMI
 const CHANGED: &str =
     "SELECT id, changed FROM approvals WHERE changed > ? AND changed > 0 ORDER BY changed LIMIT ?";
 
+/// Fewer than `?4` of the run wait, or one that says the same stands.
+const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
+    WHERE tenant = ?1 AND status = 'pending' AND run = ?2 AND expires > ?5 LIMIT ?4)) < ?4 \
+    OR EXISTS (SELECT 1 FROM approvals \
+    WHERE substr(fingerprint, -16) = substr(?3, -16) AND run = ?2 AND fingerprint = ?3 \
+    AND (status = 'pending' AND expires > ?5 OR status IN ('approved', 'running', 'denied') \
+    OR status IN ('answered', 'done') AND delivered = 0))";
+
 /// A job for the thread.
 #[derive(Debug)]
 pub(super) enum Read {
@@ -46,6 +55,7 @@ pub(super) enum Read {
         Filter,
         oneshot::Sender<Result<(Vec<Entry>, bool), InboxError>>,
     ),
+    Room(Room, oneshot::Sender<Result<bool, InboxError>>),
     /// Somebody listens.
     Look,
 }
@@ -89,6 +99,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
         match next {
             Next::Job(Read::Get(id, answer)) => drop(answer.send(reader.get(&id))),
             Next::Job(Read::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
+            Next::Job(Read::Room(room, answer)) => drop(answer.send(reader.room(&room))),
             Next::Job(Read::Look) | Next::Quiet => {}
             Next::End => break,
         }
@@ -162,6 +173,24 @@ impl Reader<'_> {
 
     fn list(&mut self, filter: &Filter) -> Result<(Vec<Entry>, bool), InboxError> {
         self.read(|connection| list(connection, filter))
+    }
+
+    fn room(&mut self, room: &Room) -> Result<bool, InboxError> {
+        let now = nanoseconds(clock::now());
+        let Room {
+            tenant,
+            run,
+            fingerprint,
+            most,
+        } = room;
+        self.read(|connection| {
+            let mut asked = connection.prepare_cached(ROOM)?;
+            asked
+                .query_row(params![tenant, run, fingerprint, most, now], |row| {
+                    row.get(0)
+                })
+                .map(Ok)
+        })
     }
 
     /// Reads in one transaction: all of it is of one moment.
