@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use haft::error::bounded;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -12,9 +13,6 @@ pub(crate) mod reply;
 
 /// The longest request id, in bytes of JSON: ids are kept while a request runs.
 const MAX_ID: usize = 1024;
-
-/// The longest message of an error, in bytes: serde repeats values that do not fit.
-const MAX_MESSAGE: usize = 4096;
 
 /// How deep a message may nest. Arguments may nest 64 levels, which the executor sees to with a record of the call;
 /// far beyond that nothing is read at all. It is also where `serde_json` stops.
@@ -66,11 +64,10 @@ impl RpcError {
 
     /// An error. Its message may repeat what came in, at a length that every client can take.
     pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        let mut message = message.into();
-        if message.len() > MAX_MESSAGE {
-            let end = message.floor_char_boundary(MAX_MESSAGE);
-            message = format!("{}…", &message[..end]).into();
-        }
+        let message = match message.into() {
+            Cow::Owned(text) => Cow::Owned(bounded(text)),
+            fixed @ Cow::Borrowed(_) => fixed,
+        };
         Self {
             code,
             message,

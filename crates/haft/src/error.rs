@@ -54,6 +54,19 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// The longest message or advice of a failure, in bytes. Both may repeat what came in, and go to every client as they are.
+pub const LONGEST_MESSAGE: usize = 4096;
+
+/// The text, or its beginning where it is longer than [`LONGEST_MESSAGE`].
+pub fn bounded(mut text: String) -> String {
+    const CUT: &str = "…";
+    if text.len() > LONGEST_MESSAGE {
+        text.truncate(text.floor_char_boundary(LONGEST_MESSAGE - CUT.len()));
+        text.push_str(CUT);
+    }
+    text
+}
+
 /// A failure the caller should hear: what happened, and what to do next.
 ///
 /// The `source` is for the log alone; it never reaches the model.
@@ -67,11 +80,11 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// A failure of this kind; `message` is a lower-case fragment that names the thing.
+    /// A failure of this kind; `message` is a lower-case fragment that names the thing, cut at [`LONGEST_MESSAGE`].
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: message.into(),
+            message: bounded(message.into()),
             advice: None,
             source: None,
             waits_for: None,
@@ -121,9 +134,9 @@ impl ToolError {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// Adds what the caller can do next.
+    /// Adds what the caller can do next, cut at [`LONGEST_MESSAGE`].
     pub fn with_advice(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
+        self.advice = Some(bounded(advice.into()));
         self
     }
 

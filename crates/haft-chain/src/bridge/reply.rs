@@ -1,6 +1,6 @@
 //! What the host answers: an outcome as a script sees it.
 
-use haft::error::ErrorKind;
+use haft::error::{ErrorKind, bounded};
 use haft::result::{Artifact, Failure, Outcome, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -70,7 +70,7 @@ pub fn kept(reference: &str, media_type: &str, bytes: u64) -> String {
 pub fn refused(kind: ErrorKind, message: &str) -> String {
     let error = Failure {
         kind,
-        message: message.to_owned(),
+        message: bounded(message.to_owned()),
         advice: None,
     };
     serde_json::json!({ "error": error }).to_string()

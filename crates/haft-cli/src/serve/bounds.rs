@@ -26,7 +26,9 @@ const OWN_OUTPUT: usize = 256 << 10;
 /// The bounds of the HTTP API.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// Requests at work.
+    /// Calls and scripts at work: each may wait for a person for minutes.
+    pub(crate) calls: Places,
+    /// Other requests at work, a person's decisions among them.
     pub(crate) requests: Places,
     /// Streams of events.
     pub(crate) streams: Places,
@@ -53,7 +55,8 @@ impl Default for Bounds {
             operator,
         };
         Self {
-            requests: places(64, 256, 64),
+            calls: places(0, 256, 64),
+            requests: places(64, 64, 64),
             streams: places(0, 48, 16),
             downloads: places(0, 32, 16),
             bodies: Intake::new(bytes(64 << 20, 32 << 20)),

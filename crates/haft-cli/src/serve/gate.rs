@@ -257,10 +257,15 @@ impl Gate {
             return Ok(next.run(request).await);
         }
         let bounds = &self.bounds;
+        let places = if CALLS.contains(&path) {
+            &bounds.calls
+        } else {
+            &bounds.requests
+        };
         let (parts, body) = request.into_parts();
         let taken = bounds.body(body, class).await?;
         // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
-        let place = bounds.requests.take(class);
+        let place = places.take(class);
         let place = place.ok_or(Busy("requests are at work"))?;
         let request = Request::from_parts(parts, Body::from(taken.bytes));
         let response = next.run(request).await;

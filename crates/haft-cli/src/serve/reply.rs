@@ -1,6 +1,7 @@
 //! JSON answers of the HTTP API: a document, or an error with kind, message and advice as in outcomes.
 
 use axum::response::{IntoResponse, Response};
+use haft::error::bounded;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -18,8 +19,9 @@ pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
     }
 }
 
-/// An error.
+/// An error. Its message may repeat what came in, at a length that every client can take.
 pub(crate) fn error(status: StatusCode, kind: &str, message: &str) -> Response {
+    let message = bounded(message.to_owned());
     let body = json!({"error": {"kind": kind, "message": message}});
     typed(status, "application/json", body.to_string().into_bytes())
 }

@@ -9,7 +9,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::harness::Lab;
-use crate::serve::{COMMANDS, Request, Server, get, jailed, post};
+use crate::serve::{Request, Server, get, post};
+use crate::signals::{COMMANDS, jailed};
 
 /// The review's number under `HAFT_SOAK`, a small one otherwise.
 fn sized(small: usize, soak: usize) -> usize {
@@ -263,6 +264,47 @@ fn w4_a_body_that_does_not_come_is_given_up() {
 }
 
 #[test]
+fn w5_calls_that_wait_leave_room_for_whoever_decides_about_them() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let write = json!({"path": "a.txt", "content": ""});
+    // More than may be at work at a time, all with the operator's token.
+    let waiting: Vec<_> = (0..80)
+        .map(|nth| {
+            let mut write = write.clone();
+            write["path"] = json!(format!("{nth}.txt"));
+            let body = json!({"tool": "write_file", "arguments": write}).to_string();
+            let head = head(&server, "POST /api/v1/calls", Some(&server.operator));
+            let more = format!(
+                "content-type: application/json\r\ncontent-length: {}",
+                body.len()
+            );
+            sent(&server, &format!("{head}{more}\r\n\r\n{body}")).unwrap()
+        })
+        .collect();
+    let pending = || {
+        let list = get("/api/v1/approvals", Some(&server.operator));
+        let reply = server.ask(&list);
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.json()
+    };
+    let found = loop {
+        let found = pending();
+        if found.as_array().unwrap().len() == 64 {
+            break found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let approve = format!(
+        "/api/v1/approvals/{}/approve",
+        found[0]["id"].as_str().unwrap()
+    );
+    let reply = server.ask(&post(&approve, &server.operator, "{}"));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    drop(waiting);
+}
+
+#[test]
 fn w6_a_run_of_the_api_that_was_stopped_is_replaced() {
     let lab = Lab::new();
     lab.file("a.txt", "hello\n");
@@ -352,4 +394,57 @@ fn w16_an_artifact_is_read_in_parts() {
     assert_eq!(outside.status, 416);
     let all = format!("content-range: bytes */{size}");
     assert!(outside.head.contains(&all), "{}", outside.head);
+}
+
+#[test]
+fn w13_what_a_failure_says_is_bounded_on_every_way_out() {
+    let lab = Lab::new();
+    let deny = "policy.deny=[\"Edit(secret*)\", \"Bash(rm *)\"]";
+    let server = Server::start(&lab, &["-c", "tools.enable=commands", "-c", deny]);
+    let long = "x".repeat(3_000_000);
+    let (mut own, mut unknown) = (json!({"path": "a"}), json!({}));
+    own[&long] = json!(1);
+    unknown[&long] = json!(1);
+    let rows = [
+        (
+            "write_file",
+            json!({"path": format!("secret{}", &long[..240]), "content": ""}),
+            "denied",
+        ),
+        ("run_command", json!({"argv": ["rm", &long]}), "denied"),
+        ("read_file", json!({"path": &long}), ""),
+        ("read_file", json!({"path": format!("../{long}")}), ""),
+        ("read_file", json!({"path": [&long]}), "invalid_arguments"),
+        ("read_file", own, "invalid_arguments"),
+        ("read_artifact", json!({"ref": &long}), ""),
+        ("fetch_url", json!({"url": format!("http://{long}/")}), ""),
+        (long.as_str(), json!({}), "not_found"),
+    ];
+    for (nth, (tool, arguments, kind)) in rows.iter().enumerate() {
+        let body = json!({"tool": tool, "arguments": arguments}).to_string();
+        let reply = server.ask(&post("/api/v1/calls", &server.call, &body));
+        let error = &reply.json()["error"];
+        assert!(
+            error["kind"].as_str().unwrap().contains(kind),
+            "row {nth}: {error:.200}"
+        );
+        for part in ["message", "advice"] {
+            let text = error[part].as_str().unwrap_or_default();
+            assert!(
+                text.len() <= 4096,
+                "row {nth}: {} bytes of {part}",
+                text.len()
+            );
+        }
+    }
+    // What is no call at all says so in as few words.
+    let typed = json!({"tool": [], "arguments": {}}).to_string();
+    let odd = format!("{{\"tool\": \"read_file\", \"{long}\": 1}}");
+    for body in [typed, odd, unknown.to_string(), long] {
+        for path in ["/api/v1/calls", "/api/v1/chains", "/mcp"] {
+            let reply = server.ask(&post(path, &server.call, &body));
+            let size = reply.body.len();
+            assert!(size < 20_000, "{path}: {size} bytes: {:.100}", reply.body);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::approval::{ApprovalRequest, Extent, Snapshot};
 use crate::arguments::Arguments;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
 use crate::executor::approve;
@@ -238,7 +238,7 @@ pub(super) fn request(
         snapshot: effects::snapshot(tool, arguments, permissions.clone())?,
         verdicts,
         risk: ruling.risk,
-        reason: ruling.reason.to_string(),
+        reason: bounded(ruling.reason.to_string()),
         rule: ruling.rule.to_string(),
         suggested,
         unstated,

@@ -2,7 +2,7 @@
 
 use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::audit::AuditError;
-use crate::error::{ErrorKind, ToolError};
+use crate::error::{ErrorKind, ToolError, bounded};
 use crate::executor::shape::Shaped;
 use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 
@@ -58,7 +58,7 @@ impl Stop {
     pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let failure = Failure {
             kind,
-            message: message.into(),
+            message: bounded(message.into()),
             advice: None,
         };
         Self {
@@ -79,7 +79,7 @@ impl Stop {
 
     /// Adds what to do next; nothing where the text is empty.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
-        self.failure.advice = Some(advice.into()).filter(|text| !text.is_empty());
+        self.failure.advice = Some(bounded(advice.into())).filter(|text| !text.is_empty());
         self
     }
 }

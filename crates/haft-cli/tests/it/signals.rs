@@ -1,0 +1,123 @@
+//! Signals that come during a call: it is recorded as cancelled, and its run is sealed.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, ended};
+use crate::serve::{Server, exchange, hello, tool_call};
+
+/// Whether commands can be run here; told loudly where they cannot.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+pub(crate) fn jailed(lab: &Lab) -> bool {
+    let report = lab.run(&["doctor", "--json"]).json();
+    let strength = report["sandbox"]["strength"].as_str().unwrap();
+    let enough = matches!(strength, "full" | "no-proc");
+    if !enough {
+        eprintln!("SKIPPED: the jail's strength here is {strength}");
+    }
+    enough
+}
+
+/// Waits until the command of the test has begun.
+fn started(lab: &Lab) {
+    let mark = lab.work().join("started");
+    for _ in 0..2000 {
+        if mark.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the command did not start");
+}
+
+/// The one run with a call: closed, sound, its call cancelled.
+fn cancelled_and_sealed(lab: &Lab) {
+    let runs = lab.run(&["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&runs[0]["state"], &runs[0]["calls"]),
+        (&json!("closed"), &json!(1))
+    );
+    let run = runs[0]["run"].as_str().unwrap();
+    let shown = lab.run(&["runs", "show", run, "--json"]).json();
+    let events = shown["events"].as_array().unwrap();
+    let ends: Vec<&Value> = events
+        .iter()
+        .filter(|e| e["type"] == "call_ended")
+        .collect();
+    assert_eq!(ends[0]["status"], "cancelled", "{ends:?}");
+    let verified = lab.run(&["runs", "verify", run, "--json"]);
+    assert_eq!(verified.code, 0, "{}", verified.stdout);
+}
+
+pub(crate) const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=commands"];
+
+fn sleeper() -> Value {
+    json!({"argv": ["sh", "-c", "touch started; exec sleep 60"], "timeout_s": 60})
+}
+
+#[test]
+fn sigterm_during_a_call_records_it_as_cancelled() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let server = Server::start(&lab, &COMMANDS);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let body = json!({"tool": "run_command", "arguments": sleeper()}).to_string();
+    let head = format!(
+        "POST /api/v1/calls HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        server.call,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    started(&lab);
+    let ran = server.end(Signal::TERM);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"status\":\"cancelled\""), "{answer}");
+    cancelled_and_sealed(&lab);
+}
+
+#[test]
+fn sigterm_during_a_call_over_stdio_records_it_as_cancelled() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let mut args = vec!["serve", "--stdio"];
+    args.extend(COMMANDS);
+    let mut child = lab.command(&args).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    exchange(&mut child, &mut stdout, &hello());
+    let call = tool_call(2, "run_command", &sleeper());
+    writeln!(child.stdin.as_mut().unwrap(), "{call}").unwrap();
+    started(&lab);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ran = ended(child);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    cancelled_and_sealed(&lab);
+}
+
+#[test]
+fn ctrl_c_during_haft_call_is_130_and_recorded() {
+    let lab = Lab::new();
+    if !jailed(&lab) {
+        return;
+    }
+    let arguments = sleeper().to_string();
+    let mut args = vec!["call", "run_command", "--json", "--args", &arguments];
+    args.extend(COMMANDS);
+    let child = lab.command(&args).spawn().unwrap();
+    started(&lab);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = ended(child);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(ran.json()["status"], "cancelled");
+    cancelled_and_sealed(&lab);
+}
