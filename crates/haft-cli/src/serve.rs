@@ -1,6 +1,5 @@
 //! `haft serve`: one listener with MCP, the HTTP API and health; or MCP on stdin and stdout.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use axum::response::Response;
 use axum::routing::get;
 use haft_chain::TOOL_CHAIN;
 use haft_console::{About, Console, Options};
-use haft_mcp::guard::HostGuard;
 use haft_mcp::http::Access;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use serde_json::json;
@@ -28,6 +26,7 @@ use crate::serve::bounds::Bounds;
 use crate::serve::door::Doors;
 use crate::serve::gate::Gate;
 use crate::serve::listen::Listener;
+use crate::serve::reach::{Reach, Reached};
 use crate::serve::tokens::TokenFile;
 use crate::settings::Settings;
 
@@ -38,6 +37,7 @@ mod follower;
 mod gate;
 mod listen;
 mod query;
+pub(crate) mod reach;
 mod reply;
 mod tokens;
 
@@ -94,18 +94,9 @@ async fn serve(at: &Invocation, settings: &Settings, house: House, open: Open<'_
     if args.stdio && args.http.is_none() {
         return over_pipes(open).await;
     }
-    let address = address(args, settings)?;
-    if args.no_auth && !address.ip().is_loopback() {
-        return Err(Problem::usage("--no-auth is for loopback addresses alone")
-            .advise("leave --no-auth out, or listen on 127.0.0.1"));
-    }
+    let reach = Reach::of(args, settings)?;
     raise_open_files();
-    let listener = Listener::bind(address).await.map_err(|e| {
-        Problem::failed(format!("listen: {e}"))
-            .at(Place::named(address.to_string()))
-            .advise("choose another: --http 127.0.0.1:0 takes a free port")
-    })?;
-    http(at, house, listener, open).await
+    http(at, house, reach, open).await
 }
 
 /// What is served and how it was asked for.
@@ -116,22 +107,27 @@ struct Open<'a> {
     args: &'a args::Serve,
 }
 
-async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<'_>) -> Done {
+async fn http(at: &Invocation, house: House, reach: Reach, mut open: Open<'_>) -> Done {
+    let listener = Listener::bind(&reach).await.map_err(|e| {
+        Problem::failed(format!("listen: {e}"))
+            .at(Place::named(reach.address.to_string()))
+            .advise("choose another: --http 127.0.0.1:0 takes a free port")
+    })?;
+    let reached = reach.at(listener.address)?;
     let tokens = Tokens {
         call: TokenFile::call(&at.home)?,
         operator: TokenFile::operator(&at.home)?,
     };
-    let bound = listener.address;
-    let (url, operator) = (format!("http://{bound}"), tokens.operator.secret());
     if let Some(webhook) = house.webhook() {
-        webhook.listens(url.clone());
+        webhook.listens(reached.url.clone());
     }
-    open.doors.listens(url, operator);
-    let console = console(at, &house, bound);
+    open.doors
+        .listens(reached.url.clone(), tokens.operator.secret());
+    let console = console(at, &house, &reached);
     let bounds = Arc::new(Bounds::default());
     let gate = Gate {
         console: Arc::clone(&console),
-        hosts: HostGuard::new(bound),
+        hosts: reached.hosts.clone(),
         call: (!open.args.no_auth).then(|| tokens.call.secret().to_owned()),
         operator: tokens.operator.secret().to_owned(),
         principal: house.principal().clone(),
@@ -146,7 +142,7 @@ async fn http(at: &Invocation, house: House, listener: Listener, mut open: Open<
         routes(Arc::clone(&api), &console, mcp.clone()),
     );
     let serving = tokio::spawn(listener.serve(routes, stopped));
-    ready(at, &house, &tokens, &console, bound)?;
+    ready(at, &house, &tokens, &console, &reached)?;
     let signal = if open.args.stdio {
         tokio::select! {
             signal = open.signals.next() => Some(signal),
@@ -198,10 +194,10 @@ async fn health() -> Response {
 }
 
 /// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
-fn console(at: &Invocation, house: &House, bound: SocketAddr) -> Arc<Console> {
+fn console(at: &Invocation, house: &House, reached: &Reached) -> Arc<Console> {
     let console = Console::new(Options {
-        port: bound.port(),
-        https: false,
+        port: reached.address.port(),
+        https: reached.https,
         about: About {
             workspace: house.workspace().to_owned(),
             profile: house.profile().to_owned(),
@@ -233,45 +229,6 @@ fn info() -> ServerInfo {
     }
 }
 
-/// Where to listen: `--http`, else `serve.http`, which only ever means loopback.
-fn address(args: &args::Serve, settings: &Settings) -> Result<SocketAddr, Problem> {
-    let (text, named) = match &args.http {
-        Some(text) => (text.as_str(), true),
-        None => (
-            settings.text("serve.http").unwrap_or("127.0.0.1:7420"),
-            false,
-        ),
-    };
-    let wrong = |what: &str| {
-        let problem = if named {
-            Problem::usage(what)
-        } else {
-            Problem::settings(what)
-        };
-        problem
-            .at(Place::named(text))
-            .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
-    };
-    // `:0` is any free port of loopback.
-    let full = if text.starts_with(':') {
-        format!("127.0.0.1{text}")
-    } else {
-        text.to_owned()
-    };
-    let mut found = full
-        .to_socket_addrs()
-        .map_err(|_| wrong("this is no address to listen on"))?;
-    let address = found
-        .next()
-        .ok_or_else(|| wrong("this name has no address"))?;
-    if !named && !address.ip().is_loopback() {
-        return Err(wrong("serve.http is no loopback address").advise(format!(
-            "other machines are let in by name only: haft serve --http {text}"
-        )));
-    }
-    Ok(address)
-}
-
 /// Both token files.
 struct Tokens {
     call: TokenFile,
@@ -284,14 +241,17 @@ fn ready(
     house: &House,
     tokens: &Tokens,
     console: &Console,
-    bound: SocketAddr,
+    reached: &Reached,
 ) -> Result<(), Problem> {
-    let screen = at.screen;
-    let url = format!("http://{bound}");
+    let (screen, url) = (at.screen, &reached.url);
     let (token, operator) = (&tokens.call.path, &tokens.operator.path);
     screen.err(&format!("listening on {url}"));
+    if !url.ends_with(&reached.address.to_string()) {
+        screen.err(&format!("socket     {}", reached.address));
+    }
     if screen.json {
         return screen.document(&json!({
+            "address": reached.address,
             "mcp": format!("{url}/mcp"),
             "console": format!("{url}/"),
             "token_file": token,
@@ -308,7 +268,7 @@ fn ready(
         ));
     }
     let link = console
-        .login_link(&url)
+        .login_link(url)
         .map_err(|e| Problem::failed(e.to_string()))?;
     screen.say(&format!("console    {link} (once, within 5 minutes)"));
     let profile = styled(BOLD, house.profile());

@@ -16,16 +16,12 @@ pub(crate) struct Cookie {
 }
 
 impl Cookie {
-    /// Over HTTPS the browser itself holds the name to this host; on plain loopback the port tells servers apart, since
-    /// cookies do not.
+    /// The port tells servers of one host apart, since cookies do not; over HTTPS the browser itself holds the name to this
+    /// host.
     pub(crate) fn new(port: u16, https: bool) -> Self {
-        let name = if https {
-            "__Host-haft_session".to_owned()
-        } else {
-            format!("haft_session_{port}")
-        };
+        let prefix = if https { "__Host-" } else { "" };
         Self {
-            name,
+            name: format!("{prefix}haft_session_{port}"),
             secure: https,
         }
     }
@@ -81,7 +77,7 @@ mod tests {
         );
         assert_eq!(
             Cookie::new(443, true).set("abc"),
-            "__Host-haft_session=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"
+            "__Host-haft_session_443=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"
         );
     }
 

@@ -73,7 +73,9 @@ impl HostGuard {
 
     /// Takes this host as well: `tools.example` at any port, `tools.example:8443` at that one.
     pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
-        let host = Authority::parse(host).ok_or_else(|| NotAHost(shown(host)))?;
+        // Nobody is reached at an unspecified address.
+        let named = Authority::parse(host).filter(|host| !host.is_unspecified());
+        let host = named.ok_or_else(|| NotAHost(shown(host)))?;
         self.others.push(host);
         Ok(self)
     }
@@ -131,21 +133,21 @@ impl HostGuard {
     }
 
     fn is_ours(&self, host: &Authority) -> bool {
+        let port = host.port.unwrap_or(self.usual_port());
         let named = |other: &Authority| {
-            other.name == host.name && other.port.is_none_or(|port| Some(port) == host.port)
+            other.name == host.name && other.port.is_none_or(|named| named == port)
         };
         if self.others.iter().any(named) {
             return true;
         }
-        if host.port.unwrap_or(self.usual_port()) != self.bound.port() {
+        if port != self.bound.port() {
             return false;
         }
-        let address = host.name.trim_matches(['[', ']']).parse::<IpAddr>();
-        match address {
+        match host.address() {
             // An unspecified address is no server's name, though some systems connect it to this machine.
-            Ok(address) if address.is_unspecified() => false,
-            Ok(address) => address.is_loopback() || address == self.bound.ip(),
-            Err(_) => host.name == "localhost",
+            Some(_) if host.is_unspecified() => false,
+            Some(address) => address.is_loopback() || address == self.bound.ip(),
+            None => host.name == "localhost",
         }
     }
 
@@ -214,6 +216,16 @@ impl Authority {
             name: name.to_ascii_lowercase(),
             port,
         })
+    }
+
+    /// The address, where the name is one.
+    fn address(&self) -> Option<IpAddr> {
+        self.name.trim_matches(['[', ']']).parse().ok()
+    }
+
+    fn is_unspecified(&self) -> bool {
+        self.address()
+            .is_some_and(|address| address.is_unspecified())
     }
 
     /// The same, at this port where none is named.

@@ -7,6 +7,7 @@ use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError};
 use crate::assemble::stores;
 use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
+use crate::serve::reach;
 use crate::settings::{FILE_NAME, Settings, Source};
 
 /// The rules as written and where they are read.
@@ -63,7 +64,7 @@ pub(crate) fn build(at: &Invocation, settings: &Settings) -> Result<Policy, Prob
     builder.build().map_err(|error| told(&error, settings))
 }
 
-/// What no tool touches: haft's state, its settings, the secrets' files. The workspace's haft.toml may be read.
+/// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
 pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
@@ -76,7 +77,8 @@ pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
         .into_iter()
         .chain(files)
         .chain(settings.secrets.files.iter().cloned())
-        .chain(stores::own_files(at, settings));
+        .chain(stores::own_files(at, settings))
+        .chain(reach::files(settings));
     let mut all: Vec<PathBuf> = given.collect();
     // By the name given, and by where links lead.
     all.extend(

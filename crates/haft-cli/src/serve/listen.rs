@@ -14,9 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
 use crate::serve::gate::Peer;
+use crate::serve::reach::Reach;
 
 mod crowd;
 mod unblocked;
@@ -42,19 +44,21 @@ const GRACE: Duration = Duration::from_secs(2);
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// A bound socket.
-#[derive(Debug)]
 pub(crate) struct Listener {
     socket: TcpListener,
+    /// Encrypts what goes over its connections, where haft does that itself.
+    tls: Option<TlsAcceptor>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
 }
 
 impl Listener {
     /// Binds; port 0 takes a free one.
-    pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
+    pub(crate) async fn bind(reach: &Reach) -> std::io::Result<Self> {
+        let socket = TcpListener::bind(reach.address).await?;
         Ok(Self {
             address: socket.local_addr()?,
+            tls: reach.tls.clone(),
             socket,
         })
     }
@@ -73,6 +77,7 @@ impl Listener {
             match accepted {
                 Ok((stream, from)) => {
                     let served = Served {
+                        tls: self.tls.clone(),
                         routes: routes.clone(),
                         peer: Peer(from.ip()),
                         guest: Arc::new(crowd.enter()),
@@ -112,6 +117,7 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 
 /// What one connection is served with.
 struct Served {
+    tls: Option<TlsAcceptor>,
     routes: Router,
     peer: Peer,
     guest: Arc<Guest>,
@@ -123,8 +129,21 @@ async fn accept(stream: TcpStream, served: Served) {
     let _ = stream.set_nodelay(true);
     let guest = Arc::clone(&served.guest);
     tokio::select! {
-        () = connection(stream, served) => {}
+        () = secured(stream, served) => {}
         () = guest.put_out() => tracing::debug!("a connection without a token made room"),
+    }
+}
+
+/// Serves a connection in the clear or, where haft encrypts itself, once the client has shaken hands.
+async fn secured(stream: TcpStream, served: Served) {
+    let stream = Unblocked::new(stream, UNTAKEN);
+    let Some(tls) = served.tls.clone() else {
+        return connection(stream, served).await;
+    };
+    match tokio::time::timeout(HEAD, tls.accept(stream)).await {
+        Ok(Ok(stream)) => connection(stream, served).await,
+        Ok(Err(e)) => tracing::debug!(error = %e, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
 }
 
@@ -134,18 +153,18 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served)
         peer,
         guest,
         mut stop,
+        ..
     } = served;
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(Arc::clone(&guest));
         routes.clone().call(request)
     });
-    let stream = TokioIo::new(Unblocked::new(stream, UNTAKEN));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(BUFFER)
-        .serve_connection(stream, service);
+        .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,

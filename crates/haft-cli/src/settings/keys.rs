@@ -148,7 +148,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("progress.enabled", Flag, "true", Ignored, "live output of running tools"),
     key("progress.flush_ms", Whole(0), "50", Ignored, "live output is sent after this many milliseconds; 0: at once"),
     key("progress.flush_bytes", Whole(1), "16384", Ignored, "or after this many bytes"),
-    key("serve.http", Text, "\"127.0.0.1:7420\"", Ignored, "where `haft serve` listens"),
+    key("serve.http", Text, "\"127.0.0.1:7420\"", Ignored, "where `haft serve` listens; an address that other machines reach needs serve.tls or serve.behind_proxy, and serve.hosts"),
+    key("serve.behind_proxy", Flag, "false", Ignored, "a proxy that encrypts stands before `haft serve`; serve.hosts has its name"),
+    key("serve.hosts", Items, "", Ignored, "names under which `haft serve` is reached: `haft.example`, `haft.example:8443`; requests for others are refused"),
+    key("serve.tls.cert", Text, "", Ignored, "PEM file of the certificate that `haft serve` shows, with those that sign it; it speaks HTTPS alone then"),
+    key("serve.tls.key", Text, "", Ignored, "PEM file of its private key; no tool reads it"),
     key("locale", Text, "", Ignored, "the language of descriptions and messages: `de`, `zh-CN`"),
 ];
 

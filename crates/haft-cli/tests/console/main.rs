@@ -109,6 +109,26 @@ fn w1_another_local_server_can_do_nothing_with_the_cookie_that_it_gets() {
 }
 
 #[test]
+fn u12_over_tls_a_person_logs_in_and_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let (cert, key) = (cert.as_os_str(), key.as_os_str());
+    let files = [
+        ("HAFT_CERT", cert),
+        ("HAFT_KEY", key),
+        // The scenario's own requests trust it, too.
+        ("NODE_EXTRA_CA_CERTS", cert),
+    ];
+    check_with("https.mjs", &files);
+}
+
+#[test]
 fn w7_ten_tabs_share_one_stream_of_events() {
     check("tabs.mjs");
 }
