@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft::arguments::Arguments;
 use haft::audit::BoxFuture;
+use haft::call::CallId;
 use haft::clock;
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
@@ -134,6 +135,7 @@ fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, Na
         title: Some("Run a script that calls tools".to_owned()),
         category: Some(CATEGORY.to_owned()),
         source: BUILTIN.to_owned(),
+        resumable: true,
         annotations: Annotations {
             // What it calls is judged by itself.
             read_only_hint: Some(false),
@@ -239,22 +241,31 @@ impl Shared {
         chain.run(&script, folder).await
     }
 
-    /// The interrupted chain that this one goes on with: that of a resumed run, with this very script.
+    /// The interrupted chain that this one resumes: that of a resumed run, under the same id, with this very script.
     fn recorded(&self, context: &CallContext, code: &str) -> Result<Option<Recorded>, ToolError> {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
             return Ok(None);
         };
-        let (run, own) = (context.run(), Some(context.call_id()));
-        // Gone on with under its own id, or made again as another call with the same script.
-        let found = journal.interrupted(run, own).and_then(|found| match found {
-            None => journal.interrupted(run, None),
-            found => Ok(found),
-        });
-        let found = found.map_err(|error| {
-            ToolError::unavailable(format!("read the chain's journal: {error}"))
-                .with_advice("nothing was run: what the script did before is not known")
-        })?;
-        Ok(found.filter(|old| old.start.code == code))
+        let run = context.run();
+        let interrupted = |chain: Option<&CallId>| -> Result<_, ToolError> {
+            let found = journal.interrupted(run, chain).map_err(|error| {
+                ToolError::unavailable(format!("read the chain's journal: {error}"))
+                    .with_advice("nothing was run: what the script did before is not known")
+            })?;
+            Ok(found.filter(|old| old.start.code == code))
+        };
+        if let Some(own) = interrupted(Some(context.call_id()))? {
+            return Ok(Some(own));
+        }
+        // The journal and the run's record know its calls by the id that it had.
+        match interrupted(None)? {
+            None => Ok(None),
+            Some(other) => Err(ToolError::conflict(format!(
+                "this script was interrupted as {} of run {run}; as another call it would run from its start",
+                other.chain
+            ))
+            .with_advice(format!("resume it with `haft runs resume {run}`"))),
+        }
     }
 }
 

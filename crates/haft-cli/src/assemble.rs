@@ -1,20 +1,19 @@
 //! `House`: the parts wired from settings: policy, tools, sandbox, archive, artifacts, executor.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
 use haft::audit::redact::Redactor;
-use haft::call::{Principal, RunId};
+use haft::call::Principal;
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::memory::MemoryStore;
 use haft::progress;
 use haft::progress::hub::Hub;
-use haft::session::{Absent, Limits, Patience, Session};
+use haft::session::{Absent, Limits, Patience};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -27,6 +26,7 @@ use haft_sandbox::code::CodeJail;
 use crate::approvals::rule::RuleCheck;
 use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
+use crate::assemble::live::Live;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::screen::{Screen, visible};
@@ -38,12 +38,14 @@ pub(crate) mod chain;
 mod discover;
 pub(crate) mod feed;
 pub(crate) mod follow;
+mod live;
 mod memory;
 mod network;
 #[cfg(feature = "testing")]
 mod paged;
 mod parts;
 mod policy;
+mod repeat;
 mod runs;
 mod selection;
 mod skills;
@@ -93,7 +95,7 @@ struct Parts {
     /// What becomes of a call that nobody decided about in time.
     on_timeout: Patience,
     /// The runs that are open here.
-    live: Mutex<HashMap<RunId, Session>>,
+    live: Arc<Live>,
     python: bool,
     progress: bool,
     pace: progress::Pace,
@@ -155,9 +157,9 @@ impl House {
             archive: &archive,
             feed: &feed,
             inbox: stores.inbox,
+            suspended: stores.suspended,
         };
         let (executor, asked) = approvals::executor(at, settings, asks, wiring)?;
-        let durable = asked.durable;
         Ok(Self(Arc::new(Parts {
             executor,
             tools,
@@ -181,10 +183,10 @@ impl House {
             feed,
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::told(settings),
-            durable,
+            durable: asked.durable,
             webhook: asked.webhook,
-            on_timeout: approvals::on_timeout(settings, durable),
-            live: Mutex::default(),
+            on_timeout: approvals::on_timeout(settings, asked.durable),
+            live: Arc::new(Live::new(at.home.path())),
             python: chain::has_python(&at.environment),
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),

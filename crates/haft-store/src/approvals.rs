@@ -25,6 +25,9 @@ pub(crate) const LEASE: Duration = Duration::from_secs(5);
 /// How often it says so.
 pub(crate) const BEAT: Duration = Duration::from_millis(1500);
 
+/// Most suspended calls of a key that are looked at.
+pub(crate) const MOST_SUSPENDED: i64 = 100;
+
 /// How long requests are kept after they have ended, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 

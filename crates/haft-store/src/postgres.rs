@@ -21,6 +21,7 @@ mod filing;
 mod inbox;
 mod listen;
 mod runs;
+mod suspended;
 
 use beat::Beat;
 use filing::Filing;
@@ -45,6 +46,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0001_store.sql"),
     include_str!("postgres/migrations/0002_journal.sql"),
     include_str!("postgres/migrations/0003_approvals_lean.sql"),
+    include_str!("postgres/migrations/0004_suspended.sql"),
 ];
 
 /// Haft's tables in a `PostgreSQL` database, connected at first use.

@@ -15,6 +15,7 @@ pub(crate) mod file;
 mod inbox;
 mod memory;
 mod runs;
+mod suspended;
 
 pub use inbox::SqliteInbox;
 
@@ -34,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_journal.sql"),
     include_str!("migrations/0005_approvals_lean.sql"),
+    include_str!("migrations/0006_suspended.sql"),
 ];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.

@@ -17,6 +17,7 @@ mod kept;
 pub mod memory;
 pub mod preview;
 pub mod snapshot;
+pub mod suspended;
 
 pub use decision::{Choice, Decision, Scope};
 pub(crate) use grant::{Extent, Grant};

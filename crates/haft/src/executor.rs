@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::approval::inbox::{Inbox, InboxError, RequestStatus};
 use crate::approval::memory::MemoryInbox;
+use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
-use crate::call::ToolCall;
+use crate::call::{Principal, ToolCall};
 use crate::clock;
 use crate::context::{Asking, Host};
 use crate::error::ToolError;
@@ -20,6 +21,7 @@ use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
 
 mod admit;
+mod again;
 mod approve;
 mod ask;
 mod batch;
@@ -57,6 +59,7 @@ struct Parts {
     policy: Learning,
     approver: Option<Arc<dyn Approver>>,
     inbox: Arc<dyn Inbox>,
+    suspended: Arc<dyn SuspendedCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
@@ -69,6 +72,7 @@ impl Executor {
             policy: Learning::new(policy.into()),
             approver: None,
             inbox: Arc::new(MemoryInbox::new()),
+            suspended: Arc::new(MemorySuspended::default()),
             artifacts: None,
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
@@ -94,6 +98,11 @@ impl Executor {
     /// Keeps here what waits for a person, instead of in memory.
     pub fn with_inbox(self, inbox: Arc<dyn Inbox>) -> Self {
         self.with(|parts| parts.inbox = inbox)
+    }
+
+    /// Keeps here which calls were suspended, instead of in memory.
+    pub fn with_suspended(self, suspended: Arc<dyn SuspendedCalls>) -> Self {
+        self.with(|parts| parts.suspended = suspended)
     }
 
     /// Keeps large results here.
@@ -128,7 +137,18 @@ impl Executor {
 
     /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, call).await
+        execute(&self.parts, session, call, How::Asked).await
+    }
+
+    /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for whoever made
+    /// the call, until it is made again. One that is not suspended any more is a conflict.
+    pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
+        execute(&self.parts, session, call, How::Resumed).await
+    }
+
+    /// The same for a call that was interrupted, whether or not it had been suspended before.
+    pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
+        execute(&self.parts, session, call, How::Recovered).await
     }
 
     /// Runs a decided request's call in its run, which the session resumes: the same path as every call, where the decision
@@ -151,7 +171,7 @@ impl Executor {
         if request.is_question() {
             inbox.claim(id).await?;
             // The call finds the answer where it asked.
-            let outcome = execute(&self.parts, session, call).await;
+            let outcome = execute(&self.parts, session, call, How::Asked).await;
             if let Ok(text) = serde_json::to_string(&outcome) {
                 inbox.finish(id, &text, true).await?;
             }
@@ -183,6 +203,29 @@ impl Executor {
             .with_id(request.call.as_str());
         let checked = approve::check(&self.parts, session, call, request);
         checked.map_err(|stop| stop.failure)
+    }
+
+    /// Which calls were suspended.
+    pub fn suspended(&self) -> &Arc<dyn SuspendedCalls> {
+        &self.parts.suspended
+    }
+
+    /// By what a call is found when it is made again; `None` where its arguments do not fit.
+    pub fn key(
+        &self,
+        entry: &Entry,
+        principal: &Principal,
+        workspace: &str,
+        arguments: &str,
+    ) -> Option<String> {
+        let (_, arguments) = admit::imagine(entry, arguments).ok()?;
+        let name = &entry.spec().name;
+        Some(suspended::key(
+            name,
+            principal,
+            workspace,
+            arguments.as_str(),
+        ))
     }
 
     /// Where requests wait for a person.
@@ -314,11 +357,22 @@ impl Parts {
     }
 }
 
+/// How a call comes to be made.
+enum How {
+    /// Whoever makes it hears its outcome.
+    Asked,
+    /// It was suspended, and is resumed in place of whoever made it.
+    Resumed,
+    /// It was interrupted, and is resumed in place of whoever made it.
+    Recovered,
+}
+
 /// Every call takes this path: direct, nested, from a batch, from any door.
-async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall) -> Outcome {
+async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How) -> Outcome {
     let mut open = OpenCall::new(parts, session, call);
+    open.must_wait = matches!(how, How::Resumed);
     let end = stages(parts, session, &mut open).await;
-    finish(open, end, true).await
+    finish(parts, open, end, matches!(how, How::Asked)).await
 }
 
 /// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
@@ -336,19 +390,28 @@ async fn execute_decided(
         open.discard();
         return Err(refused);
     }
-    Ok(finish(open, end, false).await)
+    Ok(finish(parts, open, end, false).await)
 }
 
 /// Closes a call, and tells the inbox how it ended where it acted on a decision; `delivered` says whether the client hears
 /// it with that.
-async fn finish(mut open: OpenCall<'_>, end: Result<Shaped, Stop>, delivered: bool) -> Outcome {
+async fn finish(
+    parts: &Parts,
+    mut open: OpenCall<'_>,
+    end: Result<Shaped, Stop>,
+    delivered: bool,
+) -> Outcome {
     // A call that was stopped before its decision was looked at has had its turn, too; an approval is not used up by that.
     let unused = match open.ticket.take() {
         Some(Ticket::Claimed(taken)) => Some(taken.claimed),
         Some(Ticket::Approved(_)) | None => None,
     };
     let claimed = open.claimed.take().or(unused);
-    let outcome = open.close(end);
+    let (kept, session) = (open.kept.take(), open.session());
+    let mut outcome = open.close(end);
+    if let Some(kept) = kept {
+        Box::pin(kept.ended(parts, session, &mut outcome, delivered)).await;
+    }
     if let Some(claimed) = claimed {
         claimed.finish(&outcome, delivered).await;
     }
@@ -364,6 +427,12 @@ async fn stages(
     parts.open(session)?;
     let admitted = admit::admit(parts, session, open)?;
     let cleared = clear::clear(parts, session, open, admitted).await?;
+    let mut resumed = None;
+    if cleared.spec().resumable {
+        // Boxed: few tools have such calls, and every call's future would be as large.
+        resumed = Box::pin(again::before(parts, session, open, &cleared)).await?;
+    }
+    let session = resumed.as_ref().unwrap_or(session);
     let invoked = invoke::invoke(parts, session, open, cleared).await?;
     shape::shape(parts, session, invoked)
 }
@@ -374,7 +443,7 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, call).await })
+        Box::pin(async move { execute(&self, session, call, How::Asked).await })
     }
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {

@@ -175,7 +175,7 @@ pub struct Failure {
 }
 
 /// One line of a chain's trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TracedCall {
     /// Its number within the chain, from 1.
     pub seq: u64,

@@ -8,12 +8,14 @@ use std::time::Duration;
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
+use crate::session::at_work::AtWork;
 use crate::session::budget::{Budget, Spent};
 use crate::session::expanded::Expanded;
 use crate::session::nest::Nest;
@@ -24,6 +26,7 @@ use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
 
 mod active;
+pub(crate) mod at_work;
 pub(crate) mod budget;
 mod builder;
 mod expanded;
@@ -78,6 +81,12 @@ struct Inner {
     opened: Arc<AtomicBool>,
     closed: Arc<AtomicBool>,
     running: Arc<Running>,
+    /// The calls under way that may be resumed.
+    at_work: Arc<AtWork>,
+    /// Where the runs stand whose suspended calls it may take up besides its own.
+    others: Option<Arc<dyn OtherRuns>>,
+    /// The run is for one call alone.
+    alone: bool,
     progress: Option<Arc<dyn ProgressSink>>,
     pace: Pace,
     absent: Option<Arc<dyn Absent>>,
@@ -131,6 +140,9 @@ impl Session {
                 opened: Arc::default(),
                 closed: Arc::default(),
                 running: Arc::default(),
+                at_work: Arc::default(),
+                others: None,
+                alone: false,
                 progress: None,
                 pace: Pace::default(),
                 absent: None,
@@ -443,6 +455,21 @@ impl Session {
         !self.0.closed.swap(true, Ordering::AcqRel)
     }
 
+    /// The calls under way that may be resumed.
+    pub(crate) fn at_work(&self) -> &Arc<AtWork> {
+        &self.0.at_work
+    }
+
+    /// Where other runs stand, where this session may take up their suspended calls.
+    pub(crate) fn others(&self) -> Option<&Arc<dyn OtherRuns>> {
+        self.0.others.as_ref()
+    }
+
+    /// Whether the run is for one call alone.
+    pub(crate) fn is_for_one_call(&self) -> bool {
+        self.0.alone
+    }
+
     /// The calls under way.
     pub(crate) fn running(&self) -> &Running {
         &self.0.running
@@ -500,6 +527,9 @@ impl Inner {
             opened: Arc::clone(&self.opened),
             closed: Arc::clone(&self.closed),
             running: Arc::clone(&self.running),
+            at_work: Arc::clone(&self.at_work),
+            others: self.others.clone(),
+            alone: self.alone,
             progress: self.progress.clone(),
             pace: self.pace,
             absent: self.absent.clone(),

@@ -225,8 +225,10 @@ pub struct ToolSpec {
     pub ui: Option<ToolUi>,
     /// Shown and callable?
     pub exposure: Exposure,
-    /// A deadline of its own, where the session's call limit is not right.
+    /// A deadline of its own, below the session's limit for every call.
     pub timeout: Option<Duration>,
+    /// A call that is suspended goes on where it was when it is made again; only a tool that keeps a journal can.
+    pub resumable: bool,
     /// What to do with a large result; the session's default where absent.
     pub overflow: Option<Overflow>,
     /// Inline limit in tokens; the session's where absent.
@@ -257,6 +259,7 @@ impl ToolSpec {
             ui: None,
             exposure: Exposure::Listed,
             timeout: None,
+            resumable: false,
             overflow: None,
             inline_tokens: None,
             declaration: Declaration::Schema,

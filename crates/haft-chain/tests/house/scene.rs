@@ -91,6 +91,7 @@ impl Default for Parts {
 
 /// A session with tools, and what they saw.
 pub(crate) struct Scene {
+    resumed: bool,
     pub(crate) executor: Executor,
     pub(crate) session: Session,
     pub(crate) audit: Arc<MemoryAudit>,
@@ -151,6 +152,7 @@ impl Scene {
             };
         }
         Self {
+            resumed: parts.resumed,
             executor,
             session: session.build().unwrap(),
             audit,
@@ -166,7 +168,11 @@ impl Scene {
 
     /// Runs a script with these arguments.
     pub(crate) async fn chain_with(&self, arguments: Value) -> Outcome {
-        let call = ToolCall::new("tool_chain", arguments.to_string());
+        let mut call = ToolCall::new("tool_chain", arguments.to_string());
+        if self.resumed {
+            // The one that was interrupted.
+            call = call.with_id("call-1");
+        }
         self.executor.execute(&self.session, call).await
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::inbox::Inbox;
+use haft::approval::suspended::SuspendedCalls;
 use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
@@ -88,6 +89,7 @@ pub(crate) struct Wiring<'a> {
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
     pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) suspended: Arc<dyn SuspendedCalls>,
 }
 
 /// How people are asked.
@@ -137,7 +139,9 @@ pub(crate) fn executor(
     // Where nobody is to be asked, nothing is kept for them.
     let durable = mode == Mode::Ask;
     if durable {
-        executor = executor.with_inbox(wiring.inbox);
+        executor = executor
+            .with_inbox(wiring.inbox)
+            .with_suspended(wiring.suspended);
     }
     Ok((executor, Asks { durable, webhook }))
 }

@@ -6,6 +6,7 @@ use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, InboxError, RequestStatus};
 use haft::audit::runs;
 use haft::call::{RunId, ToolCall};
+use haft::error::ErrorKind;
 use haft::result::Outcome;
 use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
@@ -95,7 +96,7 @@ impl House {
     }
 
     /// The run of another process, or of a session that ended, opened again.
-    async fn pick_up(&self, run: &RunId, door: Door) -> Result<Session, Problem> {
+    pub(crate) async fn pick_up(&self, run: &RunId, door: Door) -> Result<Session, Problem> {
         let told = |e: runs::RunsError| Problem::failed(e.to_string());
         let folder = runs::run_dir(self.home(), run.as_str()).map_err(told)?;
         if !folder.is_dir() {
@@ -119,17 +120,33 @@ impl House {
         }
     }
 
+    /// Whether the chain that made a request is known to be suspended.
+    async fn noted(&self, entry: &Entry) -> Result<bool, Problem> {
+        let Some(chain) = &entry.request.parent else {
+            return Ok(false);
+        };
+        let suspended = self.executor().suspended();
+        let noted = suspended.get(&entry.request.run, chain).await;
+        let noted = noted.map_err(|e| Problem::failed(e.to_string()))?;
+        Ok(noted.is_some_and(|call| call.outcome.is_none()))
+    }
+
     async fn go_on_with_chain(
         &self,
         session: &Session,
         entry: &Entry,
     ) -> Result<Followed, Problem> {
         let run = &entry.request.run;
+        // Before the journal is looked at: whoever made the call may make it again meanwhile, and resume it.
+        let noted = self.noted(entry).await?;
         let recorded = self
             .journal()
             .interrupted(run, entry.request.parent.as_ref());
         let recorded = recorded.map_err(|e| Problem::failed(e.to_string()))?;
         let Some(recorded) = recorded else {
+            if noted {
+                return Ok(Followed::Elsewhere);
+            }
             let gone = format!("run {run} has no chain to go on with");
             return Err(Problem::usage(gone)
                 .advise(format!("`haft runs show {run}` shows what became of it")));
@@ -137,7 +154,17 @@ impl House {
         // Under its own id: the record's open call is the one that ends.
         let asked =
             ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
-        let outcome = self.call(session, asked).await;
+        let executor = self.executor();
+        let outcome = if noted {
+            executor.go_on(session, asked).await
+        } else {
+            // An older haft left it.
+            executor.recover(session, asked).await
+        };
+        let conflict = outcome.error.as_ref().map(|e| e.kind) == Some(ErrorKind::Conflict);
+        if conflict && !self.noted(entry).await? {
+            return Ok(Followed::Elsewhere);
+        }
         if let Ok(text) = serde_json::to_string(&outcome) {
             // The nested call's own outcome says less than the script's.
             let noted = self

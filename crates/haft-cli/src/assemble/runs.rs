@@ -1,7 +1,6 @@
 //! Runs of this house: begun, gone on with, left while they wait for people, ended.
 
-use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::{Filter, RequestStatus};
@@ -35,6 +34,23 @@ pub(crate) struct Door {
     pub(crate) progress: Option<Arc<dyn progress::ProgressSink>>,
     /// Whether its calls wait for people.
     pub(crate) waits: Waits,
+}
+
+impl Door {
+    /// Whether the run is for one call alone.
+    fn is_for_one_call(&self) -> bool {
+        matches!(self.name, "call" | "chain")
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            principal: self.principal.clone(),
+            client: self.client.clone(),
+            progress: self.progress.clone(),
+            ..*self
+        }
+    }
 }
 
 /// Whether the calls of a run wait for people.
@@ -78,7 +94,7 @@ impl House {
             profile: parts.profile.clone(),
         };
         self.record_opening(session).await?;
-        self.note_live(session);
+        self.0.live.add(session);
         let indexed = parts.index.open(session.run(), &start, clock::now()).await;
         indexed.map_err(not_begun)
     }
@@ -88,7 +104,7 @@ impl House {
         let built = self.session(door).with_run(run).build();
         let session = built.map_err(|e| Problem::settings(e.to_string()))?;
         self.record_opening(&session).await?;
-        self.note_live(&session);
+        self.0.live.add(&session);
         Ok(session)
     }
 
@@ -102,7 +118,7 @@ impl House {
         let built = self.session(door).resuming(run, calls).build();
         let session = built.map_err(|e| Problem::settings(e.to_string()))?;
         self.record_opening(&session).await?;
-        self.note_live(&session);
+        self.0.live.add(&session);
         let working = self.0.index.progress(session.run(), calls, false).await;
         if let Err(error) = working {
             tracing::warn!(run = %session.run(), %error, "note that a run goes on");
@@ -113,6 +129,7 @@ impl House {
     fn session(&self, door: Door) -> SessionBuilder {
         let parts = &self.0;
         let mut limits = parts.limits.clone();
+        let alone = door.is_for_one_call();
         let patience = match door.waits {
             Waits::Never if parts.durable => Patience::SuspendAtOnce,
             Waits::For(limit) => {
@@ -129,7 +146,11 @@ impl House {
             .with_workspace(&parts.workspace)
             .with_limits(limits)
             .with_pace(parts.pace)
+            .with_other_runs(Arc::clone(&parts.live) as _)
             .with_absent(self.absent());
+        if alone {
+            builder = builder.for_one_call();
+        }
         if let Some(tokens) = parts.skill_tokens {
             builder = builder.with_skill_tokens(usize::try_from(tokens).unwrap_or(usize::MAX));
         }
@@ -158,28 +179,18 @@ impl House {
 
     /// A run that is open here.
     pub(crate) fn live(&self, run: &RunId) -> Option<Session> {
-        self.lock_live().get(run).cloned()
+        self.0.live.get(run)
     }
 
     /// Every run that is open here.
     pub(crate) fn all_live(&self) -> Vec<Session> {
-        self.lock_live().values().cloned().collect()
-    }
-
-    fn note_live(&self, session: &Session) {
-        self.lock_live()
-            .insert(session.run().clone(), session.clone());
-    }
-
-    /// The runs that are open here.
-    fn lock_live(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
-        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.live.all()
     }
 
     /// Ends this process's part in a run: what waits for a person goes on waiting, and the run with it; any other run is
     /// ended for good.
     pub(crate) async fn close(&self, session: &Session) {
-        self.lock_live().remove(session.run());
+        self.0.live.remove(session.run());
         if session.has_asked() && self.leave(session).await {
             return;
         }

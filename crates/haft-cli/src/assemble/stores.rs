@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::approval::inbox::Inbox;
+use haft::approval::suspended::SuspendedCalls;
 use haft::audit::index::RunIndex;
 use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
@@ -26,6 +27,8 @@ pub(crate) struct Stores {
     pub(crate) index: Arc<dyn RunIndex>,
     /// What waits for a person.
     pub(crate) inbox: Arc<dyn Inbox>,
+    /// Which calls were suspended.
+    pub(crate) suspended: Arc<dyn SuspendedCalls>,
     /// What chains did: beside the runs' records, which is the quickest, unless a database is named.
     pub(crate) journal: Arc<dyn Journal>,
     /// What agents remember: always a file, for it is searched as it is typed.
@@ -42,6 +45,7 @@ pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Pro
         return Ok(Stores {
             journal: Arc::new(journal),
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
+            suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
             inbox: store,
             memory: Arc::new(SqliteStore::new(home)),
         });
@@ -66,6 +70,7 @@ pub(crate) fn stores(at: &Invocation, settings: &Settings) -> Result<Stores, Pro
     let store = Arc::new(store);
     Ok(Stores {
         index: Arc::clone(&store) as Arc<dyn RunIndex>,
+        suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
         inbox: Arc::new(inbox),
         journal,
         memory: store,

@@ -28,9 +28,9 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Do
         waits: waits(args.wait, &args.args),
         ..door(at, "call")
     };
-    let session = house.open(door).await?;
     let call = ToolCall::new(&args.tool, text);
-    let outcome = cancellable(house, &session, call, &mut signals).await;
+    let (session, call) = house.open_for(door, call).await?;
+    let outcome = cancellable(house.call(&session, call), &session, &mut signals).await;
     let known = session.tools().entry(&args.tool).is_some();
     house.close(&session).await;
     told(at, &outcome)?;
@@ -72,14 +72,12 @@ pub(crate) fn told(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     }
 }
 
-/// Runs the call; the first signal cancels it, and the outcome says so.
+/// Runs a call of this session; the first signal cancels it, and the outcome says so.
 pub(crate) async fn cancellable(
-    house: &House,
+    running: impl Future<Output = Outcome>,
     session: &Session,
-    call: ToolCall,
     signals: &mut Signals,
 ) -> Outcome {
-    let running = house.call(session, call);
     tokio::pin!(running);
     tokio::select! {
         outcome = &mut running => return outcome,

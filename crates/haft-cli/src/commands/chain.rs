@@ -31,9 +31,10 @@ pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Chain) -> D
         waits: call::waits(args.wait, &args.file.to_string_lossy()),
         ..call::door(at, "chain")
     };
-    let session = house.open(door).await?;
     let asked = ToolCall::new(TOOL_CHAIN, arguments.to_string());
-    let outcome = call::cancellable(house, &session, asked, &mut signals).await;
+    let (session, asked) = house.open_for(door, asked).await?;
+    let running = house.call(&session, asked);
+    let outcome = call::cancellable(running, &session, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();
     house.close(&session).await;
     call::told(at, &outcome)?;

@@ -46,7 +46,8 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     // Under its own id: the record's open call is the one that ends.
     let asked =
         ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
-    let outcome = call::cancellable(house, &session, asked, &mut signals).await;
+    let running = house.executor().recover(&session, asked);
+    let outcome = call::cancellable(running, &session, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();
     house.close(&session).await;
     call::told(at, &outcome)?;

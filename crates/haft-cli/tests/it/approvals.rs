@@ -218,6 +218,9 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
     assert_eq!(lines(&log), 1);
     assert_eq!(lab.run(&["approvals", "deny", &id]).code, 2);
     assert_eq!(lab.run(&["runs", "resume", &run]).code, 2);
+    // The call made again gives what became of it, once; the next one asks anew.
+    assert_eq!(lab.run(&call).json()["status"], "ok");
+    assert_eq!(lines(&log), 1);
     let denied = text(&lab.run(&call).json(), "approval");
     let ran = lab.run(&["approvals", "deny", &denied, "--message", "no"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -236,8 +239,10 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
 fn of_two_hafts_that_hear_of_a_decision_one_runs_the_call() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    let arguments = append().to_string();
     for count in 1..=5 {
+        let content = format!("line {count}\n");
+        let arguments =
+            json!({"path": "log.txt", "content": content, "mode": "append"}).to_string();
         let asked = lab.run(&["call", "write_file", "--args", &arguments, "--json"]);
         let id = text(&asked.json(), "approval");
         // The server follows the decision, too; whoever comes second finds the run held.

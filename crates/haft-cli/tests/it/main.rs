@@ -23,6 +23,7 @@ mod limits;
 mod memory;
 mod memory_tools;
 mod network;
+mod once;
 mod outputs;
 mod reach;
 mod seed_faults;

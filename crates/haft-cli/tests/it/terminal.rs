@@ -176,11 +176,12 @@ fn u2_deciding_at_a_terminal_shows_the_request_and_a_critical_one_needs_its_name
     let ran = at_terminal(&lab, &approve, &[("type delete_file", "delete_file")]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!lab.work().join("a.txt").exists());
-    lab.file("a.txt", "x");
+    lab.file("b.txt", "x");
+    let delete = ["call", "delete_file", "--args", r#"{"path":"b.txt"}"#];
     let id = waiting(&lab, &delete);
     let ran = lab.run(&["approvals", "approve", &id, "--yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(!lab.work().join("a.txt").exists());
+    assert!(!lab.work().join("b.txt").exists());
 }
 
 #[test]

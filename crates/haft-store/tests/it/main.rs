@@ -20,5 +20,6 @@ mod runs;
 #[cfg(feature = "s3")]
 #[path = "../bucket/server.rs"]
 mod server;
+mod suspended;
 mod trouble;
 mod upgrade;

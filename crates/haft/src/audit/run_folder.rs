@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -23,6 +24,10 @@ pub(super) const TOOLS: &str = "logs/tools.jsonl";
 pub(super) const ERRORS: &str = "logs/errors.jsonl";
 /// The folders of a run.
 const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
+
+/// How often a folder is tried that another process has, and how long between: one that only looks is gone by then.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Most bytes that are written at once.
 const BATCH: usize = 64 << 10;
@@ -184,14 +189,25 @@ impl RunFolder {
 /// The folder, for this process alone until it is dropped.
 fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
     let folder = OwnedFd::from(File::open(dir)?);
-    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(folder),
-        Err(Errno::WOULDBLOCK) => Err(io::Error::new(
-            io::ErrorKind::ResourceBusy,
-            format!("run {run} is still at work in another process"),
-        )),
-        Err(error) => Err(error.into()),
+    for _ in 0..LOOKS {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(folder),
+            // Somebody may only be looking.
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK),
+            Err(error) => return Err(error.into()),
+        }
     }
+    Err(io::Error::new(
+        io::ErrorKind::ResourceBusy,
+        format!("run {run} is still at work in another process"),
+    ))
+}
+
+/// Whether a process, this one or another, has the folder for itself.
+pub(super) fn is_locked(dir: &Path) -> bool {
+    let looked =
+        File::open(dir).map(|folder| flock(&folder, FlockOperation::NonBlockingLockShared));
+    matches!(looked, Ok(Err(Errno::WOULDBLOCK)))
 }
 
 /// One file of lines, with what is not yet written of it.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::audit::RunStart;
 use crate::audit::index::{Closed, RunEntry, RunState};
 use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
-use crate::audit::run_folder::{RECORD, TOOLS};
+use crate::audit::run_folder::{self, RECORD, TOOLS};
 use crate::call::{Principal, RunId};
 
 /// Longest run id: it names a folder.
@@ -135,6 +135,14 @@ impl Iterator for Events {
             Err(error) => Some(Err(RunsError::at(&self.path)(error))),
         }
     }
+}
+
+/// Whether a process writes a run's record now. A run of which there is no folder here nobody holds here.
+pub fn is_held(home: &Path, run: &str) -> bool {
+    let Ok(dir) = run_dir(home, run) else {
+        return false;
+    };
+    run_folder::is_locked(&dir)
 }
 
 /// The highest number that a call of a run was given, in haft's own numbering; 0 where there was none. Whoever goes on

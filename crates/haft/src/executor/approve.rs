@@ -7,6 +7,7 @@ use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::admit::{self, Admitted};
+use crate::executor::again;
 use crate::executor::ask::{self, Decided, Taken};
 use crate::executor::clear::{Cleared, Judged, denied, judge, judgement, request};
 use crate::executor::draft::Caller;
@@ -43,6 +44,8 @@ pub(super) async fn asked(
         let decided = Decided { request, decision };
         return settle(parts, session, open, judged, decided);
     }
+    let entry = admitted.entry();
+    again::asked_before(parts, session, open, entry, &request.arguments).await?;
     let taken = {
         // Its own nest is the innermost: the clocks of the calls around it stand still, too.
         let _waiting = open.nest().waiting();
@@ -196,6 +199,7 @@ fn answered(by: &str, answers: &str) -> Stop {
         error: None,
         strength: None,
         approval: None,
+        calls: None,
     })
 }
 

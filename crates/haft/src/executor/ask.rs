@@ -412,7 +412,7 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
     }
 }
 
-fn unwritten(error: &InboxError) -> Stop {
+pub(super) fn unwritten(error: &InboxError) -> Stop {
     let message = format!("a person must decide, and the request could not be kept: {error}");
     Stop::new(ErrorKind::Unavailable, message)
         .advise("nothing ran; make room or mend the database (`haft doctor`), then call again")
@@ -459,7 +459,7 @@ fn withdrawn(entry: &Entry) -> Stop {
     )
 }
 
-fn in_doubt(id: &ApprovalId) -> Stop {
+pub(super) fn in_doubt(id: &ApprovalId) -> Stop {
     let message = format!("approval {id} was taken by a haft that is gone: the call may have run");
     Stop::new(ErrorKind::Unavailable, message)
         .advise("look at what it would have changed before you call again with other words")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::call::ToolCall;
-use crate::executor::{Parts, execute};
+use crate::executor::{How, Parts, execute};
 use crate::result::Outcome;
 use crate::session::Session;
 
@@ -29,7 +29,7 @@ pub(super) async fn execute_all(
         if safe {
             group.push(call);
         } else {
-            outcomes.push(execute(parts, session, call).await);
+            outcomes.push(execute(parts, session, call, How::Asked).await);
         }
     }
     outcomes.append(&mut together(parts, session, group).await);
@@ -47,7 +47,7 @@ async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -
     type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
     let mut running: Vec<Running<'_>> = Vec::new();
     for call in calls {
-        running.push(Box::pin(execute(parts, session, call)));
+        running.push(Box::pin(execute(parts, session, call, How::Asked)));
     }
     let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {

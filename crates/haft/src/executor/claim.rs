@@ -11,7 +11,7 @@ use crate::approval::inbox::Inbox;
 use crate::error::ErrorKind;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
-use crate::result::{Artifact, Content, Failure, Outcome, Status};
+use crate::result::{Artifact, Content, Failure, Outcome, Status, TracedCall};
 
 /// A claim, to be finished. Dropping it says that the call was cancelled.
 #[derive(Debug)]
@@ -83,6 +83,8 @@ struct Stored {
     artifacts: Vec<Artifact>,
     error: Option<Failure>,
     strength: Option<String>,
+    #[serde(default)]
+    calls: Vec<TracedCall>,
 }
 
 /// The outcome of a request that another call ran, as this call's own.
@@ -98,6 +100,7 @@ pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> Stop {
             error: stored.error,
             strength: stored.strength,
             approval: None,
+            calls: Some(stored.calls),
         }),
         None => Stop::new(
             ErrorKind::Unavailable,

@@ -10,6 +10,7 @@ use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::again::Kept;
 use crate::executor::approve::Ticket;
 use crate::executor::claim::Claimed;
 use crate::executor::draft::Caller;
@@ -28,6 +29,10 @@ pub(super) struct OpenCall<'a> {
     parts: &'a Parts,
     session: &'a Session,
     id: CallId,
+    /// Whether the caller named it.
+    own_id: bool,
+    /// Whether it goes on only where it is known to be suspended.
+    pub(super) must_wait: bool,
     name: String,
     origin: Origin,
     arguments: String,
@@ -54,6 +59,8 @@ pub(super) struct OpenCall<'a> {
     pub(super) refused: Option<InboxError>,
     /// The decision that the call acts on, to be finished with its outcome.
     pub(super) claimed: Option<Claimed>,
+    /// By what it is found when it is made again, where it may be suspended.
+    pub(super) kept: Option<Kept>,
 }
 
 impl<'a> OpenCall<'a> {
@@ -65,6 +72,7 @@ impl<'a> OpenCall<'a> {
         let traced = |outer: &Arc<Nest>| outer.begin(&call.name, args_digest(&call.arguments));
         let seq = outer.and_then(traced);
         let within = || Some(outer?.call().nth_within(seq?));
+        let own_id = call.id.is_some();
         let id = call.id.or_else(within);
         let id = id.unwrap_or_else(|| session.next_call());
         Self {
@@ -73,6 +81,8 @@ impl<'a> OpenCall<'a> {
             nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
             seq,
             id,
+            own_id,
+            must_wait: false,
             name: call.name,
             origin: call.origin,
             arguments: call.arguments,
@@ -87,7 +97,19 @@ impl<'a> OpenCall<'a> {
             ticket: None,
             refused: None,
             claimed: None,
+            kept: None,
         }
+    }
+
+    /// Whether the caller named the call.
+    pub(super) fn has_own_id(&self) -> bool {
+        self.own_id
+    }
+
+    /// Goes on under the id of the call that this one repeats; nothing was recorded under its own.
+    pub(super) fn rename(&mut self, id: CallId) {
+        self.nest = Arc::new(Nest::new(id.clone(), self.session.nest().cloned()));
+        self.id = id;
     }
 
     /// When the call came in.
@@ -210,7 +232,7 @@ impl<'a> OpenCall<'a> {
             data: shaped.data,
             artifacts: shaped.artifacts,
             error: shaped.error,
-            calls: self.nest.trace(),
+            calls: shaped.calls.unwrap_or_else(|| self.nest.trace()),
             strength: shaped.strength,
             approval: shaped.approval,
             duration,

@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::invoke::Invoked;
 use crate::executor::stop::{Stop, failure, status};
-use crate::result::{Artifact, Content, Failure, Status, ToolResult};
+use crate::result::{Artifact, Content, Failure, Status, ToolResult, TracedCall};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds};
 use crate::spec::{Overflow, ToolSpec};
@@ -25,6 +25,8 @@ pub(super) struct Shaped {
     pub(super) strength: Option<String>,
     /// What it waits for.
     pub(super) approval: Option<String>,
+    /// The trace of a call that another one ran; its own otherwise.
+    pub(super) calls: Option<Vec<TracedCall>>,
 }
 
 impl Shaped {
@@ -51,6 +53,7 @@ impl From<Stop> for Shaped {
                 error: Some(stop.failure),
                 strength: None,
                 approval: None,
+                calls: None,
             },
         }
     }
@@ -95,6 +98,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
         error,
         strength,
         approval: None,
+        calls: None,
     })
 }
 

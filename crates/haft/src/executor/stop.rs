@@ -51,6 +51,7 @@ impl Stop {
             error: None,
             strength: None,
             approval: Some(approval.to_string()),
+            calls: None,
         })
     }
 

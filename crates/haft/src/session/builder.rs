@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use crate::approval::suspended::OtherRuns;
 use crate::call::{Principal, RunId};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
@@ -81,6 +82,19 @@ impl SessionBuilder {
     /// What to say of tools that the session does not see.
     pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
         self.inner.absent = Some(absent);
+        self
+    }
+
+    /// A call that was suspended in a run that is not in use any more is the same when it is made again here: it hears how
+    /// it ended.
+    pub fn with_other_runs(mut self, others: Arc<dyn OtherRuns>) -> Self {
+        self.inner.others = Some(others);
+        self
+    }
+
+    /// The run is for one call alone: one like it that was suspended, in a run for it alone, is the same.
+    pub fn for_one_call(mut self) -> Self {
+        self.inner.alone = true;
         self
     }
 

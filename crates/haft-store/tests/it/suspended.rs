@@ -1,0 +1,128 @@
+//! What every store of suspended calls keeps to: in memory, on `SQLite`, on `PostgreSQL`.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::Arc;
+
+use haft::approval::ApprovalId;
+use haft::approval::suspended::{MemorySuspended, SuspendedCall, SuspendedCalls, key};
+use haft::call::{CallId, Principal, RunId};
+use haft::spec::ToolName;
+use haft_store::postgres::PostgresStore;
+use haft_store::sqlite::SqliteStore;
+
+use crate::cluster::Cluster;
+
+fn call(run: &str, call: &str, key: &str) -> SuspendedCall {
+    SuspendedCall {
+        run: RunId::new(run),
+        call: CallId::new(call),
+        key: key.to_owned(),
+        approval: ApprovalId::new("ap-1"),
+        within: true,
+        alone: false,
+        outcome: None,
+    }
+}
+
+/// The duties of a store; `again` is another process's way to it.
+async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
+    let (first, second) = (call("r1", "call-1", "k"), call("r2", "call-1", "k"));
+    for one in [&first, &second, &call("r1", "call-2", "other")] {
+        store.suspend(one).await.unwrap();
+    }
+    // The newest first, and no others.
+    assert_eq!(
+        again.find("k").await.unwrap(),
+        [second.clone(), first.clone()]
+    );
+    assert!(again.find("none").await.unwrap().is_empty());
+    let (run, id) = (&first.run, &first.call);
+    assert_eq!(again.get(run, id).await.unwrap(), Some(first.clone()));
+    // Nothing is collected of what has not ended.
+    assert_eq!(again.collect(run, id).await.unwrap(), None);
+    store.finish(run, id, "{\"ok\":\"ü\0\"}").await.unwrap();
+    let ended = again.get(run, id).await.unwrap().unwrap();
+    assert_eq!(ended.outcome.as_deref(), Some("{\"ok\":\"ü\0\"}"));
+    // What is suspended once more has not ended.
+    let later = SuspendedCall {
+        approval: ApprovalId::new("ap-2"),
+        ..first.clone()
+    };
+    store.suspend(&later).await.unwrap();
+    assert_eq!(again.find("k").await.unwrap(), [later, second.clone()]);
+    store.finish(run, id, "done").await.unwrap();
+    // Of many who collect one gets it.
+    let tries = (0..8).map(|n| {
+        let (store, run, id) = (
+            if n % 2 == 0 {
+                store.clone()
+            } else {
+                again.clone()
+            },
+            run.clone(),
+            id.clone(),
+        );
+        tokio::spawn(async move { store.collect(&run, &id).await.unwrap() })
+    });
+    let mut got = Vec::new();
+    for one in tries.collect::<Vec<_>>() {
+        got.extend(one.await.unwrap());
+    }
+    assert_eq!(got, ["done"]);
+    assert_eq!(store.get(run, id).await.unwrap(), None);
+    assert_eq!(
+        store.find("k").await.unwrap(),
+        std::slice::from_ref(&second)
+    );
+    again.forget(&second.run, &second.call).await.unwrap();
+    assert!(store.find("k").await.unwrap().is_empty());
+    // What is not known is no error: it was told already.
+    store.finish(run, id, "late").await.unwrap();
+    store.forget(run, id).await.unwrap();
+    assert_eq!(store.get(run, id).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f1_a_suspended_call_is_found_and_its_outcome_collected_once() {
+    let memory = Arc::new(MemorySuspended::default());
+    check(memory.clone(), memory).await;
+    let home = tempfile::tempdir().unwrap();
+    let store = || Arc::new(SqliteStore::new(home.path()));
+    check(store(), store()).await;
+    if let Some(cluster) = Cluster::start() {
+        let url = cluster.database();
+        let store = || Arc::new(PostgresStore::new(&url).unwrap());
+        check(store(), store()).await;
+    }
+}
+
+#[test]
+fn f1_a_call_is_the_same_by_tool_person_workspace_and_arguments() {
+    let (tool, ada) = (
+        ToolName::new("tool_chain").unwrap(),
+        Principal::local("ada"),
+    );
+    let one = key(&tool, &ada, "/w", r#"{"code":"1","timeout_s":5}"#);
+    assert_eq!(
+        one,
+        key(&tool, &ada, "/w", r#"{ "timeout_s": 5, "code": "1" }"#)
+    );
+    for other in [
+        key(&tool, &ada, "/w", r#"{"code":"2","timeout_s":5}"#),
+        key(&tool, &ada, "/v", r#"{"code":"1","timeout_s":5}"#),
+        key(
+            &tool,
+            &Principal::local("bob"),
+            "/w",
+            r#"{"code":"1","timeout_s":5}"#,
+        ),
+        key(
+            &ToolName::new("other").unwrap(),
+            &ada,
+            "/w",
+            r#"{"code":"1","timeout_s":5}"#,
+        ),
+    ] {
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,74 @@
+//! `AtWork`: the calls of a run that may be resumed, each at work once at a time.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::call::CallId;
+
+/// Calls by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct AtWork {
+    calls: Mutex<HashSet<CallId>>,
+    left: Notify,
+}
+
+/// A call at work, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Present {
+    all: Arc<AtWork>,
+    call: CallId,
+}
+
+impl AtWork {
+    /// Waits until no other is at work under this id.
+    pub(crate) async fn enter(self: &Arc<Self>, call: &CallId) -> Present {
+        loop {
+            let left = self.left.notified();
+            if let Some(present) = self.try_enter(call) {
+                return present;
+            }
+            left.await;
+        }
+    }
+
+    fn try_enter(self: &Arc<Self>, call: &CallId) -> Option<Present> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(call.clone()).then(|| Present {
+            all: Arc::clone(self),
+            call: call.clone(),
+        })
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        let calls = &self.all.calls;
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.remove(&self.call);
+        self.all.left.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::AtWork;
+    use crate::call::CallId;
+
+    #[tokio::test]
+    async fn one_at_a_time_under_an_id_and_others_beside_it() {
+        let all = Arc::new(AtWork::default());
+        let (a, b) = (CallId::new("a"), CallId::new("b"));
+        let first = all.enter(&a).await;
+        let _other = all.enter(&b).await;
+        let mut second = Box::pin(all.enter(&a));
+        let early = tokio::time::timeout(Duration::ZERO, &mut second).await;
+        assert!(early.is_err());
+        drop(first);
+        let _second = second.await;
+    }
+}
