@@ -19,6 +19,7 @@ use serde::Serialize;
 pub mod glob;
 pub mod grep;
 pub mod list;
+mod pattern;
 pub mod tools;
 
 /// Threads of one search: more do not pay on small trees and would starve other calls.

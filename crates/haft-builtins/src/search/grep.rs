@@ -1,10 +1,12 @@
 //! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
 };
@@ -20,14 +22,13 @@ use serde::{Deserialize, Serialize};
 use crate::files::text::clip;
 use crate::files::{Caller, Files};
 use crate::search::list::{limit, root};
+use crate::search::pattern::Pattern;
 use crate::search::{Brake, relative, start, walker};
 
 /// Most bytes shown of one line.
 const MAX_LINE: usize = 1_000;
 /// Most bytes of lines one call gathers.
 const MAX_TEXT: usize = 1 << 20;
-/// Most memory for one line, or for one file with `multiline`; a larger one is passed over.
-const MAX_HEAP: usize = 64 << 20;
 
 /// What `grep_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -109,6 +110,9 @@ pub struct GrepFilesData {
     pub matches: Vec<Match>,
     /// There are more.
     pub truncated: bool,
+    /// What was not searched, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One search, shared by its threads.
@@ -120,6 +124,8 @@ struct Search<'a> {
     kept: AtomicUsize,
     text: AtomicUsize,
     brake: Brake,
+    /// Files that were not searched to their end.
+    passed: AtomicUsize,
     /// The matches of each file, in the order of its lines.
     found: Mutex<Vec<Vec<Match>>>,
 }
@@ -132,7 +138,7 @@ pub fn grep_files(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
-    let regex = matcher(input)?;
+    let pattern = Pattern::new(&input.pattern, input.ignore_case, input.multiline)?;
     let place = caller.reads(start(workspace, &input.path)?)?;
     let builder = narrowed(workspace, &place, input)?;
     let search = Search {
@@ -143,10 +149,12 @@ pub fn grep_files(
         kept: AtomicUsize::new(0),
         text: AtomicUsize::new(0),
         brake: Brake::default(),
+        passed: AtomicUsize::new(0),
         found: Mutex::default(),
     };
-    search.run(&builder, &regex, input);
-    let truncated = search.brake.is_pulled();
+    search.run(&builder, &pattern, input);
+    let passed = search.passed.load(Ordering::Relaxed);
+    let truncated = search.brake.is_pulled() || passed > 0;
     let found = search.found.into_inner();
     let mut found = found.unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
@@ -156,25 +164,26 @@ pub fn grep_files(
         Output::Content => "matches",
         Output::Files | Output::Count => "files",
     };
-    let more = if truncated { ", and more" } else { "" };
-    let data = GrepFilesData { matches, truncated };
+    let more = match (passed, truncated) {
+        (0, false) => String::new(),
+        (0, true) => ", and more".to_owned(),
+        _ => format!(
+            ", and {passed} files not searched to the end: {}",
+            pattern.too_long()
+        ),
+    };
+    let notes = (passed > 0).then(|| {
+        format!(
+            "{passed} files were not searched to the end: {}",
+            pattern.too_long()
+        )
+    });
+    let data = GrepFilesData {
+        matches,
+        truncated,
+        notes: notes.into_iter().collect(),
+    };
     ToolResult::data(&data).map(|result| result.with_summary(format!("{shown} {what}{more}")))
-}
-
-fn matcher(input: &GrepFilesInput) -> Result<RegexMatcher, ToolError> {
-    let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(input.ignore_case).multi_line(true);
-    if !input.multiline {
-        builder.line_terminator(Some(b'\n'));
-    }
-    builder.build(&input.pattern).map_err(|e| {
-        let advice = if input.multiline {
-            "escape ( ) [ ] { } . * + ? | ^ $ \\ to search for them literally"
-        } else {
-            "escape special letters with \\ to search for them; multiline=true allows \\n"
-        };
-        ToolError::invalid_arguments(format!("pattern: {e}")).with_advice(advice)
-    })
 }
 
 /// The walk, narrowed by glob and type.
@@ -207,13 +216,13 @@ fn narrowed(
 }
 
 impl Search<'_> {
-    fn run(&self, builder: &WalkBuilder, matcher: &RegexMatcher, input: &GrepFilesInput) {
+    fn run(&self, builder: &WalkBuilder, pattern: &Pattern, input: &GrepFilesInput) {
         let mut searcher = SearcherBuilder::new();
         searcher
             .binary_detection(BinaryDetection::quit(0))
             .memory_map(MmapChoice::never())
             .multi_line(input.multiline)
-            .heap_limit(Some(MAX_HEAP))
+            .heap_limit(Some(pattern.longest()))
             .line_number(self.output == Output::Content);
         if self.output == Output::Content {
             searcher
@@ -224,7 +233,7 @@ impl Search<'_> {
             let mut worker = Worker {
                 search: self,
                 searcher: searcher.build(),
-                matcher: matcher.clone(),
+                matcher: pattern.matcher().clone(),
                 found: Vec::new(),
             };
             Box::new(move |entry| worker.visit(entry.ok().as_ref()))
@@ -292,10 +301,15 @@ impl Worker<'_> {
             found: Vec::new(),
             count: 0,
         };
+        let file = Stopping {
+            file: &open.file,
+            search,
+        };
         // A file that cannot be read to its end keeps the matches found so far, as with ripgrep.
-        let _ = self
-            .searcher
-            .search_file(&self.matcher, &open.file, &mut lines);
+        let searched = self.searcher.search_reader(&self.matcher, file, &mut lines);
+        if searched.is_err() && !search.over() {
+            search.passed.fetch_add(1, Ordering::Relaxed);
+        }
         lines.close();
         if !lines.found.is_empty() {
             self.found.push(lines.found);
@@ -305,6 +319,21 @@ impl Worker<'_> {
         } else {
             WalkState::Continue
         }
+    }
+}
+
+/// A file that ends in the middle once nobody waits for the search any more.
+struct Stopping<'a> {
+    file: &'a File,
+    search: &'a Search<'a>,
+}
+
+impl Read for Stopping<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.search.over() {
+            return Err(io::Error::other("the search has ended"));
+        }
+        self.file.read(buffer)
     }
 }
 

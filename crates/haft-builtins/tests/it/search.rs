@@ -3,7 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use haft::error::ErrorKind;
+use haft::permission::Permission;
+use haft::workspace::Workspace;
+use haft_builtins::files::{Caller, FileOptions, Files};
+use haft_builtins::search::grep::grep_files;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -211,6 +217,58 @@ async fn a_long_line_is_cut() {
     let got = scene.data("grep_files", json!({"pattern": "needle"})).await;
     let text = got["matches"][0]["text"].as_str().unwrap();
     assert_eq!(text, format!("{}…", "é".repeat(500)));
+}
+
+#[tokio::test]
+async fn p11_a_search_stops_inside_a_file_when_its_call_has_ended() {
+    let scene = Scene::new();
+    scene.put("large", "nothing here\n".repeat(2 << 20));
+    let workspace = Workspace::open(&scene.at("")).unwrap();
+    let input = json!({"pattern": "needle"});
+    let claim = workspace.claim(".").unwrap();
+    let caller = Caller::cleared_for(vec![Permission::read(claim)]);
+    let files = Files::new(workspace, FileOptions::default(), None);
+    let asked = AtomicUsize::new(0);
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
+    grep_files(
+        &files,
+        &serde_json::from_value(input).unwrap(),
+        &caller,
+        &stop,
+    )
+    .unwrap();
+    let asked = asked.into_inner();
+    assert!((6..=10).contains(&asked), "asked {asked} times");
+}
+
+#[tokio::test]
+async fn p11_a_pattern_that_may_take_long_is_refused_or_looks_at_short_lines_alone() {
+    let scene = Scene::new();
+    scene.put("long", "a".repeat(50 << 20));
+    scene.put("short", "aab\n");
+    let refused = scene
+        .call("grep_files", json!({"pattern": "(?:a{1,1000}){1,100}b"}))
+        .await;
+    let error = refused.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments);
+    assert!(error.advice.unwrap().contains("repeat less often"));
+    for multiline in [false, true] {
+        let got = scene
+            .data(
+                "grep_files",
+                json!({"pattern": "(?:a{1,100}){1,100}b", "multiline": multiline}),
+            )
+            .await;
+        assert_eq!(paths(&got), ["short"]);
+        assert_eq!(got["truncated"], true);
+        let note = got["notes"][0].as_str().unwrap();
+        assert!(note.starts_with("1 files were not searched"), "{note}");
+    }
+    let got = scene.data("grep_files", json!({"pattern": "aab"})).await;
+    assert_eq!(
+        (paths(&got), got.get("notes")),
+        (vec!["short".to_owned()], None)
+    );
 }
 
 /// Every file below a folder with the lines that hold the needle, the slow way.

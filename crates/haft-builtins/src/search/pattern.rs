@@ -1,0 +1,117 @@
+//! `Pattern`: a regular expression whose cost is bounded, so that a search ends soon after its call.
+//!
+//! A search can stop between two reads of a file, not while the matcher looks at what was read. How long that takes in the
+//! worst case grows with the size of the compiled expression and with the text that is looked at in one go: a nested
+//! repetition takes a third of a second for each KiB. So the larger the expression, the less text it gets.
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use haft::error::ToolError;
+
+/// Sizes of compiled expressions in bytes, the smallest first, and the text that is looked at in one go: the longest line, or
+/// the largest file where matches may span lines. Each takes seconds at worst.
+const CLASSES: [(usize, usize); 4] = [
+    (16 << 10, 4 << 20),
+    (128 << 10, 512 << 10),
+    (512 << 10, 32 << 10),
+    (2 << 20, 8 << 10),
+];
+/// The same of an expression without any special letter: its cost does not depend on its size.
+const LITERAL: (usize, usize) = (2 << 20, 64 << 20);
+/// Memory of one thread's states, in bytes.
+const STATES: usize = 8 << 20;
+
+/// A compiled expression and the text that it may look at.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    matcher: RegexMatcher,
+    longest: usize,
+    multiline: bool,
+}
+
+impl Pattern {
+    /// Compiles an expression.
+    pub(super) fn new(text: &str, ignore_case: bool, multiline: bool) -> Result<Self, ToolError> {
+        let literal = !ignore_case && !text.chars().any(|c| r"\.+*?()|[]{}^$#&-~".contains(c));
+        let classes = if literal { &[LITERAL][..] } else { &CLASSES };
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .case_insensitive(ignore_case)
+            .multi_line(true)
+            .dfa_size_limit(STATES);
+        if !multiline {
+            builder.line_terminator(Some(b'\n'));
+        }
+        let mut refused = None;
+        for &(size, longest) in classes {
+            match builder.size_limit(size).build(text) {
+                Ok(matcher) => {
+                    return Ok(Self {
+                        matcher,
+                        longest,
+                        multiline,
+                    });
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        let why = refused.map_or_else(String::new, |error| error.to_string());
+        let advice = if why.contains("size limit") {
+            "repeat less often: {1,20} in place of {1,1000}, [A-Za-z0-9_] in place of \\w"
+        } else if multiline {
+            "escape ( ) [ ] { } . * + ? | ^ $ \\ to search for them literally"
+        } else {
+            "escape special letters with \\ to search for them; multiline=true allows \\n"
+        };
+        Err(ToolError::invalid_arguments(format!("pattern: {why}")).with_advice(advice))
+    }
+
+    /// The matcher.
+    pub(super) fn matcher(&self) -> &RegexMatcher {
+        &self.matcher
+    }
+
+    /// Most bytes of a line, or of a file where matches may span lines.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// What a file is that was not searched to its end.
+    pub(super) fn too_long(&self) -> String {
+        let (what, instead) = if self.multiline {
+            ("they are", "leave out multiline")
+        } else {
+            ("they have lines", "search for a plain text")
+        };
+        format!(
+            "they cannot be read, or {what} longer than the {} KiB that this pattern may look at; use a simpler one, or {instead}",
+            self.longest >> 10
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLASSES, Pattern};
+
+    #[test]
+    fn p11_what_may_take_long_gets_little_text_or_none() {
+        let rows = [
+            ("fn main", 64 << 20),
+            ("fn \\w+\\(", 512 << 10),
+            (r"[\w.]+@[a-z0-9.-]+\.[a-z]{2,}", 512 << 10),
+            ("TODO|FIXME", 4 << 20),
+            (r"\b[A-Z]\w{2,30}Error\b", 8 << 10),
+            ("(?:a{1,100}){1,100}b", 8 << 10),
+        ];
+        for (pattern, longest) in rows {
+            let compiled = Pattern::new(pattern, false, false).unwrap();
+            assert_eq!(compiled.longest(), longest, "{pattern}");
+        }
+        for pattern in ["(?:a{1,1000}){1,100}b", r"(?:\w{1,100}){1,100}"] {
+            let refused = Pattern::new(pattern, false, false).unwrap_err();
+            assert!(refused.to_string().contains("size limit"), "{refused}");
+            assert!(refused.advice().unwrap_or_default().contains("repeat less"));
+        }
+        assert!(CLASSES.is_sorted_by(|a, b| a.0 < b.0 && a.1 > b.1));
+    }
+}
