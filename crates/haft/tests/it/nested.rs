@@ -81,8 +81,13 @@ fn trace(outcome: &Outcome) -> Vec<(u64, &str, Status)> {
 }
 
 async fn run(executor: &Executor, then: Then, limits: Limits, names: &[&str]) -> Outcome {
+    // Only a chain that sleeps meets its limit: the others may take what a busy machine takes, a backtrace included.
+    let call_timeout = match then {
+        Then::Sleeps => Duration::from_secs(2),
+        Then::Ends | Then::Fails | Then::Panics => Duration::from_secs(60),
+    };
     let direct = Limits {
-        call_timeout: Duration::from_millis(300),
+        call_timeout,
         ..Limits::default()
     };
     let session = Session::builder(Arc::new(tools(chain(limits, then))))
