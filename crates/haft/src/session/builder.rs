@@ -104,7 +104,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Tokens of all active skills together ([`SKILL_TOKENS`] where this is not said): the oldest go when it is exceeded.
+    /// Tokens of all active skills together ([`SKILL_TOKENS`](super::SKILL_TOKENS) where this is not said): the oldest go when it is exceeded.
     pub fn with_skill_tokens(self, max: usize) -> Self {
         self.inner.active.limit(max);
         self
