@@ -105,7 +105,7 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
-    /// Connections that were refused, and what would allow them.
+    /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_refused: Vec<String>,
     /// Whether the pattern waited for was really seen.
@@ -206,6 +206,9 @@ fn result(
     let mut error = ToolError::failed(words.clone());
     if let Some(first) = data.network_refused.first() {
         error = error.with_advice(first.clone());
+    }
+    if let Some(setting) = started.connected.would_allow() {
+        error = error.for_operator(setting);
     }
     Ok(result.with_summary(words).with_error(error))
 }

@@ -200,9 +200,9 @@ fn told(error: MemoryError) -> ToolError {
         MemoryError::Changed(_) | MemoryError::Decided(..) => ToolError::conflict(message)
             .with_advice("somebody else changed it meanwhile; look at it again, then repeat"),
         MemoryError::Exists(_) => ToolError::conflict(message),
-        MemoryError::Full(..) => ToolError::failed(message).with_advice(
-            "a person must make room: `haft memory candidates` and `haft memory reject`",
-        ),
+        MemoryError::Full(..) => ToolError::failed(message)
+            .with_advice("a person must make room")
+            .for_operator("`haft memory candidates` and `haft memory reject` make room"),
         MemoryError::Store(_) => {
             ToolError::unavailable("the memory cannot be reached now").with_source(error)
         }

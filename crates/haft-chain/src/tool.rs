@@ -291,7 +291,7 @@ fn fresh_seed() -> u64 {
 fn absent(error: &EngineError) -> ToolError {
     let advice = error.advice.as_deref();
     ToolError::unavailable(error.to_string())
-        .with_advice(advice.unwrap_or("haft doctor says what is missing"))
+        .for_operator(advice.unwrap_or("haft doctor says what is missing"))
 }
 
 fn late(limit: Duration) -> ToolError {

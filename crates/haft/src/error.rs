@@ -69,12 +69,14 @@ pub fn bounded(mut text: String) -> String {
 
 /// A failure the caller should hear: what happened, and what to do next.
 ///
-/// The `source` is for the log alone; it never reaches the model.
+/// Message and advice reach the model. What only the person who runs haft can do about it (a rule, a setting, an approval)
+/// is [`for_operator`](Self::for_operator) alone; the `source` is for the log. Neither reaches the model.
 #[derive(Debug)]
 pub struct ToolError {
     kind: ErrorKind,
     message: String,
     advice: Option<String>,
+    operator: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
     waits_for: Option<ApprovalId>,
 }
@@ -86,6 +88,7 @@ impl ToolError {
             kind,
             message: bounded(message.into()),
             advice: None,
+            operator: None,
             source: None,
             waits_for: None,
         }
@@ -140,6 +143,12 @@ impl ToolError {
         self
     }
 
+    /// Adds what the person who runs haft can do about it; no model is told.
+    pub fn for_operator(mut self, advice: impl Into<String>) -> Self {
+        self.operator = Some(advice.into());
+        self
+    }
+
     /// Adds the cause, for the log.
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -159,6 +168,11 @@ impl ToolError {
     /// What to do next, where there is something.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
+    }
+
+    /// What the person who runs haft can do about it, where there is something.
+    pub fn operator_advice(&self) -> Option<&str> {
+        self.operator.as_deref()
     }
 }
 

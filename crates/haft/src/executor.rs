@@ -250,7 +250,11 @@ impl Executor {
                 ..JudgedCall::new(entry.spec(), &arguments, &permissions)
             }))
         };
-        explained().map_err(|stop: Stop| stop.failure)
+        // People read it, and hear what they can do.
+        explained().map_err(|stop: Stop| Failure {
+            advice: stop.operator.or(stop.failure.advice),
+            ..stop.failure
+        })
     }
 
     /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.

@@ -218,6 +218,9 @@ pub struct Outcome {
     pub strength: Option<String>,
     /// The approval it waits for.
     pub approval: Option<String>,
+    /// What the person who runs haft can do about it: a rule, a setting, an approval. It is no part of the outcome's JSON and
+    /// of no reply to a model; hosts show it to people alone.
+    pub operator: Option<String>,
     /// From the first check to the end.
     pub duration: Duration,
 }

@@ -43,9 +43,9 @@ pub use nest::Ending;
 pub use patience::Patience;
 pub(crate) use queue::MOST_WAITING;
 
-/// What a host says of a tool that the session does not see: which setting would enable it, for one.
+/// What a host knows of a tool that the session does not see: which setting would enable it, for one.
 pub trait Absent: Send + Sync + std::fmt::Debug {
-    /// The advice for this name, if there is any.
+    /// The advice for this name, if there is any. It is for the person who runs haft; the model hears that the tool is off.
     fn advice(&self, name: &str) -> Option<String>;
 }
 

@@ -402,12 +402,12 @@ fn told(error: StartError) -> ToolError {
         }
         StartError::Spec(_) => ToolError::invalid_arguments(message),
         StartError::TooWeak { .. } => {
-            ToolError::unavailable(message).with_advice("`haft doctor` says what is missing")
+            ToolError::unavailable(message).for_operator("`haft doctor` says what is missing")
         }
-        StartError::NoOutlet(_) => ToolError::unavailable(message).with_advice(
+        StartError::NoOutlet(_) => ToolError::unavailable(message).for_operator(
             "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",
         ),
-        _ => ToolError::unavailable(message).with_advice("`haft doctor` says what works here"),
+        _ => ToolError::unavailable(message).for_operator("`haft doctor` says what works here"),
     };
     told.with_source(error)
 }

@@ -125,7 +125,7 @@ impl CommandNetwork {
             .and_then(|()| folder.canonicalize());
         made.map_err(|error| {
             let message = format!("make the folder of packages {}: {error}", folder.display());
-            ToolError::unavailable(message).with_advice("XDG_CACHE_HOME chooses another place")
+            ToolError::unavailable(message).for_operator("XDG_CACHE_HOME chooses another place")
         })
     }
 
@@ -196,6 +196,11 @@ impl Connected {
             "none" => running.strength().word().to_owned(),
             mode => format!("{}, network {mode}", running.strength()),
         }
+    }
+
+    /// The setting that would allow the first of what was refused, for the person who runs haft.
+    pub(crate) fn would_allow(&self) -> Option<String> {
+        self.refusals.as_ref()?.would_allow()
     }
 
     /// What was refused so far.

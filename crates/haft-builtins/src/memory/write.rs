@@ -102,7 +102,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         let record = records.into_iter().next();
         let record = record.ok_or_else(|| ToolError::unavailable("nothing was kept"))?;
         let summary = match record.state {
-            State::Candidate => "proposed; a person decides with `haft memory candidates`",
+            State::Candidate => "proposed; a person decides about it",
             State::Accepted => "remembered",
             State::Rejected => "not kept: a person has turned this text down",
         };

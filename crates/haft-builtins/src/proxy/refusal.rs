@@ -1,4 +1,4 @@
-//! `Refusal`: why a connection was not made, in one line; `Refusals`, those of a command.
+//! `Refusal`: why a connection was not made, in one line; `Refusals`: those of a command, and what would allow them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,8 +16,8 @@ const SHOWN: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Refusal {
     /// No entry names it. A command reads this, so it does not say which entry would.
-    #[error("{0} is not one of the hosts that commands may reach here")]
-    NotListed(String),
+    #[error("{place} is not one of the hosts that commands may reach here")]
+    NotListed { place: String, entry: String },
     /// Whatever the list says.
     #[error("{host} is not on the public network, and no setting allows it ({why})")]
     Private { host: String, why: String },
@@ -42,8 +42,24 @@ impl Refusal {
     /// A host that no entry names, and perhaps none can.
     pub(super) fn not_listed(host: &str, port: u16) -> Self {
         match AllowList::read([host]) {
-            Ok(_) => Self::NotListed(format!("{host}:{port}")),
+            Ok(_) => Self::NotListed {
+                place: format!("{host}:{port}"),
+                entry: match port {
+                    80 | 443 => host.to_owned(),
+                    other => format!("{host}:{other}"),
+                },
+            },
             Err(error) => Self::private(host, &error.why),
+        }
+    }
+
+    /// The setting that would allow it, for the person who runs haft: the command and the model are not told.
+    fn would_allow(&self) -> Option<String> {
+        match self {
+            Self::NotListed { entry, .. } => Some(format!(
+                "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
+            )),
+            _ => None,
         }
     }
 
@@ -71,6 +87,8 @@ pub(crate) struct Refusals(Mutex<Kept>);
 struct Kept {
     lines: Vec<String>,
     more: u64,
+    /// What would allow the first.
+    would_allow: Option<String>,
 }
 
 impl Refusals {
@@ -84,11 +102,20 @@ impl Refusals {
         if kept.lines.contains(&line) {
             return;
         }
+        if kept.would_allow.is_none() {
+            kept.would_allow = refusal.would_allow();
+        }
         if kept.lines.len() < KEPT {
             kept.lines.push(line);
         } else {
             kept.more += 1;
         }
+    }
+
+    /// The setting that would allow the first of them, for the person who runs haft.
+    pub(crate) fn would_allow(&self) -> Option<String> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.would_allow.clone()
     }
 
     /// The lines, and one that counts what was left out.
@@ -121,6 +148,18 @@ mod tests {
         let said = Refusal::not_listed("example.com", 8443).to_string();
         let expect = "example.com:8443 is not one of the hosts that commands may reach here";
         assert_eq!(said, expect);
+    }
+
+    #[test]
+    fn u6_what_would_allow_a_host_is_said_to_people_alone() {
+        for (port, entry) in [(443, "example.com"), (8443, "example.com:8443")] {
+            let refusal = Refusal::not_listed("example.com", port);
+            assert!(!refusal.to_string().contains("allow_hosts"), "{refusal}");
+            let refusals = Refusals::default();
+            refusals.note(&refusal);
+            let setting = format!("sandbox.allow_hosts = [\"{entry}\"]");
+            assert!(refusals.would_allow().unwrap().contains(&setting));
+        }
     }
 
     #[test]

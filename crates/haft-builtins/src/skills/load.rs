@@ -349,8 +349,11 @@ fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
         );
     }
     if !for_person && !front.model_invocable {
-        return Err(ToolError::denied(format!("the skill {name} is for people to choose"))
-            .with_advice("a person can choose it as a prompt of the MCP server, or with `haft call invoke_skill`"));
+        return Err(
+            ToolError::denied(format!("the skill {name} is for people to choose")).for_operator(
+                "choose it as a prompt of the MCP server, or with `haft call invoke_skill`",
+            ),
+        );
     }
     Ok(())
 }

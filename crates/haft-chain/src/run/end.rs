@@ -161,7 +161,6 @@ fn broken(why: &BridgeError) -> ToolError {
 fn late(limit: Duration) -> ToolError {
     let message = format!("the script did not end within {} s", limit.as_secs_f64());
     ToolError::new(ErrorKind::Timeout, message)
-        .with_advice(
-            "do less in one script, or raise what ended it: timeout_s, chain.total_timeout_s or limits.call_timeout_s",
-        )
+        .with_advice("do less in one script, or raise timeout_s")
+        .for_operator("raise chain.total_timeout_s or limits.call_timeout_s")
 }

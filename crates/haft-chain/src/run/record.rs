@@ -69,9 +69,8 @@ pub(super) struct Asked<'a> {
 
 fn unwritten(error: JournalError) -> ToolError {
     ToolError::unavailable("the chain's journal cannot be kept")
-        .with_advice(
-            "see that haft's state folder can be written; nothing was run without a record",
-        )
+        .with_advice("nothing was run without a record")
+        .for_operator("see that haft's state folder can be written")
         .with_source(error)
 }
 

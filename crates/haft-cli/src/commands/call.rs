@@ -63,13 +63,17 @@ pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> Waits {
     }
 }
 
-/// An outcome as people or programs read it.
+/// An outcome as people or programs read it. What only the operator can do about it goes to stderr in either case.
 pub(crate) fn told(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     if at.screen.json {
-        at.screen.document(outcome)
+        at.screen.document(outcome)?;
     } else {
-        print(at, outcome)
+        print(at, outcome)?;
     }
+    if let Some(operator) = &outcome.operator {
+        at.screen.say(&format!("  {}", visible::block(operator)));
+    }
+    Ok(())
 }
 
 /// Runs a call of this session; the first signal cancels it, and the outcome says so.
@@ -139,7 +143,8 @@ fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
         None => screen.detail(&format!("{head} {detail}")),
         Some(failure) => {
             screen.err(&format!("{head}: {}", visible::block(&failure.message)));
-            if let Some(advice) = &failure.advice {
+            // What the operator can do says more to a person than what a model can.
+            if let (Some(advice), None) = (&failure.advice, &outcome.operator) {
                 screen.err(&format!("  {}", visible::block(advice)));
             }
         }

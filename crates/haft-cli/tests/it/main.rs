@@ -1,6 +1,7 @@
 //! The real binary, from outside: what a person or a script sees of each command.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod advice;
 mod approvals;
 mod bounds;
 mod bucket;

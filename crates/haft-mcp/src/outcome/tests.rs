@@ -25,6 +25,7 @@ fn outcome(status: Status) -> Outcome {
         calls: Vec::new(),
         strength: None,
         approval: None,
+        operator: None,
         duration: Duration::ZERO,
     }
 }

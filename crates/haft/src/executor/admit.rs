@@ -107,12 +107,15 @@ pub(super) fn admit(
         ));
     }
     if let Err(spent) = session.spend_call() {
-        return Err(Stop::new(ErrorKind::Budget, spent.to_string()).advise(spent.advice()));
+        return Err(Stop::new(ErrorKind::Budget, spent.to_string())
+            .advise(spent.advice())
+            .for_operator(spent.setting()));
     }
     if session.time_left().is_zero() {
         return Err(
             Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
-                .advise("start a new run, or raise limits.total_timeout_s"),
+                .advise("start a new run")
+                .for_operator("raise limits.total_timeout_s"),
         );
     }
     let (entry, tool) = find(session, open.name())?;
@@ -150,13 +153,15 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
         let tools = session.tools();
         let near = tools.nearest(name).join(", ");
         let off = session.absent(name);
-        let advice = match off {
-            Some(off) => off,
+        let advice = match &off {
+            Some(_) => "the tool is off here".to_owned(),
             None if near.is_empty() => String::new(),
             None => format!("did you mean {near}?"),
         };
         let shown: String = name.chars().take(128).collect();
-        return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}")).advise(advice));
+        return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}"))
+            .advise(advice)
+            .for_operator(off.unwrap_or_default()));
     };
     if entry.spec().exposure == Exposure::Deferred {
         return Err(Stop::new(
@@ -180,7 +185,12 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
 type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 
 /// Refs bound, bound values filled in, strict JSON, coercion, schema; the arguments as they will run.
-fn check(parts: &Parts, session: &Session, entry: &Entry, text: String) -> Result<Fit, Refused> {
+fn check(
+    parts: &Parts,
+    session: &Session,
+    entry: &Entry,
+    text: String,
+) -> Result<Fit, Box<Refused>> {
     let text = if text.is_empty() {
         "{}".to_owned()
     } else {
@@ -189,7 +199,7 @@ fn check(parts: &Parts, session: &Session, entry: &Entry, text: String) -> Resul
     let (text, written) = match refs::bind(parts, session, entry, &text) {
         Ok(None) => (text, None),
         Ok(Some(bound)) => (bound, Some(text)),
-        Err(stop) => return Err(Refused { stop, text }),
+        Err(stop) => return Err(Box::new(Refused { stop, text })),
     };
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
@@ -202,10 +212,10 @@ fn check(parts: &Parts, session: &Session, entry: &Entry, text: String) -> Resul
                 coerced,
             })
         }
-        Err(violations) => Err(Refused {
+        Err(violations) => Err(Box::new(Refused {
             stop: invalid(entry, &violations),
             text: written.unwrap_or(text),
-        }),
+        })),
     }
 }
 

@@ -53,7 +53,11 @@ pub(super) async fn asked(
         let fits = |shown: &ApprovalRequest| fits_still(parts, session, caller, admitted, shown);
         ask::ask(parts, session, request, ask::Wait::of(session, &fits)).await
     };
-    let taken = taken.map_err(|stop| stop.or_advise(&judged.ruling().advice))?;
+    let taken = taken.map_err(|stop| {
+        let ruling = judged.ruling();
+        stop.or_advise(&ruling.advice)
+            .or_for_operator(&ruling.operator)
+    })?;
     take(parts, session, open, judged, taken)
 }
 
@@ -200,6 +204,7 @@ fn answered(by: &str, answers: &str) -> Stop {
         strength: None,
         approval: None,
         calls: None,
+        operator: None,
     })
 }
 
@@ -232,5 +237,7 @@ fn nobody(ruling: &Ruling) -> Stop {
         "a person must decide ({}), and nobody can be asked here",
         ruling.rule
     );
-    Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
+    Stop::new(ErrorKind::Denied, message)
+        .advise(ruling.advice.to_string())
+        .for_operator(ruling.operator.to_string())
 }

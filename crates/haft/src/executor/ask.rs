@@ -415,7 +415,8 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
 pub(super) fn unwritten(error: &InboxError) -> Stop {
     let message = format!("a person must decide, and the request could not be kept: {error}");
     Stop::new(ErrorKind::Unavailable, message)
-        .advise("nothing ran; make room or mend the database (`haft doctor`), then call again")
+        .advise("nothing ran; call again when requests can be kept")
+        .for_operator("make room or mend the database: `haft doctor` says what is wrong")
 }
 
 fn crowded(request: &ApprovalRequest) -> Stop {

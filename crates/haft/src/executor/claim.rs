@@ -101,6 +101,7 @@ pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> Stop {
             strength: stored.strength,
             approval: None,
             calls: Some(stored.calls),
+            operator: None,
         }),
         None => Stop::new(
             ErrorKind::Unavailable,

@@ -187,7 +187,8 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
         verdict: Verdict::Ask,
         rule: "max_risk_unapproved".into(),
         reason: format!("risk {} is above {most} here", ruling.risk).into(),
-        advice: "make the call outside the chain, or raise chain.max_risk_unapproved".into(),
+        advice: "make the call outside the chain".into(),
+        operator: "raise chain.max_risk_unapproved".into(),
         ..ruling
     }
 }
@@ -264,5 +265,7 @@ pub(super) fn denied(ruling: &Ruling) -> Stop {
     } else {
         reason
     };
-    Stop::new(ErrorKind::Denied, message).advise(ruling.advice.to_string())
+    Stop::new(ErrorKind::Denied, message)
+        .advise(ruling.advice.to_string())
+        .for_operator(ruling.operator.to_string())
 }

@@ -235,6 +235,7 @@ impl<'a> OpenCall<'a> {
             calls: shaped.calls.unwrap_or_else(|| self.nest.trace()),
             strength: shaped.strength,
             approval: shaped.approval,
+            operator: shaped.operator,
             duration,
         }
     }

@@ -266,9 +266,14 @@ impl TimeLimit {
     fn passed(self) -> ToolError {
         ToolError::new(
             ErrorKind::Timeout,
-            format!("the call was ended after {} s", self.time.as_secs_f64()),
+            format!(
+                "the call was ended after {} s, by {}",
+                self.time.as_secs_f64(),
+                self.setting
+            ),
         )
-        .with_advice(format!("ask for less, or raise {}", self.setting))
+        .with_advice("ask for less")
+        .for_operator(format!("raise {}", self.setting))
     }
 }
 

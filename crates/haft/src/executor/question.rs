@@ -88,14 +88,23 @@ async fn answered(session: &Session, taken: Taken) -> Result<Map<String, Value>,
 /// The failure of an early end; a suspended one stays what it is.
 fn told(stop: Stop) -> ToolError {
     if let Some(shaped) = stop.instead {
-        return match &shaped.approval {
+        let error = match &shaped.approval {
             Some(approval) => ToolError::suspended(approval.clone().into(), shaped.words()),
             None => ToolError::new(ErrorKind::Failed, shaped.words()),
         };
+        return with_operator(error, stop.operator);
     }
     let error = ToolError::new(stop.failure.kind, stop.failure.message);
-    match stop.failure.advice {
+    let error = match stop.failure.advice {
         Some(advice) => error.with_advice(advice),
+        None => error,
+    };
+    with_operator(error, stop.operator)
+}
+
+fn with_operator(error: ToolError, advice: Option<String>) -> ToolError {
+    match advice {
+        Some(advice) => error.for_operator(advice),
         None => error,
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::artifact::{ArtifactError, ArtifactStore};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::invoke::Invoked;
 use crate::executor::stop::{Stop, failure, status};
@@ -27,6 +27,8 @@ pub(super) struct Shaped {
     pub(super) approval: Option<String>,
     /// The trace of a call that another one ran; its own otherwise.
     pub(super) calls: Option<Vec<TracedCall>>,
+    /// What people can do about it.
+    pub(super) operator: Option<String>,
 }
 
 impl Shaped {
@@ -43,7 +45,10 @@ impl Shaped {
 impl From<Stop> for Shaped {
     fn from(stop: Stop) -> Self {
         match stop.instead {
-            Some(shaped) => *shaped,
+            Some(shaped) => Self {
+                operator: stop.operator.or(shaped.operator),
+                ..*shaped
+            },
             None => Self {
                 status: stop.status,
                 summary: None,
@@ -54,6 +59,7 @@ impl From<Stop> for Shaped {
                 strength: None,
                 approval: None,
                 calls: None,
+                operator: stop.operator,
             },
         }
     }
@@ -86,6 +92,8 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
         None
     };
     let fitted = fit::fit(content, data, &bounds, keep);
+    let operator = error.as_ref().and_then(ToolError::operator_advice);
+    let operator = operator.map(str::to_owned);
     // The tool's own failure says more than that its output was large.
     let error = error.as_ref().map(failure).or(fitted.error);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
@@ -99,6 +107,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
         strength,
         approval: None,
         calls: None,
+        operator,
     })
 }
 

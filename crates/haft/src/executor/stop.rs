@@ -10,6 +10,8 @@ use crate::result::{Artifact, Content, Failure, Status, ToolResult};
 pub(super) struct Stop {
     pub(super) status: Status,
     pub(super) failure: Failure,
+    /// What people can do about it; no model is told.
+    pub(super) operator: Option<String>,
     pub(super) artifacts: Vec<Artifact>,
     /// The whole answer, where it is no failure: suspended, or answered without the tool.
     pub(super) instead: Option<Box<Shaped>>,
@@ -33,11 +35,11 @@ impl Stop {
         Self::waiting(
             &request.id,
             &format!(
-                "{} waits for a person ({}). It goes on when somebody decides: `haft approvals {what} {}`. \
-             Calling again with the same arguments gives the result then.",
-                request.tool, request.reason, request.id
+                "{} waits for a person ({}). Calling again with the same arguments gives the result once they have decided.",
+                request.tool, request.reason
             ),
         )
+        .for_operator(format!("`haft approvals {what} {}`", request.id))
     }
 
     /// The call waits for what another call asked.
@@ -52,6 +54,7 @@ impl Stop {
             strength: None,
             approval: Some(approval.to_string()),
             calls: None,
+            operator: None,
         })
     }
 
@@ -65,6 +68,7 @@ impl Stop {
         Self {
             status: status(kind),
             failure,
+            operator: None,
             artifacts: Vec::new(),
             instead: None,
         }
@@ -76,6 +80,20 @@ impl Stop {
             return self;
         }
         self.advise(advice)
+    }
+
+    /// Adds what people can do about it; nothing where the text is empty.
+    pub(super) fn for_operator(mut self, advice: impl Into<String>) -> Self {
+        self.operator = Some(advice.into()).filter(|text| !text.is_empty());
+        self
+    }
+
+    /// The same, where nothing is said of that yet.
+    pub(super) fn or_for_operator(self, advice: &str) -> Self {
+        if self.operator.is_some() || self.instead.is_some() {
+            return self;
+        }
+        self.for_operator(advice)
     }
 
     /// Adds what to do next; nothing where the text is empty.
@@ -115,11 +133,13 @@ pub(super) fn failure(error: &ToolError) -> Failure {
 impl From<ToolError> for Stop {
     fn from(error: ToolError) -> Self {
         if let Some(approval) = error.waits_for() {
-            return Self::waiting(approval, error.message());
+            let waiting = Self::waiting(approval, error.message());
+            return waiting.for_operator(error.operator_advice().unwrap_or_default());
         }
         Self {
             status: status(error.kind()),
             failure: failure(&error),
+            operator: error.operator_advice().map(str::to_owned),
             artifacts: Vec::new(),
             instead: None,
         }
@@ -132,7 +152,8 @@ impl From<AuditError> for Stop {
             ErrorKind::Unavailable,
             format!("the call was refused: {error}"),
         )
-        .advise("nothing runs unrecorded; make room or mend the state folder, then call again")
+        .advise("nothing runs unrecorded; call again when the record can be written")
+        .for_operator("make room or mend the state folder")
     }
 }
 

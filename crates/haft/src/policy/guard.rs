@@ -24,6 +24,7 @@ pub struct Floor {
 struct Said {
     reason: Label,
     advice: Label,
+    operator: Label,
 }
 
 impl Floor {
@@ -49,11 +50,20 @@ impl Floor {
             said: Some(Box::new(Said {
                 reason,
                 advice: Label::EMPTY,
+                operator: Label::EMPTY,
             })),
         }
     }
 
-    /// The same with what to do instead.
+    /// The same with what the person who runs haft can do about it; no model is told.
+    pub fn for_operator(mut self, advice: impl Into<Label>) -> Self {
+        if let Some(said) = &mut self.said {
+            said.operator = advice.into();
+        }
+        self
+    }
+
+    /// The same with what the caller can do instead.
     pub fn advise(mut self, advice: impl Into<Label>) -> Self {
         if let Some(said) = &mut self.said {
             said.advice = advice.into();
@@ -73,11 +83,18 @@ impl Floor {
             .map_or(Label::EMPTY, |said| said.reason.clone())
     }
 
-    /// What to do instead; may be empty.
+    /// What the caller can do instead; may be empty.
     pub fn advice(&self) -> Label {
         self.said
             .as_ref()
             .map_or(Label::EMPTY, |said| said.advice.clone())
+    }
+
+    /// What the person who runs haft can do about it; may be empty.
+    pub fn operator(&self) -> Label {
+        self.said
+            .as_ref()
+            .map_or(Label::EMPTY, |said| said.operator.clone())
     }
 }
 
@@ -174,7 +191,8 @@ impl Guard for WorkspaceEdge {
             return Ok(Floor::ask(format!("{path} lies outside the workspace")));
         }
         Ok(Floor::deny(format!("{path} lies outside the workspace"))
-            .advise("name a path in the workspace, or start haft with --workspace DIR"))
+            .advise("name a path in the workspace")
+            .for_operator("start haft with --workspace DIR"))
     }
 }
 
@@ -366,7 +384,7 @@ impl Guard for OwnFiles {
             _ => None,
         };
         Ok(name.map_or(Floor::NONE, |name| {
-            Floor::deny(format!("{name} belongs to haft itself")).advise("no rule lifts this")
+            Floor::deny(format!("{name} belongs to haft itself"))
         }))
     }
 }

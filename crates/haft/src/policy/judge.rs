@@ -80,19 +80,16 @@ impl Policy {
                 (decisive, top) = (permission, judged);
             }
         }
-        let (reason, advice) = match top.verdict {
-            Verdict::Allow => (Label::EMPTY, Label::EMPTY),
-            Verdict::Ask | Verdict::Deny => {
-                (self.reason(call, decisive, &top), self.advice(call, &top))
-            }
-        };
+        let stopped = top.verdict > Verdict::Allow;
+        let said = |say: &dyn Fn() -> Label| if stopped { say() } else { Label::EMPTY };
         Ruling {
             verdict: top.verdict,
             risk,
             rule: top.rule(self.profile),
             layer: top.layer(),
-            reason,
-            advice,
+            reason: said(&|| self.reason(call, decisive, &top)),
+            advice: said(&|| instead(&top)),
+            operator: said(&|| self.would_allow(call, &top)),
         }
     }
 
@@ -188,9 +185,10 @@ impl Policy {
         }
     }
 
-    fn advice(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
+    /// What would allow the call: a matter of the person who runs haft.
+    fn would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
-            Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
+            Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
             Source::Guard(..) if judged.verdict == Verdict::Ask => {
                 "a person must decide on it each time".into()
             }
@@ -242,6 +240,14 @@ impl Policy {
             (_, _, false) => format!("allow it with {}", with_rules()).into(),
             (_, _, true) => "a person must decide on it each time".into(),
         }
+    }
+}
+
+/// What the caller can do instead.
+fn instead(judged: &Judged<'_>) -> Label {
+    match &judged.source {
+        Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
+        _ => "do it another way, or tell the user that it is not permitted here".into(),
     }
 }
 

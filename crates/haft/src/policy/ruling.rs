@@ -126,6 +126,8 @@ pub struct Ruling {
     pub layer: Label,
     /// Why, in one sentence; empty for an allow.
     pub reason: Label,
-    /// What would allow it, for a deny or an ask that nobody can answer.
+    /// What the caller can do instead; may be empty.
     pub advice: Label,
+    /// What would allow it, for the person who runs haft. No model is told.
+    pub operator: Label,
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::permission::Verdict;
-use crate::policy::{JudgedCall, Policy, Restriction, Ruling};
+use crate::policy::{JudgedCall, Label, Policy, Restriction, Ruling};
 use crate::spec::Risk;
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot};
@@ -232,6 +232,7 @@ impl Active {
                 layer: "skill".into(),
                 reason: reason.into(),
                 advice: advice.into(),
+                operator: Label::EMPTY,
             })
         })
     }

@@ -26,8 +26,16 @@ impl Spent {
     /// What to do next.
     pub(crate) fn advice(self) -> &'static str {
         match self {
-            Self::Run(_) => "start a new run, or raise limits.max_calls",
-            Self::Script(_) => "do the rest in another script, or raise chain.max_tool_calls",
+            Self::Run(_) => "start a new run",
+            Self::Script(_) => "do the rest in another script",
+        }
+    }
+
+    /// The setting that gives more, for the person who runs haft.
+    pub(crate) fn setting(self) -> &'static str {
+        match self {
+            Self::Run(_) => "raise limits.max_calls",
+            Self::Script(_) => "raise chain.max_tool_calls",
         }
     }
 }

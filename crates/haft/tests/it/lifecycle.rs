@@ -223,8 +223,10 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         let outcome = executor.execute(&session, ToolCall::new(tool, "{}")).await;
         assert_eq!(outcome.status, Status::Timeout, "{tool}");
         assert_eq!(outcome.text(), text, "{tool}");
-        let advice = outcome.error.unwrap().advice.unwrap();
-        assert!(advice.contains("limits.call_timeout_s"), "{tool}: {advice}");
+        let said = outcome.error.unwrap().message;
+        assert!(said.contains("limits.call_timeout_s"), "{tool}: {said}");
+        let raise = outcome.operator.unwrap();
+        assert_eq!(raise, "raise limits.call_timeout_s", "{tool}");
     }
 }
 

@@ -154,16 +154,25 @@ impl HttpError {
     fn advice(&self) -> &'static str {
         match self {
             Self::Refused { .. } | Self::ResolvesTo { .. } => {
-                "name an http or https URL of the public network, without user name or password; no rule lifts this"
+                "name an http or https URL of the public network, without user name or password"
             }
             Self::NotFollowed { .. } => "fetch that URL by a call of its own",
-            Self::Robots { .. } => {
-                "take another source; `web.robots = false` in settings ignores robots.txt"
-            }
+            Self::Robots { .. } => "take another source",
             Self::NoSuchName { .. } => "check the name's spelling",
-            Self::NoRoots(_) => "install the ca-certificates package, or set SSL_CERT_FILE",
             Self::Certificate { .. } => "the page cannot be trusted: take another source",
             Self::TooSlow { .. } | Self::Connect { .. } => "try again later, or another source",
+            Self::Redirected { .. } => "use another source",
+            _ => "",
+        }
+    }
+}
+
+impl HttpError {
+    /// What the person who runs haft can do about it, where there is something.
+    fn operator_advice(&self) -> &'static str {
+        match self {
+            Self::Robots { .. } => "`web.robots = false` in settings ignores robots.txt",
+            Self::NoRoots(_) => "install the ca-certificates package, or set SSL_CERT_FILE",
             Self::Redirected { .. } => "name the new address in settings",
             _ => "",
         }
@@ -182,6 +191,10 @@ impl From<HttpError> for ToolError {
         let told = match error.advice() {
             "" => told,
             advice => told.with_advice(advice),
+        };
+        let told = match error.operator_advice() {
+            "" => told,
+            advice => told.for_operator(advice),
         };
         told.with_source(error)
     }

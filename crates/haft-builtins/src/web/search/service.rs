@@ -193,14 +193,14 @@ impl SearchService {
         if !reply.is_success() {
             let advice = "the search service is set by web.search in settings; its key may be wrong or used up";
             let why = format!("it answered with status {}", reply.status);
-            return Err(failed(&why).with_advice(advice));
+            return Err(failed(&why).for_operator(advice));
         }
         if let Some(cut) = reply.cut {
             return Err(failed(&format!("its answer is cut: {}", cut.as_str())));
         }
         let answer: Value = serde_json::from_slice(&reply.body).map_err(|_| {
             let advice = "SearXNG answers JSON where `search.formats` in its settings names it";
-            failed(&"its answer is no JSON").with_advice(advice)
+            failed(&"its answer is no JSON").for_operator(advice)
         })?;
         self.hits(&answer, limit).map_err(|why| failed(&why))
     }

@@ -5,7 +5,12 @@ use super::*;
 fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, advice: &str) {
     let ruling = policy(profile, lists).judge(&scene.call());
     assert!(ruling.reason.contains(reason), "{ruling:?}");
-    assert_eq!(&*ruling.advice, advice, "{ruling:?}");
+    let said = [&*ruling.operator, &*ruling.advice];
+    assert!(said.contains(&advice), "{ruling:?}");
+    // U6: what a model is told never says how to loosen a rule.
+    for word in ["--profile", "rule", "allow it"] {
+        assert!(!ruling.advice.contains(word), "{ruling:?}");
+    }
 }
 
 #[test]
