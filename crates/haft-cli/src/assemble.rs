@@ -1,5 +1,6 @@
 //! `House`: the parts wired from settings: policy, tools, sandbox, archive, artifacts, executor.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use haft::call::Principal;
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::memory::MemoryStore;
+use haft::policy::Policy;
 use haft::progress;
 use haft::progress::hub::Hub;
 use haft::session::{Absent, Limits, Patience};
@@ -27,6 +29,7 @@ use crate::approvals::rule::RuleCheck;
 use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::assemble::live::Live;
+use crate::assemble::parts::Standard;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::screen::{Screen, visible};
@@ -52,7 +55,7 @@ mod skills;
 mod stores;
 mod web;
 
-pub(crate) use policy::written;
+pub(crate) use policy::{unknown_names, written};
 pub(crate) use runs::{Door, Waits};
 
 /// Everything a command or a door needs; clones share it.
@@ -129,6 +132,19 @@ fn archive(at: &Invocation, settings: &Settings) -> Result<Arc<Archive>, Problem
     ))
 }
 
+/// The names of the tools that are on; settings and rules name no tool that there is not.
+fn on(
+    at: &Invocation,
+    settings: &Settings,
+    policy: &Policy,
+    all: &Standard,
+) -> Result<BTreeSet<String>, Problem> {
+    for unknown in policy::check_names(policy, settings, all)? {
+        at.screen.warn(&visible::line(&unknown));
+    }
+    parts::on(all, settings)
+}
+
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
@@ -142,7 +158,7 @@ impl House {
         let network = network::network(at, settings)?;
         let confined = (&sandbox, &network);
         let all = parts::standard(at, settings, &policy, confined, (&skills, memory))?;
-        let on = parts::on(&all, settings)?;
+        let on = on(at, settings, &policy, &all)?;
         let skill_tools = skills::tools(at, settings, &skills, &on)?;
         let artifacts = artifacts::artifacts(at, settings)?;
         let journal = stores.journal;

@@ -1,12 +1,13 @@
 //! Small files of haft's own: read whole within a bound and never from a device or FIFO; written all or not at all.
 
 use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 /// Reads a regular file of at most `most` bytes as text.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
@@ -15,6 +16,24 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)?;
+    whole(file, most)
+}
+
+/// Reads the same kind of file below a folder that others may write to: no symbolic link on the way is followed.
+pub(crate) fn read_beneath(folder: &Path, name: &str, most: u64) -> io::Result<String> {
+    let root = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(folder, root, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let file = rustix::fs::openat2(&root, name, flags, Mode::empty(), resolve);
+    let file = file.map_err(|errno| match errno {
+        Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
+        other => other.into(),
+    })?;
+    whole(file.into(), most)
+}
+
+fn whole(file: File, most: u64) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,

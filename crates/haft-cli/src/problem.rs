@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use haft::audit::redact::Redactor;
+
 use crate::exit::Exit;
 
 /// A spot in a text somebody wrote: a settings file, a variable, an option.
@@ -23,7 +25,7 @@ pub(crate) struct Spot {
     pub(crate) column: usize,
     /// How many characters are meant; at least 1.
     pub(crate) width: usize,
-    /// The line, without its end.
+    /// The line, without its end; empty where it is not to be shown.
     pub(crate) text: String,
 }
 
@@ -126,6 +128,23 @@ impl Problem {
     /// Adds what to do.
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());
+        self
+    }
+
+    /// The same without the line of the file that it stands in.
+    pub(crate) fn without_quote(mut self) -> Self {
+        if let Some(spot) = self.0.place.as_mut().and_then(|place| place.spot.as_mut()) {
+            spot.text.clear();
+        }
+        self
+    }
+
+    /// The same without secrets.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        self.0.what = redactor.redact(&self.0.what).into_owned();
+        if let Some(advice) = &mut self.0.advice {
+            *advice = redactor.redact(advice).into_owned();
+        }
         self
     }
 

@@ -125,7 +125,7 @@ impl Screen {
         self.err(&format!("{}: {what}", styled(RED.bold(), "error")));
         if let Some(place) = problem.place() {
             self.err(&format!("  at {}", visible::line(&place.to_string())));
-            if let Some(spot) = &place.spot {
+            if let Some(spot) = place.spot.as_ref().filter(|spot| !spot.text.is_empty()) {
                 let (line, marks) = marked(&spot.text, spot.column, spot.width);
                 self.err(&format!("    {line}"));
                 self.err(&format!("    {}", styled(RED, &marks)));

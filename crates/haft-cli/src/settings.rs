@@ -293,11 +293,7 @@ fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
     } else {
         Layer::Untrusted
     };
-    sheets.extend(layer::from_file(
-        layer,
-        &inputs.workspace.join(FILE_NAME),
-        FILE_NAME,
-    )?);
+    sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
     if let Some(path) = inputs.always {
         let shown = path.display().to_string();
         sheets.extend(layer::from_file(Layer::Always, path, &shown)?);

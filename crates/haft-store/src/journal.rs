@@ -16,11 +16,10 @@ use haft::call::{CallId, RunId};
 use haft::journal::line::{Line, Reader};
 use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::approvals::BEAT;
 use crate::error::StoreError;
-use crate::lane::{Jobs, Lane, Next};
+use crate::lane::{Jobs, Lane, Next, may_block};
 
 mod postgres;
 mod sqlite;
@@ -78,9 +77,7 @@ impl DbJournal {
                 .recv()
                 .map_err(|_| Fault::Failed("its thread ended".to_owned()))
         };
-        let spare = Handle::try_current()
-            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-        if spare {
+        if may_block() {
             // Others of this runtime's tasks go on elsewhere meanwhile.
             tokio::task::block_in_place(wait)?
         } else {

@@ -13,6 +13,7 @@ mod glob;
 mod guard;
 mod judge;
 mod options;
+mod names;
 mod parts;
 mod paths;
 mod pattern;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
+use crate::toolset::{Snapshot, Toolset};
 
 pub use command::{Places, command_risk};
 pub use command_lines::CommandLines;
@@ -49,6 +51,7 @@ pub use explain::{
 pub use guard::{
     Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths, WorkspaceEdge, protected,
 };
+pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
@@ -179,6 +182,7 @@ impl Policy {
             places: Places::default(),
             own: Vec::new(),
             guards: Vec::new(),
+            tools: None,
         }
     }
 
@@ -271,6 +275,7 @@ pub struct PolicyBuilder {
     places: Places,
     own: Vec<PathBuf>,
     guards: Vec<Arc<dyn Guard>>,
+    tools: Option<Arc<Snapshot>>,
 }
 
 impl PolicyBuilder {
@@ -305,7 +310,18 @@ impl PolicyBuilder {
         self
     }
 
+    /// The tools that the rules are about: a rule that names none of them is an error. One for `server.tool` is none, for servers
+    /// come and go.
+    pub fn for_tools(mut self, tools: &dyn Toolset) -> Self {
+        self.tools = Some(tools.snapshot());
+        self
+    }
+
     /// Reads the rules and proves their examples.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that cannot be read, breaks its own example, or names no tool.
     pub fn build(self) -> Result<Policy, RulesError> {
         let rules = rules::Rules::new(&self.rules, &self.places)?;
         let mut guards = standard_guards(&self.places);
@@ -318,13 +334,19 @@ impl PolicyBuilder {
             guards.push(Arc::clone(&own) as Arc<dyn Guard>);
         }
         guards.extend(self.guards);
-        Ok(Policy {
+        let policy = Policy {
             profile: self.profile,
             rules: Arc::new(rules),
             written: Arc::new(self.rules),
             guards: guards.into(),
             places: Arc::new(self.places),
             own,
-        })
+        };
+        let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));
+        let unknown = unknown.into_iter().flatten().find(|name| !name.of_server);
+        match unknown {
+            Some(unknown) => Err(RulesError::Unknown(Box::new(unknown))),
+            None => Ok(policy),
+        }
     }
 }

@@ -4,12 +4,16 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use haft::approval::{Answer, ApprovalRequest, Decision, Scope};
+use haft::error::ErrorKind;
+use haft::permission::{PathClaim, Permission};
 use haft::policy::Policy;
 use haft::testing::{MemoryAudit, ScriptedApprover};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Session, ToolCall, Toolset};
 use haft_builtins::Builtins;
+use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
+use haft_builtins::files::{Caller, FileOptions, Files};
 use haft_sandbox::{Config, Sandbox};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -267,5 +271,22 @@ async fn p18_a_critical_call_is_approved_each_time() {
         assert_eq!(desk.asks("write_file", &write).await, Some(1));
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));
         assert!(desk.dir.path().join("a.txt").exists());
+    }
+}
+
+#[test]
+fn p20_a_call_that_was_cleared_for_nothing_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let files = Files::new(workspace, FileOptions::default(), None);
+    let input = ApplyPatchInput {
+        patch: "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch".to_owned(),
+    };
+    let elsewhere = Permission::write(PathClaim::plain("b"));
+    for cleared in [vec![], vec![elsewhere]] {
+        let caller = Caller::cleared_for(cleared);
+        let error = apply_patch(&files, &input, &caller, &|| false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(!dir.path().join("a").exists());
     }
 }

@@ -127,6 +127,13 @@ pub(crate) struct Standard {
     offers: Vec<Offer>,
 }
 
+impl Standard {
+    /// The names of all of them, and of those that are made elsewhere.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.offers.iter().map(|offer| offer.name.as_str())
+    }
+}
+
 /// Every tool there is, on the workspace with what is haft's own taken out.
 pub(crate) fn standard(
     at: &Invocation,

@@ -1,10 +1,13 @@
 //! The policy from settings: profile, the rules of all layers with their layers, the guards' places.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError};
+use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError, UnknownName};
+use haft::toolset::Toolset;
 
-use crate::assemble::stores;
+use crate::assemble::parts::{self, Standard};
+use crate::assemble::{network, selection, skills, stores};
 use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
 use crate::serve::reach;
@@ -102,8 +105,12 @@ pub(super) fn profile(settings: &Settings) -> Profile {
 }
 
 fn told(error: &RulesError, settings: &Settings) -> Problem {
-    let (RulesError::Unreadable { rule, list, .. } | RulesError::Example { rule, list, .. }) =
-        error;
+    let (rule, list) = match error {
+        RulesError::Unreadable { rule, list, .. } | RulesError::Example { rule, list, .. } => {
+            (rule, list)
+        }
+        RulesError::Unknown(unknown) => (&unknown.rule, &unknown.list),
+    };
     let problem =
         Problem::settings(error.to_string()).advise("`haft policy check` lists every fault");
     match place(settings, &format!("policy.{list}"), rule) {
@@ -123,4 +130,37 @@ fn place(settings: &Settings, key: &str, rule: &str) -> Option<Place> {
         .into_iter()
         .find(|(value, _)| text(value).as_deref() == Some(rule))?;
     source.place.clone()
+}
+
+/// Rules about tools that none is called: a misspelt name is an error, the name of a server's tool a line to be warned with.
+pub(crate) fn check_names(
+    policy: &Policy,
+    settings: &Settings,
+    tools: &Standard,
+) -> Result<Vec<String>, Problem> {
+    let unknown = unknown(policy, tools);
+    match unknown.iter().find(|name| !name.of_server) {
+        Some(name) => Err(told(&RulesError::Unknown(Box::new(name.clone())), settings)),
+        None => Ok(unknown.iter().map(ToString::to_string).collect()),
+    }
+}
+
+/// Names in rules that no standard tool has, whether it is on or off; for `policy check`, which wires nothing else.
+pub(crate) fn unknown_names(
+    at: &Invocation,
+    settings: &Settings,
+) -> Result<Vec<UnknownName>, Problem> {
+    let policy = Arc::new(build(at, settings)?);
+    let confined = (&parts::sandbox(settings)?, &network::network(at, settings)?);
+    let skills = Arc::new(skills::set(at, settings));
+    let tools = parts::standard(at, settings, &policy, confined, (&skills, None))?;
+    Ok(unknown(&policy, &tools))
+}
+
+fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {
+    let mut more: Vec<&str> = tools.names().collect();
+    for name in selection::elsewhere() {
+        more.push(name);
+    }
+    policy.unknown_names(&tools.registry.snapshot(), &more)
 }

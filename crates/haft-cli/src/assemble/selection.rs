@@ -54,7 +54,12 @@ const CLASSES: [(&str, &[&str]); 4] = [
 ];
 
 /// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
-const LATER: [&str; 3] = ["recall_memory", "write_memory", "compress_history"];
+const LATER: [&str; 4] = [
+    "recall_memory",
+    "write_memory",
+    "memory",
+    "compress_history",
+];
 
 /// Tools that are there once settings name what they work with: naming them before is no mistake.
 const CONFIGURED: [(&str, &str); 2] = [
@@ -67,6 +72,7 @@ const CONFIGURED: [(&str, &str); 2] = [
 
 /// The names of the tools that are on.
 pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    check_tables(all, settings)?;
     let mut on: BTreeSet<String> = all
         .iter()
         .filter(|offer| offer.default)
@@ -153,6 +159,38 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
         out.extend(found);
     }
     Ok(out)
+}
+
+/// Names of standard tools that other settings would bring.
+pub(crate) fn elsewhere() -> impl Iterator<Item = &'static str> {
+    LATER.into_iter().chain(CONFIGURED.map(|(name, _)| name))
+}
+
+/// A table of settings for a tool that there is not: what it switches off would stay on.
+fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
+    for (path, entry) in settings.iter() {
+        let [section, name, _] = path else {
+            continue;
+        };
+        let named = all.iter().any(|offer| offer.name == *name);
+        if section != "tools" || named || name.contains('.') || elsewhere().any(|n| n == *name) {
+            continue;
+        }
+        let problem = Problem::settings(format!("unknown tool `{name}` in `tools.{name}`"));
+        let problem = problem.advise(match nearest(all, name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`haft tools` lists the tools".to_owned(),
+        });
+        let place = entry
+            .sources
+            .first()
+            .and_then(|source| source.place.clone());
+        return Err(match place {
+            Some(place) => problem.at(place),
+            None => problem,
+        });
+    }
+    Ok(())
 }
 
 fn meant(all: &[Offer], word: &str) -> Vec<String> {

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use haft::error::ErrorKind;
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, Layer, PolicyView};
+use haft::policy::{CheckReport, Explanation, Failure, Layer, PolicyView};
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use serde::Serialize;
 
 use crate::args::PolicyAction;
-use crate::assemble::{House, written};
+use crate::assemble::{House, unknown_names, written};
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -272,7 +272,22 @@ fn told(explanation: &Explanation) -> String {
 /// Tests the rules' own examples; needs no parts, for wrong rules would stop them from being built.
 pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     let written = written(at, settings)?;
-    let report = written.rules.check(&written.places);
+    let mut report = written.rules.check(&written.places);
+    let unknown = match unknown_names(at, settings) {
+        // Rules that cannot be read are reported already, and hold no names.
+        Err(_) if !report.ok => Vec::new(),
+        found => found?,
+    };
+    for name in unknown {
+        if name.of_server {
+            at.screen.warn(&visible::line(&name.to_string()));
+            continue;
+        }
+        report.ok = false;
+        // That no tool has the name says more than that the rule never matches.
+        report.failures.retain(|failure| failure.rule != name.rule);
+        report.failures.push(Failure::from(name));
+    }
     if at.screen.json {
         at.screen.document(&report)?;
     } else {

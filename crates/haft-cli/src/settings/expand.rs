@@ -8,6 +8,7 @@ use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::Problem;
 use crate::settings::document::Given;
+use crate::settings::keys::Kind;
 
 /// A secret is a key or a token; what is larger is a mistake.
 const MAX_SECRET: u64 = 64 * 1024;
@@ -33,7 +34,17 @@ pub(crate) struct Expander<'a> {
 impl Expander<'_> {
     /// The value with its references replaced.
     pub(crate) fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
-        self.value(&given.value, secrets).map_err(|what| {
+        let mut used = Secrets::default();
+        let expanded = self.value(&given.value, &mut used).and_then(|value| {
+            // Rules are shown whole: in denials, explanations and records.
+            if given.key.kind == Kind::Rules && !used.values.is_empty() {
+                return Err("a rule takes no secret: rules are shown as they are".to_owned());
+            }
+            Ok(value)
+        });
+        secrets.values.extend(used.values);
+        secrets.files.extend(used.files);
+        expanded.map_err(|what| {
             Problem::settings(format!("`{}`: {what}", given.path.join(".")))
                 .at(given.place.clone())
                 .advise("set the variable or write the file, or take the reference out")

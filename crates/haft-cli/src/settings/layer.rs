@@ -1,12 +1,13 @@
 //! `Layer`: where settings come from, weakest first, and how each is read.
 
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
+use crate::settings::FILE_NAME;
 use crate::settings::document::{self, Given, MAX_BYTES};
 use crate::settings::keys::PROFILES;
 
@@ -82,11 +83,33 @@ impl Sheet {
 
 /// Reads a settings file; `None` when there is none.
 pub(crate) fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
-    let text = match plain_file::read(path, MAX_BYTES) {
+    let text = plain_file::read(path, MAX_BYTES);
+    sheet(layer, path, shown, text)
+}
+
+/// Reads the settings file of the workspace. The folder may be somebody else's: no link in it is followed, and where it is not
+/// trusted no error quotes the file.
+pub(crate) fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
+    let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
+    let sheet = sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text);
+    sheet.map_err(|problem| match layer {
+        Layer::Untrusted => problem.without_quote(),
+        _ => problem,
+    })
+}
+
+fn sheet(
+    layer: Layer,
+    path: &Path,
+    shown: &str,
+    text: io::Result<String>,
+) -> Result<Option<Sheet>, Problem> {
+    let text = match text {
         Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         // Under a home that is a file there can be no settings.
-        Err(e) if e.kind() == ErrorKind::NotADirectory => return Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(e) => {
             return Err(Problem::settings(format!("read the settings: {e}"))
                 .at(Place::named(shown))

@@ -23,6 +23,7 @@ mod kill;
 mod limits;
 mod memory;
 mod memory_tools;
+mod names;
 mod network;
 mod once;
 mod outputs;

@@ -8,13 +8,13 @@ use crate::harness::Lab;
 fn a_broken_haft_toml_shows_the_spot() {
     let lab = Lab::new();
     lab.file("haft.toml", "# mine\n[policy]\nprofil = \"trusted\"\n");
-    let ran = lab.run(&["config", "show", "--json"]);
+    let ran = lab.run(&["config", "show", "--json", "--trust"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (5, ""));
     insta::assert_snapshot!("unknown-key", ran.stderr);
     lab.file("haft.toml", "[policy]\nprofile = \"trusted\n");
-    insta::assert_snapshot!("syntax", lab.run(&["config"]).stderr);
+    insta::assert_snapshot!("syntax", lab.run(&["config", "--trust"]).stderr);
     lab.file("haft.toml", "[limits]\nmax_calls = \"many\"\n");
-    insta::assert_snapshot!("wrong-type", lab.run(&["config"]).stderr);
+    insta::assert_snapshot!("wrong-type", lab.run(&["config", "--trust"]).stderr);
     lab.file(
         "haft.toml",
         "[limits]\ncall_timeout_s = 60\ntotal_timeout_s = 10\n",
@@ -145,4 +145,64 @@ fn a_settings_file_that_is_a_fifo_or_missing_is_an_error() {
     let ran = lab.run(&["config", "show", "--config", "nope.toml"]);
     assert_eq!(ran.code, 5);
     assert!(ran.stderr.contains("nope.toml"), "{}", ran.stderr);
+}
+
+#[test]
+fn p17_a_workspace_s_settings_are_no_link_and_where_untrusted_not_quoted() {
+    let lab = Lab::new();
+    let secret = lab.file("secret", "root:hush:1\n");
+    let outside = lab.home().parent().unwrap().join("secret");
+    std::fs::rename(secret, &outside).unwrap();
+    let own = lab.work().join("haft.toml");
+    for (target, trust) in [
+        (outside.to_str().unwrap(), &[][..]),
+        (outside.to_str().unwrap(), &["--trust"]),
+        ("other.toml", &[]),
+    ] {
+        lab.file("other.toml", "[policy]\nprofile = \"trusted\"\n");
+        std::os::unix::fs::symlink(target, &own).unwrap();
+        let ran = lab.run(&[&["config"], trust].concat());
+        assert_eq!(ran.code, 5, "{target}: {}", ran.stderr);
+        assert!(ran.stderr.contains("a symbolic link"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
+        std::fs::remove_file(&own).unwrap();
+    }
+    lab.file("haft.toml", "root:hush:1\n");
+    let ran = lab.run(&["config"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("haft.toml:1:"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
+}
+
+#[test]
+fn p16_no_error_or_view_of_the_settings_shows_a_secret() {
+    let lab = Lab::new();
+    for (setting, says) in [
+        ("policy.allow=[\"${env:HUSH}\"]", "a rule takes no secret"),
+        (
+            "policy.deny=[{rule=\"Bash\",reason=\"${env:HUSH}\"}]",
+            "a rule takes no secret",
+        ),
+        ("tools.enable=[\"${env:HUSH}\"]", "tools.enable"),
+        ("tools.read_file.bind={none=\"${env:HUSH}\"}", "none"),
+        ("store.url=\"${env:HUSH}\"", "store.url"),
+        ("artifacts.url=\"${env:HUSH}\"", "artifacts.url"),
+    ] {
+        for command in [
+            &["tools"][..],
+            &["policy", "show"],
+            &["policy", "check"],
+            &["config"],
+        ] {
+            let mut run = lab.command(&[command, &["-c", setting]].concat());
+            let ran = run.env("HUSH", "xyzzy_(").output().unwrap();
+            let said = [&ran.stdout[..], &ran.stderr].concat();
+            let said = String::from_utf8(said).unwrap();
+            assert!(!said.contains("xyzzy"), "{command:?} {setting}: {said}");
+            if command == ["tools"] {
+                assert_eq!(ran.status.code(), Some(5), "{setting}: {said}");
+                assert!(said.contains(says), "{setting}: {said}");
+            }
+        }
+    }
 }

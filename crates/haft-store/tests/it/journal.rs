@@ -115,3 +115,25 @@ fn of_many_that_go_on_with_a_chain_one_does() {
         assert_eq!(began, 1);
     });
 }
+
+#[test]
+fn p20_a_journal_waits_in_place_on_a_worker_alone() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let journal = DbJournal::sqlite(home.path().join("haft.db"), home.path());
+    // A task of a `LocalSet` runs on a thread that is no worker.
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        tokio::task::spawn_local(async move {
+            assert!(
+                journal
+                    .interrupted(&RunId::new("r1"), None)
+                    .unwrap()
+                    .is_none()
+            );
+        })
+        .await
+        .unwrap();
+    });
+}

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::guard::Floor;
 use super::judge::{by_profile, floor, own_permission};
+use super::names::UnknownName;
 use super::rules::{Finding, RuleSet, RulesError, finding, read};
 use super::ruling::Label;
 use super::subject::Subject;
@@ -307,6 +308,20 @@ impl From<RulesError> for Failure {
                 expected: expected.to_owned(),
                 got: got.to_owned(),
             },
+            RulesError::Unknown(unknown) => (*unknown).into(),
+        }
+    }
+}
+
+impl From<UnknownName> for Failure {
+    fn from(unknown: UnknownName) -> Self {
+        let got = unknown.to_string();
+        let near = unknown.near.map(|near| format!("`{near}`"));
+        Self {
+            rule: unknown.rule,
+            example: String::new(),
+            expected: near.unwrap_or_else(|| "a name that a tool has".to_owned()),
+            got,
         }
     }
 }

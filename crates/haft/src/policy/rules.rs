@@ -8,6 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::command::Places;
+use super::names::UnknownName;
 use super::paths::PathView;
 use super::rule::{Class, KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
 use super::subject::{Side, Subject, matches_example};
@@ -214,6 +215,9 @@ pub enum RulesError {
         /// The other of the two.
         got: &'static str,
     },
+    /// It names what no tool is called.
+    #[error("{0}")]
+    Unknown(Box<UnknownName>),
 }
 
 /// A rule that does nothing, and the form that works.

@@ -203,3 +203,34 @@ fn settings_hold_rules_as_text_or_table() {
         );
     }
 }
+
+#[test]
+fn f8_rules_are_held_against_the_tools_of_a_registry() {
+    use crate::testing::TestTool;
+    use crate::toolset::registry::ToolRegistry;
+    let tools = ToolRegistry::new();
+    tools
+        .add_all([TestTool::of(TestTool::echo("read_file")).arc()])
+        .unwrap();
+    for (rule, says) in [
+        ("read_fil", "did you mean `read_file`?"),
+        ("Raed(x)", "did you mean `Read`?"),
+        ("write_file(a)", "unknown tool or class `write_file`"),
+    ] {
+        let rules = RuleSet {
+            deny: vec![rule.into()],
+            ..RuleSet::default()
+        };
+        let builder = Policy::builder(Profile::Workspace).rules(rules);
+        let error = builder.for_tools(&tools).build().unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let fine = RuleSet {
+        deny: ["read_file", "Read(x)", "Bash", "*", "srv.tool", "read_*"]
+            .map(Into::into)
+            .to_vec(),
+        ..RuleSet::default()
+    };
+    let builder = Policy::builder(Profile::Workspace).rules(fine);
+    assert!(builder.for_tools(&tools).build().is_ok());
+}

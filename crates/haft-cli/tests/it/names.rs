@@ -1,0 +1,78 @@
+//! Names in settings that nothing has: errors where they stand, for a misspelt deny lets through what it names.
+
+use crate::harness::Lab;
+
+/// A setting and what is said of it; for a rule `policy check` says it, too.
+const ROWS: &[(&str, &str)] = &[
+    ("tools.read_fil.enabled=false", "did you mean `read_file`?"),
+    (
+        "tools.read_fil.bind={path=\"a\"}",
+        "did you mean `read_file`?",
+    ),
+    ("tools.disable=[\"read_fil\"]", "did you mean `read_file`?"),
+    ("tools.enable=[\"comands\"]", "did you mean `commands`?"),
+    ("tools.read_file.bind={pat=\"a\"}", "pat"),
+    ("policy.deny=[\"read_fil\"]", "did you mean `read_file`?"),
+    ("policy.deny=[\"Reed(a.txt)\"]", "did you mean `Read`?"),
+    ("policy.ask=[\"bash(rm *)\"]", "did you mean `Bash`?"),
+    (
+        "policy.allow=[\"raed_file(a.txt)\"]",
+        "did you mean `read_file`?",
+    ),
+    ("policy.deny=[\"raed_*\"]", "unknown tool or class `raed_*`"),
+    (
+        "policy.deny=[\"ask_user(titl:*)\"]",
+        "did you mean `title`?",
+    ),
+    (
+        "policy.deny=[\"ask_user(nam:x)\"]",
+        "unknown parameter `nam`",
+    ),
+];
+
+#[test]
+fn f8_a_name_that_nothing_has_is_an_error_at_load() {
+    let lab = Lab::new();
+    for (setting, says) in ROWS {
+        for command in [&["tools"][..], &["policy", "check"]] {
+            let is_rule = setting.starts_with("policy.");
+            if command == ["policy", "check"] && !is_rule {
+                continue;
+            }
+            let ran = lab.run(&[command, &["-c", setting]].concat());
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(ran.code, 5, "{setting}: {said}");
+            assert!(said.contains(says), "{setting}: {said}");
+        }
+    }
+    lab.user_settings("[policy]\ndeny = [\n  \"Read(.env)\",\n  \"Reed(a.txt)\",\n]\n");
+    let ran = lab.run(&["tools"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("config.toml:4:3"), "{}", ran.stderr);
+    lab.user_settings("[tools.read_fil]\nenabled = false\n");
+    let ran = lab.run(&["tools"]);
+    assert!(ran.stderr.contains("config.toml:2:11"), "{}", ran.stderr);
+}
+
+#[test]
+fn f8_what_other_settings_or_a_server_would_bring_is_no_error() {
+    let lab = Lab::new();
+    for (setting, warns) in [
+        ("policy.deny=[\"run_command\"]", false),
+        (
+            "policy.deny=[\"web_search\", \"tool_chain\", \"memory\"]",
+            false,
+        ),
+        ("policy.deny=[\"load_skill\", \"delete_*\", \"*\"]", false),
+        ("policy.allow=[\"Write(a.txt)\"]", true),
+        ("policy.allow=[\"github.get_issue\"]", true),
+        ("policy.deny=[\"mcp__github__create_issue\"]", true),
+        ("policy.deny=[\"mcp__github\"]", true),
+        ("tools.web_search.enabled=true", false),
+    ] {
+        let ran = lab.run(&["policy", "show", "-c", setting]);
+        assert_eq!(ran.code, 0, "{setting}: {}", ran.stderr);
+        let warned = ran.stderr.contains("warning");
+        assert_eq!(warned, warns, "{setting}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,135 @@
+//! `UnknownName`: a name in a rule that no tool has. Such a rule never matches: a misspelt deny would let through what it names.
+
+use std::fmt;
+
+use super::Policy;
+use super::rule::{Class, List, Rule, Selector, Specifier, class_of_foreign};
+use crate::spec::ToolSpec;
+use crate::toolset::Snapshot;
+
+/// How alike two names must be for one to be proposed for the other (Jaro-Winkler).
+const LIKE_ENOUGH: f64 = 0.7;
+
+/// A name in a rule that no tool, class or parameter has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// The rule's list.
+    pub list: List,
+    /// The rule as written.
+    pub rule: String,
+    /// Its layer.
+    pub layer: String,
+    /// The name.
+    pub name: String,
+    /// The tool whose parameter it should be; none where it should be a tool or a class.
+    pub parameter_of: Option<String>,
+    /// A name that is like it.
+    pub near: Option<String>,
+    /// Whether it could be of a server that is not there now: `server.tool`.
+    pub of_server: bool,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.parameter_of {
+            Some(tool) => write!(f, "unknown parameter `{}` of {tool}", self.name)?,
+            None => write!(f, "unknown tool or class `{}`", self.name)?,
+        }
+        if let Some(near) = &self.near {
+            write!(f, " (did you mean `{near}`?)")?;
+        }
+        write!(
+            f,
+            " in the {} rule {:?} of {}",
+            self.list, self.rule, self.layer
+        )
+    }
+}
+
+/// The tools there are, and names of tools that could be there under other settings.
+struct Known<'a> {
+    tools: &'a Snapshot,
+    more: &'a [&'a str],
+}
+
+impl<'a> Known<'a> {
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        let entries = self.tools.entries().iter();
+        let names = entries.map(|entry| entry.spec().name.as_str());
+        names.chain(self.more.iter().copied())
+    }
+
+    fn selects(&self, selector: &Selector) -> bool {
+        self.names().any(|name| selector.selects(name))
+    }
+
+    /// What of the rule no tool has.
+    fn missing(&self, rule: &Rule) -> Option<(String, Option<&'a ToolSpec>)> {
+        let written = rule.text.split('(').next().unwrap_or_default().trim();
+        match &rule.selector {
+            Selector::Any | Selector::Class(_) => None,
+            _ if class_of_foreign(written).is_some() => None,
+            selector if !self.selects(selector) => Some((written.to_owned(), None)),
+            Selector::Glob(_) => None,
+            Selector::Named(names) => {
+                let Specifier::Param(pattern) = &rule.specifier else {
+                    return None;
+                };
+                let specs = names.iter().filter_map(|name| self.tools.entry(name));
+                let mut specs = specs.map(|entry| &**entry.spec());
+                let first = pattern.path.split('.').next().unwrap_or_default();
+                let spec = specs.find(|spec| !may_have(spec, first))?;
+                Some((first.to_owned(), Some(spec)))
+            }
+        }
+    }
+
+    fn near(&self, name: &str, spec: Option<&'a ToolSpec>) -> Option<String> {
+        let candidates: Vec<&str> = if let Some(spec) = spec {
+            parameters(spec).collect()
+        } else {
+            let classes = Class::ALL.map(Class::as_str);
+            self.names().chain(classes).collect()
+        };
+        let like = |known: &&str| strsim::jaro_winkler(name, known);
+        candidates
+            .into_iter()
+            .filter(|known| like(known) > LIKE_ENOUGH)
+            .max_by(|a, b| like(a).total_cmp(&like(b)))
+            .map(str::to_owned)
+    }
+}
+
+fn parameters(spec: &ToolSpec) -> impl Iterator<Item = &str> {
+    let properties = spec.input_schema.get("properties");
+    let properties = properties.and_then(serde_json::Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|all| all.keys().map(String::as_str))
+}
+
+/// Could a call of the tool have the argument?
+fn may_have(spec: &ToolSpec, name: &str) -> bool {
+    spec.input_schema.get("additionalProperties") != Some(&serde_json::Value::Bool(false))
+        || parameters(spec).any(|known| known == name)
+}
+
+impl Policy {
+    /// Names in rules that none of these tools has, nor any of the names in `more`: tools that other settings would bring.
+    pub fn unknown_names(&self, tools: &Snapshot, more: &[&str]) -> Vec<UnknownName> {
+        let known = Known { tools, more };
+        let unknown = |rule: &Rule| {
+            let (name, spec) = known.missing(rule)?;
+            Some(UnknownName {
+                list: rule.list,
+                rule: rule.text.to_string(),
+                layer: rule.layer.to_string(),
+                near: known.near(&name, spec),
+                of_server: spec.is_none() && (name.contains('.') || name.starts_with("mcp__")),
+                parameter_of: spec.map(|spec| spec.name.to_string()),
+                name,
+            })
+        };
+        self.rules.all().iter().filter_map(unknown).collect()
+    }
+}
