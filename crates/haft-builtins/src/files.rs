@@ -147,6 +147,15 @@ impl Files {
         }
     }
 
+    /// The same for a call that walks folders: without the files that rules keep from it.
+    pub(crate) fn seen_by(&self, context: &CallContext) -> Self {
+        let mut files = self.clone();
+        if let Some(filter) = context.path_filter() {
+            files.workspace = files.workspace.with_filter(filter);
+        }
+        files
+    }
+
     /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.
     pub(crate) async fn checked(&self, place: &Place, check: &mut Option<Check>) {
         if check.as_ref().is_some_and(|check| !check.ok) {

@@ -119,7 +119,7 @@ impl SkillTools {
             }
         }
         if on("invoke_skill") && !for_people.is_empty() {
-            tools.push(LoadSkill::by_person(&self.shelf, &for_people)?);
+            tools.push(LoadSkill::by_person(&self.shelf)?);
         }
         if self.shelf.options.as_tools {
             for (name, skill) in names::of_tools(&for_models) {

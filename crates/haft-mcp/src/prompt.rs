@@ -116,7 +116,7 @@ pub(crate) async fn write(
     let given = line(skill, arguments)?;
     run.begin().await?;
     let call = json!({"skill": name, "arguments": given}).to_string();
-    let call = ToolCall::new(TOOL, call).from_origin(Origin::Mcp);
+    let call = ToolCall::new(TOOL, call).from_origin(Origin::Prompt);
     let outcome = run.executor.execute(&run.session, call).await;
     let text = text(&outcome)?;
     out.extend_from_slice(b"\"description\":");

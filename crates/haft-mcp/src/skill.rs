@@ -36,6 +36,18 @@ fn parts(uri: &str) -> Option<(String, String)> {
     Some((plain(name)?, plain(path)?))
 }
 
+/// The skills whose files a client may read: those that models may load, and those that a person has put in force. What reads a
+/// resource is as a rule a model.
+async fn readable(run: &Run) -> Result<Vec<Skill>, RpcError> {
+    let mut skills = run.skills().await?;
+    let active = run.session.active_skills();
+    skills.retain(|skill| {
+        let chosen = || active.iter().any(|one| one.name() == skill.name());
+        skill.front().model_invocable || chosen()
+    });
+    Ok(skills)
+}
+
 /// The skills of a run as a list's items.
 pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
     let item = |skill: &Skill| Listed {
@@ -45,7 +57,7 @@ pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
         mime_type: "text/markdown".to_owned(),
         size: None,
     };
-    Ok(run.skills().await?.iter().map(item).collect())
+    Ok(readable(run).await?.iter().map(item).collect())
 }
 
 /// Writes `"resourceTemplates":[…]`: the one of skills' files, where there is a skill.
@@ -56,7 +68,7 @@ pub(crate) async fn write_templates(out: &mut Vec<u8>, run: &Run) -> Result<(), 
         "name": "skill file",
         "description": "A file of a skill, as the skill's own text names it.",
     });
-    let any = !run.skills().await?.is_empty();
+    let any = !readable(run).await?.is_empty();
     reply::json(out, &any.then_some(template).as_slice());
     Ok(())
 }
@@ -64,7 +76,7 @@ pub(crate) async fn write_templates(out: &mut Vec<u8>, run: &Run) -> Result<(), 
 /// A skill's file: its media type and its bytes, at most `limit`.
 pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Vec<u8>), RpcError> {
     let (name, path) = parts(uri).ok_or_else(|| missing(run, uri))?;
-    let skills = run.skills().await?;
+    let skills = readable(run).await?;
     let skill = skills.into_iter().find(|skill| skill.name() == name);
     let skill = skill.ok_or_else(|| missing(run, uri))?;
     let media_type = media_type(&path).to_owned();

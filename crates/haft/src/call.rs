@@ -104,8 +104,10 @@ pub enum Origin {
     Model,
     /// A script or a tool, through a nested call.
     Chain,
-    /// An MCP client.
+    /// An MCP client: a model's reply, as far as haft knows.
     Mcp,
+    /// A prompt that a person chose in an MCP client.
+    Prompt,
 }
 
 impl Origin {
@@ -116,6 +118,7 @@ impl Origin {
             Self::Model => "model",
             Self::Chain => "chain",
             Self::Mcp => "mcp",
+            Self::Prompt => "prompt",
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::shape::long::{self, KeepSource, Long, Room, Shown};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
+use crate::workspace::PathFilter;
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
@@ -100,6 +101,19 @@ impl CallContext {
     /// Whether a person saw this very call, with the files it changes, and approved it.
     pub fn is_approved(&self) -> bool {
         self.approved
+    }
+
+    /// What says whether the call, having been cleared for a folder, may also show a file in it (as a claim names it): rules on
+    /// reading hold for each file. A file that a deny or ask rule names is withheld. None where no rule could.
+    pub fn path_filter(&self) -> Option<Arc<PathFilter>> {
+        let policy = self.host.policy();
+        if !policy.has_rules() {
+            return None;
+        }
+        let entry = Arc::clone(&self.entry);
+        Some(Arc::new(move |path| {
+            policy.may_show(entry.spec().name.as_str(), path)
+        }))
     }
 
     /// What the call said it would do, and was cleared for.

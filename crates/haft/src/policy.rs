@@ -200,6 +200,11 @@ impl Policy {
         self.clone().with_rules(rules)
     }
 
+    /// Whether there is any rule.
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.all().is_empty()
+    }
+
     /// Whether a rule was kept for one call of this tool: only then the digest of the unstated arguments matters.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
         self.rules.keeps_calls_of(tool)

@@ -54,7 +54,7 @@ struct Inner {
     fd: Arc<OwnedFd>,
     /// Relative to the root, without links.
     own: Vec<PathBuf>,
-    filter: Option<Arc<PathFilter>>,
+    filters: Vec<Arc<PathFilter>>,
 }
 
 impl fmt::Debug for Workspace {
@@ -80,7 +80,7 @@ impl Workspace {
                 root: canonical,
                 fd: Arc::new(fd),
                 own: Vec::new(),
-                filter: None,
+                filters: Vec::new(),
             }),
         };
         // Probed by doing: a kernel or an outer jail without openat2 is told now, not at the first call.
@@ -102,9 +102,9 @@ impl Workspace {
         self
     }
 
-    /// Shows to lists and searches only what this says yes to; for `Read(...)` deny rules.
+    /// Shows to lists and searches only what this, and every filter before it, says yes to.
     pub fn with_filter(mut self, filter: Arc<PathFilter>) -> Self {
-        Arc::make_mut(&mut self.inner).filter = Some(filter);
+        Arc::make_mut(&mut self.inner).filters.push(filter);
         self
     }
 
@@ -121,7 +121,7 @@ impl Workspace {
     /// Whether lists and searches may show this path (relative to the root, without links).
     pub fn shows(&self, relative: &Path) -> bool {
         let allowed = |filter: &Arc<PathFilter>| filter(&relative.to_string_lossy());
-        !self.is_own(relative) && self.inner.filter.as_ref().is_none_or(allowed)
+        !self.is_own(relative) && self.inner.filters.iter().all(allowed)
     }
 
     /// The paths of haft's own below the root, relative to it, for a jail to hide.
@@ -131,7 +131,7 @@ impl Workspace {
 
     /// Whether a filter or paths of haft's own narrow what lists and searches show.
     pub fn hides_anything(&self) -> bool {
-        !self.inner.own.is_empty() || self.inner.filter.is_some()
+        !self.inner.own.is_empty() || !self.inner.filters.is_empty()
     }
 
     fn is_own(&self, relative: &Path) -> bool {

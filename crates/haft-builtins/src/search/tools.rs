@@ -45,7 +45,7 @@ impl TypedTool for ListFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
         blocking(move |stop| list::list_files(&files, &input, &caller, stop)).await
     }
 }
@@ -80,7 +80,7 @@ impl TypedTool for GlobFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
         blocking(move |stop| glob::glob_files(&files, &input, &caller, stop)).await
     }
 }
@@ -115,7 +115,7 @@ impl TypedTool for GrepFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
         blocking(move |stop| grep::grep_files(&files, &input, &caller, stop)).await
     }
 }

@@ -118,14 +118,13 @@ impl LoadSkill {
     }
 
     /// `invoke_skill`: callable, never shown.
-    pub(super) fn by_person(
-        shelf: &Arc<Shelf>,
-        skills: &[&Skill],
-    ) -> Result<Arc<dyn Tool>, NameError> {
+    ///
+    /// Its schema names no skill: arguments are checked before it is known who asks.
+    pub(super) fn by_person(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
         let description = "Load a skill that a person chose, with what they wrote behind its name. Not for models.";
         let schema = json!({
             "type": "object",
-            "properties": {"skill": named_in(skills), "arguments": {"type": "string"}},
+            "properties": {"skill": {"type": "string"}, "arguments": {"type": "string"}},
             "required": ["skill"],
             "additionalProperties": false
         });
@@ -175,8 +174,8 @@ impl LoadSkill {
         input: LoadSkillInput,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let by_model = matches!(context.origin(), Origin::Model | Origin::Chain);
-        if matches!(self.way, Way::Person) && by_model {
+        let by_person = matches!(context.origin(), Origin::Host | Origin::Prompt);
+        if matches!(self.way, Way::Person) && !by_person {
             return Err(
                 ToolError::denied("a person chooses a skill this way, no model")
                     .with_advice("load_skill loads the skills that models may load"),

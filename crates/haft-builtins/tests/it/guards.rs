@@ -233,3 +233,62 @@ async fn a_result_over_the_limit_is_read_back_whole_by_its_ref() {
         .await;
     assert_eq!(theirs.error.unwrap().kind, ErrorKind::NotFound);
 }
+
+#[tokio::test]
+async fn p8_a_search_shows_no_file_that_a_rule_keeps_from_it() {
+    let searches = [
+        ("grep_files", json!({"pattern": "needle"})),
+        (
+            "grep_files",
+            json!({"pattern": "needle", "glob": "secret.txt"}),
+        ),
+        (
+            "grep_files",
+            json!({"pattern": "needle", "output": "files"}),
+        ),
+        (
+            "grep_files",
+            json!({"pattern": "needle", "output": "count"}),
+        ),
+        ("glob_files", json!({"pattern": "*.txt"})),
+        ("list_files", json!({})),
+    ];
+    // The rules, and for which tools they hold. No filter is set: the policy says it to every program that has one.
+    let all = &["grep_files", "glob_files", "list_files"][..];
+    for (list, rule, withheld) in [
+        ("deny", "Read(secret.txt)", all),
+        ("ask", "Read(secret.txt)", all),
+        ("deny", "grep_files(secret.txt)", &["grep_files"]),
+        ("ask", "glob_files(*.txt)", &["glob_files"]),
+        ("allow", "Read(secret.txt)", &[]),
+    ] {
+        let scene = Scene::new();
+        scene.put("sub/secret.txt", "needle");
+        let mut rules = RuleSet::default();
+        let rule_text = RuleText::new(rule);
+        match list {
+            "deny" => rules.deny.push(rule_text),
+            "ask" => rules.ask.push(rule_text),
+            _ => rules.allow.push(rule_text),
+        }
+        let builder = Policy::builder(Profile::Workspace).rules(rules);
+        let registry = ToolRegistry::new();
+        let tools = Builtins::new(Workspace::open(&scene.at("")).unwrap());
+        let tools = tools.tools().unwrap().into_iter().map(|one| one.tool);
+        registry.add_all(tools).unwrap();
+        let executor = Executor::new(builder.for_tools(&registry).build().unwrap());
+        let session = Session::new(registry);
+        for (tool, arguments) in &searches {
+            let call = ToolCall::new(*tool, arguments.to_string());
+            let outcome = executor.execute(&session, call).await;
+            assert!(outcome.is_ok(), "{rule} {tool}: {:?}", outcome.error);
+            let shown = serde_json::to_string(&outcome).unwrap();
+            let hidden = !shown.contains("secret.txt") && !shown.contains("needle");
+            assert_eq!(
+                hidden,
+                withheld.contains(tool),
+                "{list} {rule} {tool} {arguments}: {shown}"
+            );
+        }
+    }
+}

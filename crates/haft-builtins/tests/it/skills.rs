@@ -325,7 +325,7 @@ async fn a_changed_skill_changes_the_tools_and_is_given_again() {
 }
 
 #[tokio::test]
-async fn a_person_invokes_with_arguments_and_a_model_may_not() {
+async fn f10_a_person_invokes_with_arguments_and_a_model_may_not() {
     let scene = Scene::new(&[
         (
             "fix",
@@ -341,7 +341,7 @@ async fn a_person_invokes_with_arguments_and_a_model_may_not() {
         ),
     ]);
     let fix = json!({"skill": "fix", "arguments": "7 now"});
-    for origin in [Origin::Host, Origin::Mcp, Origin::Mcp] {
+    for origin in [Origin::Host, Origin::Prompt] {
         let outcome = scene.from(origin, "invoke_skill", fix.clone()).await;
         assert!(
             text(&outcome).contains("Fix 7 of 7 now."),
@@ -349,13 +349,20 @@ async fn a_person_invokes_with_arguments_and_a_model_may_not() {
             outcome.error
         );
     }
-    let refused = scene.call("invoke_skill", fix).await;
-    assert_eq!(refused.status, Status::Denied);
+    for origin in [Origin::Mcp, Origin::Model, Origin::Chain] {
+        for skill in ["fix", "inner", "none"] {
+            let call = json!({"skill": skill});
+            let refused = scene.from(origin, "invoke_skill", call).await;
+            assert_eq!(refused.status, Status::Denied, "{origin:?} {skill}");
+            let said = format!("{:?}{:?}", refused.content, refused.error);
+            assert!(!said.contains("Fix") && !said.contains("\"fix\""), "{said}");
+        }
+    }
     assert!(!scene.listed().contains(&"invoke_skill".to_owned()));
     let inner = scene
         .from(Origin::Host, "invoke_skill", json!({"skill": "inner"}))
         .await;
-    assert_eq!(inner.error.unwrap().kind, ErrorKind::InvalidArguments);
+    assert_eq!(inner.error.unwrap().kind, ErrorKind::Denied);
 }
 
 #[tokio::test]

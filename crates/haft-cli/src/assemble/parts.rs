@@ -37,9 +37,9 @@ use crate::settings::{Entry, Settings, value};
 /// Most bytes of one progress event, whatever settings say.
 const LONGEST_EVENT: usize = 1 << 20;
 
-/// The tool in whose name lists and searches ask what a deny rule on reading leaves to be shown.
 /// The folder below home for output that is too long for memory; its files have no names.
 pub(crate) const SPOOL: &str = "spool";
+/// The tool in whose name every other asks what rules on reading leave to be named: in a hint, for one. Searches ask in their own.
 const LISTER: &str = "list_files";
 
 /// The bounds of a run.
@@ -145,7 +145,8 @@ pub(crate) fn standard(
     let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
     let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
     let mut workspace = workspace.with_denied(policy::own_files(at, settings));
-    if !settings.items("policy.deny").is_empty() {
+    let rules = ["policy.deny", "policy.ask"];
+    if rules.iter().any(|key| !settings.items(key).is_empty()) {
         let policy = Arc::clone(policy);
         workspace = workspace.with_filter(Arc::new(move |path| policy.may_show(LISTER, path)));
     }
@@ -223,7 +224,9 @@ pub(crate) fn view(
 ) -> Result<Arc<dyn Toolset>, Problem> {
     let mut own = wanted(on, settings, policy);
     for name in selection::deferred(&all.offers, on, settings)? {
-        own.entry(name).or_default().exposure = Some(Exposure::Deferred);
+        // A tool that a rule takes away stays away: no search finds it.
+        let tool = own.entry(name).or_default();
+        tool.exposure = tool.exposure.or(Some(Exposure::Deferred));
     }
     own.remove(TOOL_CHAIN);
     let locale = settings.text("locale");

@@ -151,7 +151,10 @@ pub(crate) fn unknown_names(
     settings: &Settings,
 ) -> Result<Vec<UnknownName>, Problem> {
     let policy = Arc::new(build(at, settings)?);
-    let confined = (&parts::sandbox(settings)?, &network::network(at, settings)?);
+    let confined = (
+        &parts::sandbox(at, settings)?,
+        &network::network(at, settings)?,
+    );
     let skills = Arc::new(skills::set(at, settings));
     let tools = parts::standard(at, settings, &policy, confined, (&skills, None))?;
     Ok(unknown(&policy, &tools))

@@ -234,3 +234,55 @@ fn a_deferred_tool_is_found_expanded_listed_and_called_over_mcp() {
     other.end();
     client.end();
 }
+
+#[test]
+fn f11_no_search_finds_or_expands_a_tool_that_a_rule_takes_away() {
+    for deny in ["policy.deny=write_file", "policy.deny=Edit"] {
+        let lab = Lab::new();
+        let mut client = Client::start(&lab, &["-c", "tools.defer=files", "-c", deny]);
+        let found = client.call("tool_search", &json!({"query": "write a file"}));
+        let found = &found["structuredContent"]["tools"];
+        assert!(!names(found).contains(&"write_file"), "{deny}: {found}");
+        let expand = json!({"tool_names": ["write_file"]});
+        let expanded = client.call("tool_expand_tools", &expand)["structuredContent"].clone();
+        assert_eq!(expanded["expanded_tools"], json!([]), "{deny}: {expanded}");
+        assert!(!client.lists("write_file"), "{deny}");
+        let write = json!({"path": "a", "content": ""});
+        assert_eq!(client.call("write_file", &write)["isError"], true);
+        assert!(!lab.work().join("a").exists());
+        client.end();
+    }
+}
+
+#[test]
+fn f10_a_client_reaches_a_skill_closed_to_models_by_its_prompt_alone() {
+    let lab = Lab::new();
+    let front = "name: closed\ndescription: Closed.\ndisable-model-invocation: true";
+    let text = format!("---\n{front}\n---\nThe body.\n");
+    lab.file(".agents/skills/closed/SKILL.md", &text);
+    lab.file(".agents/skills/closed/more.md", "The body.\n");
+    let mut client = Client::start(&lab, &["--trust"]);
+    let file = json!({"uri": "skill://closed/more.md"});
+    for (tool, arguments) in [
+        ("invoke_skill", json!({"skill": "closed"})),
+        ("load_skill", json!({"skill": "closed"})),
+        ("invoke_skill", json!({"skill": "wrong"})),
+    ] {
+        let said = client.call(tool, &arguments);
+        let text = said.to_string();
+        assert_eq!(said["isError"], true, "{tool}: {text}");
+        assert!(!text.contains("The body"), "{tool}: {text}");
+        let given = arguments["skill"] == "closed";
+        assert!(given || !text.contains("closed"), "{tool}: {text}");
+    }
+    let listed = client.ask("resources/list", &json!({})).to_string();
+    assert!(!listed.contains("closed"), "{listed}");
+    let read = client.ask("resources/read", &file);
+    assert_eq!(read, Value::Null);
+    let prompt = client.ask("prompts/get", &json!({"name": "closed"}));
+    assert!(prompt.to_string().contains("The body."), "{prompt}");
+    // The person has put it in force: its files may be read.
+    let read = client.ask("resources/read", &file).to_string();
+    assert!(read.contains("The body."), "{read}");
+    client.end();
+}
