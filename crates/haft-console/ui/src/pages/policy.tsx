@@ -49,7 +49,13 @@ function WhatWouldHappen() {
   }, [approval]);
   useEffect(() => {
     if (!typed.current && chosen) setArgs(example(list.find((one) => one.name === chosen)));
-  }, [chosen, tools.value]);
+  }, [tools.value]);
+  // With the choice, not after it: an effect would put its example under the hands of somebody who already types.
+  const choose = (name: string) => {
+    typed.current = false;
+    setTool(name);
+    setArgs(example(list.find((one) => one.name === name)));
+  };
   const parsed = useMemo(() => {
     try {
       return { value: JSON.parse(args || "{}") as Json };
@@ -74,7 +80,7 @@ function WhatWouldHappen() {
       <p class="dim">Nothing runs here: the call is only judged.</p>
       <div class="what-form">
         <div class="field"><label for="what-tool">Tool</label>
-          <select id="what-tool" value={chosen} onChange={(e) => { setTool(e.currentTarget.value); typed.current = false; }}>
+          <select id="what-tool" value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
             {chosen && !list.some((one) => one.name === chosen) && <option value={chosen}>{chosen}</option>}
             {list.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
           </select></div>
