@@ -41,7 +41,7 @@ use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::Groups;
 use crate::outlet::Gate;
-use crate::places::{Places, Wanted, is_system};
+use crate::places::{Places, Wanted};
 use crate::running::{self, Running, Started};
 use crate::spawn::Start;
 use crate::strength::{Probe, Strength};
@@ -406,7 +406,7 @@ fn files(
         if path.starts_with(&plan.workspace) && spec.mounts.workspace.is_some() {
             return Err(wrong(&path, "lies in the workspace: guard it instead"));
         }
-        if is_system(&path) {
+        if places.is_shown(&path) {
             continue;
         }
         plan.grants.push((path.clone(), Grant::Execute));
@@ -462,6 +462,7 @@ pub(crate) fn depth(entry: &Entry) -> usize {
     | Entry::Link { target, .. }
     | Entry::File { target, .. }
     | Entry::Dir { target }
+    | Entry::Hidden { target }
     | Entry::Tmpfs { target, .. }) = entry;
     target.components().count()
 }

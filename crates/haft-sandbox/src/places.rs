@@ -4,6 +4,7 @@
 //! [`Places::admit`]; every program that haft starts for itself passes [`Places::startable`]. Both
 //! compare canonical paths, so a link changes nothing.
 
+mod foreign;
 mod home;
 mod owner;
 pub(crate) mod toolchain;
@@ -155,7 +156,7 @@ impl Places {
         if way.iter().any(|path| self.is_own(path)) {
             return Err(refuse(&"lies in what is haft's own"));
         }
-        if way.iter().all(|path| is_system(path)) {
+        if way.iter().all(|path| self.is_shown(path)) {
             return Ok(real);
         }
         if !self.declared {

@@ -63,6 +63,7 @@ impl Inner {
         Stage {
             config: &self.config,
             interpreter: of,
+            places: &self.sandbox.config().places,
             kind,
             level: chosen.level,
             landlock: chosen.landlock,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::locks::WORKSPACE;
 use crate::places::toolchain::{Toolchain, files_on_path};
-use crate::places::{Places, Refused, Wanted, is_system};
+use crate::places::{Places, Refused, Wanted};
 
 /// A Python that may work; only running it says whether it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) fn candidates(places: &Places, named: Option<&Path>) -> Candidates {
 fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
     let Toolchain { program, mut parts } = Toolchain::at(places, path)?;
     let sites = sites(places, path)?;
-    parts.extend(sites.iter().filter(|site| !is_system(site)).cloned());
+    parts.extend(sites.iter().filter(|site| !places.is_shown(site)).cloned());
     // A script's own folders would cover what lies there.
     let covered = |part: &&PathBuf| part.starts_with("/tmp") || part.starts_with(WORKSPACE);
     if let Some(part) = parts.iter().find(covered) {
@@ -77,7 +77,7 @@ fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, Refused> {
         .flatten()
         .map(|version| version.path().join("site-packages"));
     let admit = |site: PathBuf| {
-        if is_system(&site) {
+        if places.is_shown(&site) {
             Ok(site)
         } else {
             places.admit(&site, Wanted::Part(&environment))

@@ -14,7 +14,7 @@ use crate::filter::command::{self, Differs, Sockets};
 use crate::jail::bare::Scratch;
 use crate::jail::depth;
 use crate::jail::plan::{Bind, Caps, Entry, Grant, Plan, Role};
-use crate::places::SYSTEM;
+use crate::places::{Places, SYSTEM};
 use crate::strength::Strength;
 
 const LOCKDOWN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockdown.so"));
@@ -41,6 +41,7 @@ const TOGETHER: u64 = 4096;
 pub(super) struct Stage<'a> {
     pub(super) config: &'a CodeConfig,
     pub(super) interpreter: &'a Interpreter,
+    pub(super) places: &'a Places,
     pub(super) kind: Kind,
     pub(super) level: Strength,
     pub(super) landlock: u32,
@@ -139,6 +140,7 @@ impl Stage<'_> {
     fn readable(&self) -> Vec<PathBuf> {
         let mut readable: Vec<_> = folders()
             .filter(|path| !path.is_symlink() && path.is_dir())
+            .flat_map(|path| self.readable_of(path))
             .chain(ETC.iter().filter_map(|path| fs::canonicalize(path).ok()))
             .collect();
         if self.namespaces() {
@@ -148,6 +150,14 @@ impl Stage<'_> {
         }
         readable.extend(self.interpreter.parts.iter().cloned());
         readable
+    }
+
+    /// In a root of its own what is not to be seen of a folder is hidden.
+    fn readable_of(&self, folder: PathBuf) -> Vec<PathBuf> {
+        if self.namespaces() {
+            return vec![folder];
+        }
+        self.places.parts_shown(&folder)
     }
 
     fn locks(&self, programs: &[PathBuf], own: Option<&Path>) -> Result<Vec<u8>, StartError> {
@@ -223,6 +233,8 @@ impl Stage<'_> {
                 entries.push(bind(&path, Bind::ReadOnly));
             }
         }
+        let hidden = self.places.foreign().into_iter();
+        entries.extend(hidden.map(|target| Entry::Hidden { target }));
         for path in &self.interpreter.parts {
             entries.push(bind(path, Bind::ReadOnly));
         }

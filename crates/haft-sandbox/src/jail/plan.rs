@@ -41,6 +41,10 @@ pub(crate) enum Entry {
     Dir {
         target: PathBuf,
     },
+    /// Nothing is seen of what another entry shows here; what is placed below it is.
+    Hidden {
+        target: PathBuf,
+    },
     Tmpfs {
         target: PathBuf,
         megabytes: u64,
@@ -264,6 +268,7 @@ impl Out {
             Entry::File { target, bytes } => put(2, target, bytes, 0),
             Entry::Dir { target } => put(3, target, &[], 0),
             Entry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
+            Entry::Hidden { target } => put(5, target, &[], 0),
         }
     }
 }
@@ -323,6 +328,7 @@ impl From<'_> {
                 target,
                 megabytes: number,
             },
+            5 => Entry::Hidden { target },
             _ => return None,
         })
     }
@@ -401,6 +407,9 @@ mod tests {
                 },
                 Entry::Dir {
                     target: "/d".into(),
+                },
+                Entry::Hidden {
+                    target: "/d/h".into(),
                 },
                 Entry::Tmpfs {
                     target: "/tmp".into(),

@@ -1,9 +1,9 @@
 //! The jail's root: a fresh tmpfs filled from the plan's list, and what guards the workspace in it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
@@ -28,6 +28,8 @@ const BUILT_AT: &str = "/usr";
 const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
+const CLOSED_FILE: &str = ".closed-file";
+const NO_ACCESS: u32 = 0o000;
 
 /// Builds the root, enters it and leaves the old one for good. Whether processes are counted by the
 /// largest number they may have.
@@ -121,6 +123,7 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
     };
     match entry {
         Entry::Dir { target } => fs::create_dir_all(inside(target)),
+        Entry::Hidden { target } => hide(&inside(target)),
         Entry::Link { target, to } => symlink(to, inside(target)),
         Entry::File { target, bytes } => {
             let target = inside(target);
@@ -156,6 +159,33 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
             Ok(move_mount(&tree, "", CWD, target, flags)?)
         }
     }
+}
+
+/// Covers a path of what was placed before. Of a folder nothing is listed or made, and what is placed in
+/// it by name is reached.
+fn hide(target: &Path) -> io::Result<()> {
+    if target.is_dir() {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let options = c"mode=0111,size=64k,nr_inodes=1k";
+        return Ok(mount("tmpfs", target, "tmpfs", flags, Some(options))?);
+    }
+    // Nobody reads it: no capability is left when a command or a script runs.
+    let closed = Path::new(CLOSED_FILE);
+    let mut options = File::options();
+    options
+        .write(true)
+        .create_new(true)
+        .mode(NO_ACCESS)
+        .open(closed)?;
+    let tree = clone(path_fd(closed)?.as_fd(), READ_ONLY | INERT)?;
+    move_mount(
+        &tree,
+        "",
+        CWD,
+        target,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?;
+    fs::remove_file(closed)
 }
 
 /// A `/proc` of this namespace's own processes; an empty folder at the level without.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::plan::{Bind, Entry, Grant, Plan};
 use crate::Config;
 use crate::places::toolchain::{self, Name, Toolchain};
-use crate::places::{Places, Refused, SYSTEM, Wanted, is_system};
+use crate::places::{Places, Refused, SYSTEM, Wanted};
 
 /// Files and folders of `/etc` that programs need and that hold no secret. Small files are copied.
 const ETC: &[&str] = &[
@@ -73,8 +73,11 @@ impl SystemList {
     pub(crate) fn find(config: &Config) -> Self {
         let mut list = Self::default();
         for path in SYSTEM {
-            list.folder(path.into());
+            list.folder(&config.places, path.into());
         }
+        let hidden = config.places.foreign().into_iter();
+        list.entries
+            .extend(hidden.map(|target| Entry::Hidden { target }));
         for name in ETC {
             list.etc(name);
         }
@@ -100,7 +103,7 @@ impl SystemList {
         for folder in &config.extra_read_only {
             match config.places.admit(folder, Wanted::Named) {
                 Ok(folder) => {
-                    list.read_only(&folder);
+                    list.read_only(&config.places, &folder);
                     path.extend(Some(folder.join("bin")).filter(|bin| bin.is_dir()));
                 }
                 Err(refused) => list.refused = Some(refused),
@@ -127,11 +130,12 @@ impl SystemList {
     }
 
     /// One of the system's folders, or the link that stands for it.
-    fn folder(&mut self, path: PathBuf) {
+    fn folder(&mut self, places: &Places, path: PathBuf) {
         if let Ok(to) = fs::read_link(&path) {
             self.entries.push(Entry::Link { target: path, to });
         } else if path.is_dir() {
-            self.grants.push((path.clone(), Grant::Execute));
+            let parts = places.parts_shown(&path).into_iter();
+            self.grants.extend(parts.map(|part| (part, Grant::Execute)));
             self.bind(path.clone(), path, Bind::ReadOnly);
         }
     }
@@ -184,9 +188,9 @@ impl SystemList {
     }
 
     /// A further folder or file, at its own path; two interpreters may share one.
-    fn read_only(&mut self, path: &Path) {
+    fn read_only(&mut self, places: &Places, path: &Path) {
         let known = |(granted, _): &(PathBuf, Grant)| granted == path;
-        if is_system(path) || self.grants.iter().any(known) {
+        if places.is_shown(path) || self.grants.iter().any(known) {
             return;
         }
         self.grants.push((path.to_owned(), Grant::Execute));
@@ -197,12 +201,12 @@ impl SystemList {
     /// An interpreter and the names beside it; the folder for `PATH`.
     fn toolchain(&mut self, places: &Places, found: &Toolchain) -> Option<PathBuf> {
         for part in &found.parts {
-            self.read_only(part);
+            self.read_only(places, part);
         }
         for name in found.names(places) {
             match name {
                 Name::Link { path, to } => self.entries.push(Entry::Link { target: path, to }),
-                Name::Script(path) => self.read_only(&path),
+                Name::Script(path) => self.read_only(places, &path),
             }
         }
         found.folder().map(Path::to_owned)

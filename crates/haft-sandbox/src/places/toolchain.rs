@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Places, Refused, Wanted, is_system};
+use super::{Places, Refused, Wanted};
 
 /// Most entries of a folder of programs that are looked at.
 const MOST_NAMES: usize = 1_000;
@@ -31,7 +31,7 @@ impl Toolchain {
     pub(crate) fn at(places: &Places, path: &Path) -> Result<Self, Refused> {
         let program = places.startable(path)?;
         let mut parts = Vec::new();
-        if let (false, Some(prefix)) = (is_system(&program), prefix_of(&program)) {
+        if let (false, Some(prefix)) = (places.is_shown(&program), prefix_of(&program)) {
             parts.push(places.admit(&program, Wanted::Part(prefix))?);
             let admit = |path: &PathBuf| places.admit(path, Wanted::Part(prefix)).ok();
             parts.extend(candidates(prefix, &program).iter().filter_map(admit));

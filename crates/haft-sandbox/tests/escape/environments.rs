@@ -44,6 +44,12 @@ pub(crate) const TESTS: &[Test] = &[
         each("link");
     }),
     ("j11_a_home_is_no_workspace", || each("workspace")),
+    (
+        "aj1_what_lies_below_the_systems_folders_is_not_shown",
+        || {
+            each("system");
+        },
+    ),
 ];
 
 /// What no jail may show: relative to the home folder.
@@ -55,6 +61,7 @@ const SECRETS: &[&str] = &[
     "bin/notes",
     "lib/notes",
     "other/notes",
+    "../../token",
 ];
 
 /// Where everything of one environment lies, below a folder that is made for it.
@@ -189,11 +196,15 @@ fn each(name: &str) {
         return;
     }
     let root = rustix::process::getuid().is_root();
-    let parent = if root {
-        Path::new("/srv")
-    } else {
-        Path::new("/var/tmp")
-    };
+    if name == "system" && !root {
+        print!("(root alone makes folders there) ");
+        return;
+    }
+    let parent = Path::new(match (name, root) {
+        ("system", _) => "/usr/local",
+        (_, true) => "/srv",
+        (_, false) => "/var/tmp",
+    });
     for user in [None, root.then_some(NOBODY)]
         .into_iter()
         .take(1 + usize::from(root))
@@ -243,8 +254,12 @@ fn own(path: &Path, user: u32) {
 /// A host process in its environment.
 pub(crate) fn host(name: &str, base: &str) -> i32 {
     let ground = Ground { base: base.into() };
-    let own =
-        [".local/state/haft", ".config/haft/config.toml"].map(|path| ground.home().join(path));
+    let own = [
+        ".local/state/haft",
+        ".config/haft/config.toml",
+        "../../token",
+    ]
+    .map(|path| ground.home().join(path));
     let places = Places::declared(own, [ground.work()]);
     if name == "workspace" {
         homes_are_refused(&places, &ground);
@@ -345,6 +360,10 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
         ground.work(),
         ground.base.clone(),
     ] {
+        if name == "system" && folder == ground.base {
+            // The system's folder it lies in is shown.
+            continue;
+        }
         let _ = writeln!(source, "refused(os.listdir, '{}')", folder.display());
     }
     source.push_str("try:\n  import pandas\nexcept ImportError: pandas = None\n");

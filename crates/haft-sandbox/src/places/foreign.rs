@@ -1,0 +1,60 @@
+//! What lies below the system's folders and is not the system's.
+//!
+//! A service's home in `/usr/local`, a workspace in `/usr/src/app`: every jail shows the folder above,
+//! so what is in it has to be taken out.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Places, is_system};
+
+impl Places {
+    /// The host's own files, this user's homes and the folders that tools may change, as far as they are
+    /// there and lie below the system's folders.
+    pub(crate) fn foreign(&self) -> Vec<PathBuf> {
+        let homes = self.homes.iter().filter(|home| belongs_to_user(home));
+        let all = self.own.iter().chain(&self.writable).chain(homes);
+        let mut found: Vec<_> = all
+            .filter(|path| is_system(path) && path.exists())
+            .cloned()
+            .collect();
+        found.sort();
+        // What lies in another is out of sight with it.
+        found.dedup_by(|next, kept| next.starts_with(kept));
+        found
+    }
+
+    /// Whether every jail shows this path.
+    pub(crate) fn is_shown(&self, path: &Path) -> bool {
+        is_system(path) && !self.foreign().iter().any(|one| path.starts_with(one))
+    }
+
+    /// The largest parts of a folder that hold nothing foreign; links are no parts.
+    pub(crate) fn parts_shown(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut parts = Vec::new();
+        add_parts(folder, &self.foreign(), &mut parts);
+        parts
+    }
+}
+
+/// Users of the system's own services have homes such as `/usr/sbin`.
+fn belongs_to_user(home: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::metadata(home).is_ok_and(|meta| meta.uid() == user)
+}
+
+fn add_parts(at: &Path, foreign: &[PathBuf], parts: &mut Vec<PathBuf>) {
+    if foreign.iter().any(|one| at.starts_with(one)) {
+        return;
+    }
+    if !foreign.iter().any(|one| one.starts_with(at)) {
+        parts.push(at.to_owned());
+        return;
+    }
+    for entry in fs::read_dir(at).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            add_parts(&entry.path(), foreign, parts);
+        }
+    }
+}
