@@ -114,6 +114,16 @@ pub(crate) enum Role {
 pub(crate) const SCRIPT_NAMESPACES: i32 =
     libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
 
+/// The protocols that programs use, and the default. Others are seldom exercised parts of the kernel, and
+/// what their sockets hold is not counted.
+const PROTOCOLS: &[i32] = &[
+    0,
+    libc::IPPROTO_TCP,
+    libc::IPPROTO_UDP,
+    libc::IPPROTO_ICMP,
+    libc::IPPROTO_ICMPV6,
+];
+
 /// Which sockets may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sockets {
@@ -150,7 +160,9 @@ fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
     }
     rule(rules, libc::SYS_socket, known)?;
     let raw = libc::SOCK_RAW.cast_unsigned();
-    rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])
+    rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])?;
+    let other = PROTOCOLS.iter().map(|known| is_not(2, *known));
+    rule(rules, libc::SYS_socket, other.collect::<Result<_, _>>()?)
 }
 
 /// Denies pairs of any kind but streams and sequenced packets: a datagram socket sends to whoever it

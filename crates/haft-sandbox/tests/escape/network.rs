@@ -25,6 +25,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("net_22_no_other_kind_of_socket_is_made", || {
         stopped("families", &[]);
     }),
+    ("net_aj4_no_other_protocol_is_spoken", || {
+        stopped("protocols", &[]);
+    }),
     ("net_23_no_ring_is_made", || stopped("rings", &[])),
     ("net_24_no_namespace_is_joined", || stopped("setns", &[])),
     ("net_25_no_metadata_address_answers", || {
@@ -108,6 +111,24 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             // SAFETY: takes numbers only.
             let made = unsafe { libc::socket(family, kind, 0) };
             fails_with(name, libc::EPERM, made.into())?;
+        }
+        Ok(())
+    }),
+    ("protocols", |_| {
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            for (name, kind, protocol) in [
+                ("mptcp", libc::SOCK_STREAM, libc::IPPROTO_MPTCP),
+                ("sctp", libc::SOCK_STREAM, libc::IPPROTO_SCTP),
+                ("sctp packets", libc::SOCK_SEQPACKET, libc::IPPROTO_SCTP),
+                ("dccp", libc::SOCK_DCCP, libc::IPPROTO_DCCP),
+                ("udplite", libc::SOCK_DGRAM, libc::IPPROTO_UDPLITE),
+                ("l2tp", libc::SOCK_DGRAM, 115),
+                ("smc", libc::SOCK_STREAM, 256),
+            ] {
+                // SAFETY: takes numbers only.
+                let made = unsafe { libc::socket(family, kind, protocol) };
+                fails_with(name, libc::EPERM, made.into())?;
+            }
         }
         Ok(())
     }),
