@@ -31,6 +31,7 @@ use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
 pub(crate) use self::guards::Guards;
+pub(crate) use self::lock::NO_CORE;
 use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
 use self::supervisor::{Held, Report};

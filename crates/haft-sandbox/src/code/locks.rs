@@ -8,6 +8,7 @@ use super::lock::{FOLDER, Step};
 use crate::StartError;
 use crate::filter::command::SCRIPT_NAMESPACES;
 use crate::filter::{Around, script};
+use crate::jail::NO_CORE;
 use crate::jail::sys::pid_max_is_of_a_namespace;
 use crate::strength::Strength;
 
@@ -148,7 +149,7 @@ impl Locks<'_> {
             list.add(Step::Limit, &[u64::from(libc::RLIMIT_NPROC), most], &[]);
         }
         for (resource, most) in [
-            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_CORE, NO_CORE),
             (libc::RLIMIT_AS, self.memory_mb.saturating_mul(MIB)),
             (libc::RLIMIT_FSIZE, 64 * MIB),
             (libc::RLIMIT_NOFILE, 64),

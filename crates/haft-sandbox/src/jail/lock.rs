@@ -86,6 +86,10 @@ pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
     }
 }
 
+/// With 0 the kernel still starts the machine's own handler of core dumps, outside the jail, for a process
+/// that crashes; with 1 it does not, and no file is that small.
+pub(crate) const NO_CORE: u64 = 1;
+
 /// Sets the limits; a limit above what the user may have is lowered to that.
 pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
     let Caps {
@@ -97,7 +101,7 @@ pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
         open_files,
     } = *caps;
     for (resource, value) in [
-        (Resource::Core, 0),
+        (Resource::Core, NO_CORE),
         (Resource::Data, data),
         (Resource::As, address),
         (Resource::Fsize, file),

@@ -27,6 +27,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("use_55_j17_processes_are_limited", || {
         processes("fork_bomb");
     }),
+    ("use_aj5_no_core_is_dumped_to_the_machines_handler", || {
+        stopped("core", &[]);
+    }),
     ("use_58_files_in_tmp_are_limited", || stopped("inodes", &[])),
 ];
 
@@ -77,6 +80,14 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             }
         }
         Err("no end".into())
+    }),
+    ("core", |_| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
+        // The kernel's mark for "to no handler either".
+        match (limit.current, limit.maximum) {
+            (Some(1), Some(1)) => Ok(()),
+            other => Err(format!("limits {other:?}")),
+        }
     }),
     ("descriptor_bomb", |_| {
         let mut open = Vec::new();
