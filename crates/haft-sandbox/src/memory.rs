@@ -1,6 +1,7 @@
 //! Memory of a command's whole tree of processes: bounded by a control group, else by looking.
 
 pub(crate) mod cgroup;
+pub(crate) mod sockets;
 pub(crate) mod watch;
 
 use std::fmt;

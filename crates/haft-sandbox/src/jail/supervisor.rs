@@ -20,6 +20,7 @@ use rustix::thread::UnshareFlags;
 use super::plan::{Net, Plan, Role};
 use super::users::{self, Users};
 use super::{inside, script, sys};
+use crate::memory::sockets::Sockets;
 use crate::memory::watch::Watch;
 use crate::strength::Strength;
 
@@ -239,8 +240,17 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     if plan.role != Role::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }
-    let watch =
-        (plan.watch > 0 && watched).then(|| Watch::new(proc, child, plan.watch, namespaces));
+    let watch = (plan.watch > 0 && watched).then(|| {
+        let own_network = namespaces && plan.net != Net::Host;
+        let sockets = own_network.then(Sockets::open).and_then(io::Result::ok);
+        // Without a pid namespace whoever loses its parent becomes this process's child.
+        let first = if namespaces {
+            child
+        } else {
+            rustix::process::getpid()
+        };
+        Watch::new(proc, first, plan.watch, namespaces).with_sockets(sockets)
+    });
     let done = wait_for(child, link, watch).map_err(step("wait for the jail"))?;
     if !namespaces {
         end_orphans();

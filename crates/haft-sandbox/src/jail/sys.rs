@@ -117,6 +117,41 @@ pub(crate) fn segments() -> u64 {
     (found.resident + found.swapped).saturating_mul(rustix::param::page_size() as u64)
 }
 
+/// Bytes of System V message queues in this IPC namespace.
+pub(crate) fn queues() -> u64 {
+    const MSG_INFO: libc::c_int = 12;
+    /// What the kernel keeps beside the text of a message, and for a queue.
+    const MESSAGE: u64 = 64;
+    const QUEUE: u64 = 512;
+    // SAFETY: all-zero bytes are a valid `msginfo`.
+    let mut found: libc::msginfo = unsafe { std::mem::zeroed() };
+    // SAFETY: MSG_INFO writes one `struct msginfo` to where the pointer leads, which outlives the call.
+    let done = unsafe { libc::msgctl(0, MSG_INFO, (&raw mut found).cast()) };
+    if done < 0 {
+        return 0;
+    }
+    let count = |number: libc::c_int| u64::from(number.unsigned_abs());
+    let (queues, messages, bytes) = (found.msgpool, found.msgmap, found.msgtql);
+    count(queues) * QUEUE + count(messages) * MESSAGE + count(bytes)
+}
+
+/// Bytes of System V semaphores in this IPC namespace.
+pub(crate) fn semaphores() -> u64 {
+    const SEM_INFO: libc::c_int = 19;
+    /// Each has a line of the processor's cache to itself.
+    const SEMAPHORE: u64 = 64;
+    const SET: u64 = 512;
+    // SAFETY: all-zero bytes are a valid `seminfo`.
+    let mut found: libc::seminfo = unsafe { std::mem::zeroed() };
+    // SAFETY: SEM_INFO writes one `struct seminfo` to where the pointer leads, which outlives the call.
+    let done = unsafe { libc::semctl(0, 0, SEM_INFO, &raw mut found) };
+    if done < 0 {
+        return 0;
+    }
+    let count = |number: libc::c_int| u64::from(number.unsigned_abs());
+    count(found.semusz) * SET + count(found.semaem) * SEMAPHORE
+}
+
 /// Whether `kernel.pid_max` is a setting of each pid namespace (Linux 6.14 and later). Known by the
 /// version alone: to try it where it is not would change the whole machine.
 pub(crate) fn pid_max_is_of_a_namespace() -> bool {

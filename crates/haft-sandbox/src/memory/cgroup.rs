@@ -39,6 +39,8 @@ pub(crate) struct Group {
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Version 1 counts what sockets hold beside all the rest: they may have this part of the limit more.
+const SOCKETS: u64 = 8;
 
 impl Groups {
     /// The first place that works, tried by making a group with a limit in it.
@@ -113,10 +115,12 @@ impl Groups {
     }
 
     fn limit(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        let sockets = (bytes / SOCKETS).to_string();
         let bytes = bytes.to_string();
         match self.0.version {
             Version::V1 => {
                 put(path, "memory.limit_in_bytes", &bytes)?;
+                put(path, "memory.kmem.tcp.limit_in_bytes", &sockets)?;
                 // Only where swap is counted; else it is not bounded by this version.
                 let _ = put(path, "memory.memsw.limit_in_bytes", &bytes);
             }

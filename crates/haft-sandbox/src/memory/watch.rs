@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::process::Pid;
 
+use super::sockets::Sockets;
 use crate::jail::sys;
 
 /// The fastest that one processor fills memory, in bytes a second.
@@ -24,6 +25,10 @@ const SHARE: u32 = 20;
 const STATE: u64 = 64 << 10;
 /// Most processes of one tree that are looked at; no limit on processes lets there be more.
 const PROCESSES: usize = 1 << 16;
+/// What a file in `/tmp` takes for its name and its number alone.
+const NAMED_FILE: u64 = 1 << 10;
+/// What maps a process's memory is memory.
+const TABLES: &str = "VmPTE:";
 
 /// Looks at one tree.
 #[derive(Debug)]
@@ -34,6 +39,8 @@ pub(crate) struct Watch {
     limit: u64,
     /// Whether `/tmp` and the IPC namespace are the tree's own.
     own_root: bool,
+    /// Where the network namespace is the tree's own.
+    sockets: Option<Sockets>,
     took: Duration,
     used: u64,
 }
@@ -53,9 +60,16 @@ impl Watch {
             first,
             limit,
             own_root,
+            sockets: None,
             took: Duration::ZERO,
             used: 0,
         }
+    }
+
+    /// The same of a tree with a network of its own, whose sockets count, too.
+    pub(crate) fn with_sockets(mut self, sockets: Option<Sockets>) -> Self {
+        self.sockets = sockets;
+        self
     }
 
     /// Whether trees can be looked at through this `/proc`.
@@ -124,15 +138,19 @@ impl Watch {
         all
     }
 
-    /// What lies in the tree's `/tmp` and in its segments of shared memory.
+    /// What lies in the tree's `/tmp`, in its objects of System V and in its sockets.
     fn stored(&self) -> u64 {
         if !self.own_root {
             return 0;
         }
         let files = rustix::fs::statvfs("/tmp").map_or(0, |stat| {
-            (stat.f_blocks - stat.f_bfree.min(stat.f_blocks)).saturating_mul(stat.f_frsize)
+            let used = stat.f_blocks - stat.f_bfree.min(stat.f_blocks);
+            let named = stat.f_files - stat.f_ffree.min(stat.f_files);
+            used.saturating_mul(stat.f_frsize) + named.saturating_mul(NAMED_FILE)
         });
-        files.saturating_add(sys::segments())
+        let sockets = self.sockets.as_ref().map_or(0, Sockets::held);
+        let objects = sys::segments() + sys::queues() + sys::semaphores();
+        files + objects + sockets
     }
 
     /// A process's share of memory that is shared and has no name: nothing stores it but the mapping.
@@ -184,7 +202,7 @@ fn text(proc: &OwnedFd, path: &str) -> String {
 fn resident(proc: &OwnedFd, pid: u32) -> Memory {
     of_lines(
         &text(proc, &format!("{pid}/status")),
-        &["RssAnon:", "VmSwap:"],
+        &["RssAnon:", "VmSwap:", TABLES],
         "RssShmem:",
     )
 }
@@ -195,7 +213,10 @@ fn share(proc: &OwnedFd, pid: u32) -> Memory {
     if !told.contains("Pss_Anon:") {
         return resident(proc, pid);
     }
-    of_lines(&told, &["Pss_Anon:", "SwapPss:"], "Pss_Shmem:")
+    let mut memory = of_lines(&told, &["Pss_Anon:", "SwapPss:"], "Pss_Shmem:");
+    let status = text(proc, &format!("{pid}/status"));
+    memory.anonymous += of_lines(&status, &[TABLES], "-").anonymous;
+    memory
 }
 
 fn of_lines(text: &str, anonymous: &[&str], shared: &str) -> Memory {

@@ -1,6 +1,8 @@
 //! J8: memory of a whole tree, by every kind that the kernel has, with a control group and without.
 #![expect(unsafe_code, reason = "attempts are raw system calls")]
 
+mod held;
+
 use std::fs;
 use std::io::Write;
 use std::time::Duration;
@@ -42,6 +44,14 @@ const KINDS: &[(&str, bool)] = &[
     ("files in tmp", false),
     ("files and processes", false),
     ("deep tree", true),
+    ("AJ2 local sockets", false),
+    ("AJ2 local sockets whose senders are closed", false),
+    ("AJ2 internet sockets", false),
+    ("AJ2 message queues", false),
+    ("AJ2 semaphores", false),
+    ("AJ2 page tables", true),
+    ("AJ3 orphans", true),
+    ("AJ2 names in tmp", false),
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
@@ -106,6 +116,7 @@ fn hold(kind: &str) -> Outcome {
             map(libc::MAP_SHARED, 128 * MIB);
         }
         "deep tree" => deep(parts, part),
+        other if held::hold(other) => {}
         other => return Err(format!("no kind {other}")),
     }
     Ok(())

@@ -1,0 +1,176 @@
+//! What the sockets of a network namespace hold: no process has it resident.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+    socketpair, sockopt,
+};
+
+/// Most bytes of one answer of the kernel.
+const PART: usize = 32 << 10;
+/// The least memory of a message in a queue, whatever it says.
+const LEAST_MESSAGE: u64 = 768;
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const REQUEST_DUMP: u16 = 0x301;
+const DONE: u16 = 3;
+const ERROR: u16 = 2;
+const HEADER: usize = 16;
+/// What is asked about local sockets: their memory, their queues and their other ends.
+const LOCAL_SHOWS: u32 = 0x20 | 0x10 | 0x04;
+/// The same of internet sockets: bit n - 1 is attribute n.
+const INTERNET_SHOWS: u8 = 1 << (INTERNET.memory - 1);
+
+// As the kernel's messages have them, in one byte.
+const LOCAL_FAMILY: u8 = 1;
+const INTERNET_FAMILIES: [u8; 2] = [2, 10];
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// How the kernel describes a kind of sockets.
+struct Kind {
+    /// The length of what comes before the attributes.
+    head: usize,
+    /// The number of the attribute with the memory.
+    memory: u16,
+}
+
+const LOCAL: Kind = Kind {
+    head: 16,
+    memory: 5,
+};
+const INTERNET: Kind = Kind {
+    head: 72,
+    memory: 7,
+};
+const LOCAL_PEER: u16 = 2;
+const LOCAL_QUEUE: u16 = 4;
+
+/// Asks the kernel about all sockets of this process's network namespace.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    link: OwnedFd,
+    /// The most that one socket may have sent and not delivered.
+    most_sent: u64,
+}
+
+impl Sockets {
+    /// A question costs nothing until it is asked.
+    pub(crate) fn open() -> io::Result<Self> {
+        let family = AddressFamily::NETLINK;
+        let diag = Some(netlink::SOCK_DIAG);
+        let link = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, diag)?;
+        let stream = SocketType::STREAM;
+        let (one, _) = socketpair(AddressFamily::UNIX, stream, SocketFlags::CLOEXEC, None)?;
+        // The kernel lowers it to what anybody may have.
+        sockopt::set_socket_send_buffer_size(&one, 1 << 30)?;
+        let most_sent = sockopt::socket_send_buffer_size(&one)? as u64;
+        Ok(Self { link, most_sent })
+    }
+
+    /// Bytes that they hold together.
+    pub(crate) fn held(&self) -> u64 {
+        let of_local = |message: &[u8]| local(message, self.most_sent);
+        // A kind that this kernel does not have or does not tell about.
+        let mut sum = self.ask(&local_request(), of_local).unwrap_or(0);
+        for family in INTERNET_FAMILIES {
+            for protocol in [TCP, UDP] {
+                let request = internet_request(family, protocol);
+                let of_internet = |message: &[u8]| memory(message, &INTERNET);
+                sum += self.ask(&request, of_internet).unwrap_or(0);
+            }
+        }
+        sum
+    }
+
+    fn ask(&self, request: &[u8], of: impl Fn(&[u8]) -> u64) -> io::Result<u64> {
+        let mut message = Vec::with_capacity(HEADER + request.len());
+        let length = u32::try_from(HEADER + request.len()).unwrap_or(u32::MAX);
+        message.extend(length.to_ne_bytes());
+        message.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        message.extend(REQUEST_DUMP.to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(request);
+        send(&self.link, &message, SendFlags::empty())?;
+        let (mut part, mut sum) = (vec![0; PART], 0);
+        loop {
+            let (length, _) = recv(&self.link, &mut part[..], RecvFlags::empty())?;
+            let mut rest = &part[..length];
+            while let Some((length, kind)) = header(rest) {
+                match kind {
+                    DONE => return Ok(sum),
+                    ERROR => return Err(io::ErrorKind::Unsupported.into()),
+                    _ => sum += of(&rest[HEADER..length]),
+                }
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// `struct unix_diag_req`.
+fn local_request() -> Vec<u8> {
+    let mut request = vec![LOCAL_FAMILY, 0, 0, 0];
+    for word in [u32::MAX, 0, LOCAL_SHOWS, u32::MAX, u32::MAX] {
+        request.extend(word.to_ne_bytes());
+    }
+    request
+}
+
+/// `struct inet_diag_req_v2`: every state, no address.
+fn internet_request(family: u8, protocol: u8) -> Vec<u8> {
+    let mut request = vec![family, protocol, INTERNET_SHOWS, 0];
+    request.extend(u32::MAX.to_ne_bytes());
+    request.extend([0; 48]);
+    request
+}
+
+/// The length and the kind of the message at the start.
+fn header(bytes: &[u8]) -> Option<(usize, u16)> {
+    let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
+    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    (HEADER..=bytes.len())
+        .contains(&length)
+        .then_some((length, kind))
+}
+
+/// An attribute of a socket, as numbers.
+fn attribute(message: &[u8], kind: &Kind, wanted: u16) -> Option<Vec<u64>> {
+    let mut rest = message.get(kind.head..)?;
+    loop {
+        let length = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
+        let number = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?);
+        let value = rest.get(4..length)?;
+        if number == wanted {
+            let words = value.chunks_exact(4);
+            let words = words.filter_map(|word| Some(u32::from_ne_bytes(word.try_into().ok()?)));
+            return Some(words.map(u64::from).collect());
+        }
+        rest = rest.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+/// What the kernel accounts to a socket: received, to be sent, and besides.
+fn memory(message: &[u8], kind: &Kind) -> u64 {
+    let numbers = attribute(message, kind, kind.memory).unwrap_or_default();
+    let at = |index: usize| numbers.get(index).copied().unwrap_or(0);
+    let (received, sent, ahead, queued, options, backlog) =
+        (at(0), at(2), at(4), at(5), at(6), at(7));
+    received + sent.max(queued) + ahead + options + backlog
+}
+
+/// A message is accounted to the local socket that sent it. Where that is closed the queue alone tells,
+/// by the length of what is in it.
+fn local(message: &[u8], most_sent: u64) -> u64 {
+    let own = memory(message, &LOCAL);
+    // One that is closed, and kept for what it sent alone, has no number.
+    let peer = attribute(message, &LOCAL, LOCAL_PEER).unwrap_or_default();
+    if peer.iter().any(|number| *number != 0) {
+        return own;
+    }
+    let queue = attribute(message, &LOCAL, LOCAL_QUEUE).unwrap_or_default();
+    let unread = queue.first().copied().unwrap_or(0);
+    own + unread.saturating_mul(LEAST_MESSAGE).min(most_sent)
+}

@@ -1,0 +1,164 @@
+//! Memory that the kernel holds for a process, which the process itself has nowhere.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+
+use super::{MIB, WANTED, child, map, refused};
+
+/// How long a connection may take to be made.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Fewer bytes than a connection takes wherever there is memory.
+const LEAST_FILLED: usize = 64 << 10;
+
+/// Holds as much as is wanted, in this way; whether there is such a way.
+pub(super) fn hold(kind: &str) -> bool {
+    match kind {
+        "AJ2 local sockets" => local_sockets(false),
+        "AJ2 local sockets whose senders are closed" => local_sockets(true),
+        "AJ2 internet sockets" => internet_sockets(),
+        "AJ2 message queues" => message_queues(),
+        "AJ2 semaphores" => semaphores(),
+        "AJ2 page tables" => page_tables(),
+        "AJ2 names in tmp" => names(),
+        "AJ3 orphans" => orphans(),
+        _ => return false,
+    }
+    true
+}
+
+/// Fills what is to be sent until nothing more is taken.
+fn fill(mut to: impl Write, part: &[u8]) -> usize {
+    let mut sum = 0;
+    while let Ok(sent @ 1..) = to.write(part) {
+        sum += sent;
+    }
+    sum
+}
+
+fn local_sockets(closed: bool) {
+    // The shorter the messages, the less of what they take is theirs.
+    let part = vec![1; if closed { 1 } else { MIB }];
+    let mut sum = 0;
+    while sum < WANTED * MIB {
+        let Ok((one, other)) = UnixStream::pair() else {
+            refused();
+        };
+        let _ = set_socket_send_buffer_size(one.as_fd(), 1 << 30);
+        one.set_nonblocking(true).unwrap_or_else(|_| refused());
+        sum += fill(&one, &part) * if closed { 768 } else { 1 };
+        if !closed {
+            std::mem::forget(one);
+        }
+        std::mem::forget(other);
+    }
+}
+
+fn internet_sockets() {
+    let part = vec![1; MIB];
+    let Ok(listener) = TcpListener::bind("127.0.0.1:0") else {
+        refused();
+    };
+    let Ok(address) = listener.local_addr() else {
+        refused();
+    };
+    let mut sum = 0;
+    while sum < WANTED * MIB {
+        let Ok(one) = TcpStream::connect_timeout(&address, PATIENCE) else {
+            refused();
+        };
+        let before = sum;
+        for end in [one, accepted(&listener)] {
+            end.set_nonblocking(true).unwrap_or_else(|_| refused());
+            sum += fill(&end, &part);
+            std::mem::forget(end);
+        }
+        if sum - before < LEAST_FILLED {
+            // Where there is no more memory the kernel takes next to nothing.
+            refused();
+        }
+    }
+}
+
+fn accepted(listener: &TcpListener) -> TcpStream {
+    let mut wait = [PollFd::new(listener, PollFlags::IN)];
+    let most = Timespec::try_from(PATIENCE).unwrap_or_else(|_| refused());
+    let ready = poll(&mut wait, Some(&most));
+    match (ready, listener.set_nonblocking(true), listener.accept()) {
+        (Ok(1..), Ok(()), Ok((end, _))) => end,
+        _ => refused(),
+    }
+}
+
+/// Each message takes far more than its one byte.
+fn message_queues() {
+    let message = [1_i64, 0];
+    for _ in 0..WANTED {
+        // SAFETY: takes numbers.
+        let queue = unsafe { libc::msgget(libc::IPC_PRIVATE, 0o600) };
+        if queue < 0 {
+            refused();
+        }
+        // SAFETY: the message is longer than what is read of it: its kind and one byte.
+        while unsafe { libc::msgsnd(queue, message.as_ptr().cast(), 1, libc::IPC_NOWAIT) } == 0 {}
+    }
+}
+
+fn semaphores() {
+    const SET: i32 = 32_000;
+    for _ in 0..WANTED * MIB / (SET as usize * 64) {
+        // SAFETY: takes numbers.
+        if unsafe { libc::semget(libc::IPC_PRIVATE, SET, 0o600) } < 0 {
+            refused();
+        }
+    }
+}
+
+/// A page that was only read costs none of its own, and a page of the table for each 2 MiB.
+fn page_tables() {
+    const SPAN: usize = 8 << 30;
+    for _ in 0..WANTED * MIB / (SPAN / 512) {
+        child(|| {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            // SAFETY: a new mapping that nothing else knows.
+            let at =
+                unsafe { libc::mmap(std::ptr::null_mut(), SPAN, libc::PROT_READ, flags, -1, 0) };
+            if at == libc::MAP_FAILED {
+                refused();
+            }
+            // SAFETY: made above, with this length.
+            unsafe { libc::madvise(at, SPAN, libc::MADV_NOHUGEPAGE) };
+            for offset in (0..SPAN).step_by(2 * MIB) {
+                // SAFETY: lies in the mapping.
+                unsafe { std::ptr::read_volatile(at.cast::<u8>().add(offset)) };
+            }
+            std::thread::sleep(Duration::from_secs(120));
+        });
+    }
+}
+
+/// Their parents are gone.
+fn orphans() {
+    for _ in 0..WANTED / 64 {
+        child(|| {
+            child(|| {
+                map(libc::MAP_PRIVATE, 64 * MIB);
+                std::thread::sleep(Duration::from_secs(120));
+            });
+        });
+    }
+}
+
+fn names() {
+    for number in 0.. {
+        if File::create(format!("/tmp/{number}")).is_err() {
+            return;
+        }
+    }
+}
