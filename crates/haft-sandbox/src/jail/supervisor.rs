@@ -21,7 +21,7 @@ use super::plan::{Net, Plan, Role};
 use super::users::{self, Users};
 use super::{inside, script, sys};
 use crate::memory::sockets::Sockets;
-use crate::memory::watch::Watch;
+use crate::memory::watch::{Root, Watch};
 use crate::strength::Strength;
 
 /// A step that failed; nothing of the command has run.
@@ -220,6 +220,7 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     // Before the namespaces: the host's, in which the tree has the numbers that this process sees.
     let proc = open_proc()?;
     let watched = Watch::works(&proc);
+    let outside = Root::now().map_err(step("see the root"))?;
     let mut users = Users::Own;
     if namespaces {
         users = enter_namespaces(plan, &proc)?;
@@ -249,7 +250,8 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
         } else {
             rustix::process::getpid()
         };
-        Watch::new(proc, first, plan.watch, namespaces).with_sockets(sockets)
+        let outside = namespaces.then_some(outside);
+        Watch::new(proc, first, plan.watch, outside).with_sockets(sockets)
     });
     let done = wait_for(child, link, watch).map_err(step("wait for the jail"))?;
     if !namespaces {

@@ -5,7 +5,7 @@
 //! finds by walking through page tables.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -37,12 +37,24 @@ pub(crate) struct Watch {
     proc: OwnedFd,
     first: Pid,
     limit: u64,
-    /// Whether `/tmp` and the IPC namespace are the tree's own.
-    own_root: bool,
+    /// The root before the tree made one of its own, with a `/tmp` and an IPC namespace.
+    outside: Option<Root>,
     /// Where the network namespace is the tree's own.
     sockets: Option<Sockets>,
     took: Duration,
     used: u64,
+}
+
+/// A root folder, known by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Root(u64, u64);
+
+impl Root {
+    /// This process's root as it is now.
+    pub(crate) fn now() -> io::Result<Self> {
+        let stat = rustix::fs::stat("/")?;
+        Ok(Self(stat.st_dev, stat.st_ino))
+    }
 }
 
 /// What a process has, in bytes.
@@ -53,13 +65,14 @@ struct Memory {
 }
 
 impl Watch {
-    /// Watches a process and everything below it; at most `limit` bytes.
-    pub(crate) fn new(proc: OwnedFd, first: Pid, limit: u64, own_root: bool) -> Self {
+    /// Watches a process and everything below it; at most `limit` bytes. Where the tree makes a root of
+    /// its own, `outside` is the one before.
+    pub(crate) fn new(proc: OwnedFd, first: Pid, limit: u64, outside: Option<Root>) -> Self {
         Self {
             proc,
             first,
             limit,
-            own_root,
+            outside,
             sockets: None,
             took: Duration::ZERO,
             used: 0,
@@ -140,7 +153,8 @@ impl Watch {
 
     /// What lies in the tree's `/tmp`, in its objects of System V and in its sockets.
     fn stored(&self) -> u64 {
-        if !self.own_root {
+        // Until the tree has its own root, `/tmp` is the host's.
+        if self.outside.is_none() || self.outside == Root::now().ok() {
             return 0;
         }
         let files = rustix::fs::statvfs("/tmp").map_or(0, |stat| {
@@ -240,7 +254,23 @@ fn kilobytes(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Memory, of_lines};
+    use std::fs::File;
+
+    use rustix::process::getpid;
+
+    use super::{Memory, Root, Watch, of_lines};
+
+    #[test]
+    fn aj6_the_hosts_tmp_is_not_the_trees() {
+        let stored = |outside| {
+            let proc = File::open("/proc").unwrap().into();
+            Watch::new(proc, getpid(), 0, outside).stored()
+        };
+        // A command on a busy machine: its root is not built yet.
+        assert_eq!(stored(Some(Root::now().unwrap())), 0);
+        assert_eq!(stored(None), 0);
+        assert!(stored(Some(Root(0, 0))) > 0);
+    }
 
     #[test]
     fn a_process_state_is_read_in_bytes() {
