@@ -135,11 +135,13 @@ pub(crate) fn queues() -> u64 {
     count(queues) * QUEUE + count(messages) * MESSAGE + count(bytes)
 }
 
-/// Bytes of System V semaphores in this IPC namespace.
-pub(crate) fn semaphores() -> u64 {
+/// Bytes of System V semaphores in this IPC namespace, which so many processes use.
+pub(crate) fn semaphores(processes: u64) -> u64 {
     const SEM_INFO: libc::c_int = 19;
     /// Each has a line of the processor's cache to itself.
     const SEMAPHORE: u64 = 64;
+    /// What each process may have of it, to be undone when it ends.
+    const UNDONE: u64 = 2;
     const SET: u64 = 512;
     // SAFETY: all-zero bytes are a valid `seminfo`.
     let mut found: libc::seminfo = unsafe { std::mem::zeroed() };
@@ -149,7 +151,8 @@ pub(crate) fn semaphores() -> u64 {
         return 0;
     }
     let count = |number: libc::c_int| u64::from(number.unsigned_abs());
-    count(found.semusz) * SET + count(found.semaem) * SEMAPHORE
+    let each = SEMAPHORE + UNDONE.saturating_mul(processes);
+    count(found.semusz) * SET + count(found.semaem).saturating_mul(each)
 }
 
 /// Whether `kernel.pid_max` is a setting of each pid namespace (Linux 6.14 and later). Known by the

@@ -29,6 +29,12 @@ const INTERNET_FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
+const STREAM: u8 = 1;
+const DATAGRAMS: u8 = 2;
+const LISTENS: u8 = 10;
+/// Most messages in the queue of a socket for datagrams (`net.unix.max_dgram_qlen`, and one).
+const MOST_DATAGRAMS: u64 = 11;
+
 /// How the kernel describes a kind of sockets.
 struct Kind {
     /// The length of what comes before the attributes.
@@ -161,16 +167,23 @@ fn memory(message: &[u8], kind: &Kind) -> u64 {
     received + sent.max(queued) + ahead + options + backlog
 }
 
-/// A message is accounted to the local socket that sent it. Where that is closed the queue alone tells,
-/// by the length of what is in it.
+/// A message is accounted to the local socket that sent it. Where that is closed the queue of the one
+/// that got it tells how much there is, as far as it tells that.
 fn local(message: &[u8], most_sent: u64) -> u64 {
     let own = memory(message, &LOCAL);
+    let numbers = |wanted| attribute(message, &LOCAL, wanted).unwrap_or_default();
+    // Bytes, or connections that nobody has accepted.
+    let waiting = numbers(LOCAL_QUEUE).first().copied().unwrap_or(0);
     // One that is closed, and kept for what it sent alone, has no number.
-    let peer = attribute(message, &LOCAL, LOCAL_PEER).unwrap_or_default();
-    if peer.iter().any(|number| *number != 0) {
-        return own;
-    }
-    let queue = attribute(message, &LOCAL, LOCAL_QUEUE).unwrap_or_default();
-    let unread = queue.first().copied().unwrap_or(0);
-    own + unread.saturating_mul(LEAST_MESSAGE).min(most_sent)
+    let connected = numbers(LOCAL_PEER).iter().any(|number| *number != 0);
+    let others = match (message.get(1), message.get(2)) {
+        (_, Some(&LISTENS)) => waiting.saturating_mul(most_sent),
+        // Each from a sender of its own, and the queue tells of the first alone.
+        (Some(&DATAGRAMS), _) => MOST_DATAGRAMS * most_sent,
+        _ if connected => 0,
+        (Some(&STREAM), _) => waiting.saturating_mul(LEAST_MESSAGE).min(most_sent),
+        // Empty messages are memory, too.
+        _ => most_sent,
+    };
+    own.saturating_add(others)
 }

@@ -109,7 +109,7 @@ impl Watch {
     pub(crate) fn exceeded(&mut self) -> Option<u64> {
         let begun = Instant::now();
         let processes = self.tree();
-        let stored = self.stored();
+        let stored = self.stored(processes.len() as u64);
         let resident = self.sum(&processes, resident);
         self.used = resident.anonymous + resident.shared + stored;
         if self.used > self.limit {
@@ -152,7 +152,7 @@ impl Watch {
     }
 
     /// What lies in the tree's `/tmp`, in its objects of System V and in its sockets.
-    fn stored(&self) -> u64 {
+    fn stored(&self, processes: u64) -> u64 {
         // Until the tree has its own root, `/tmp` is the host's.
         if self.outside.is_none() || self.outside == Root::now().ok() {
             return 0;
@@ -163,7 +163,7 @@ impl Watch {
             used.saturating_mul(stat.f_frsize) + named.saturating_mul(NAMED_FILE)
         });
         let sockets = self.sockets.as_ref().map_or(0, Sockets::held);
-        let objects = sys::segments() + sys::queues() + sys::semaphores();
+        let objects = sys::segments() + sys::queues() + sys::semaphores(processes);
         files + objects + sockets
     }
 
@@ -264,7 +264,7 @@ mod tests {
     fn aj6_the_hosts_tmp_is_not_the_trees() {
         let stored = |outside| {
             let proc = File::open("/proc").unwrap().into();
-            Watch::new(proc, getpid(), 0, outside).stored()
+            Watch::new(proc, getpid(), 0, outside).stored(1)
         };
         // A command on a busy machine: its root is not built yet.
         assert_eq!(stored(Some(Root::now().unwrap())), 0);

@@ -52,6 +52,11 @@ const KINDS: &[(&str, bool)] = &[
     ("AJ2 page tables", true),
     ("AJ3 orphans", true),
     ("AJ2 names in tmp", false),
+    ("AJ7 connections that nobody accepts", false),
+    ("AJ7 datagrams behind an empty one", false),
+    ("AJ7 empty messages whose senders are closed", false),
+    ("AJ7 undoing of semaphores", false),
+    ("AJ3 heirs", true),
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[

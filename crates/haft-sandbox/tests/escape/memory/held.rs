@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 
 use super::{MIB, WANTED, child, map, refused};
 
@@ -28,6 +29,11 @@ pub(super) fn hold(kind: &str) -> bool {
         "AJ2 page tables" => page_tables(),
         "AJ2 names in tmp" => names(),
         "AJ3 orphans" => orphans(),
+        "AJ3 heirs" => heirs(),
+        "AJ7 connections that nobody accepts" => unaccepted(),
+        "AJ7 datagrams behind an empty one" => datagrams(),
+        "AJ7 empty messages whose senders are closed" => empty_messages(),
+        "AJ7 undoing of semaphores" => undoing(),
         _ => return false,
     }
     true
@@ -160,5 +166,113 @@ fn names() {
         if File::create(format!("/tmp/{number}")).is_err() {
             return;
         }
+    }
+}
+
+/// Whoever made them is gone, and nobody has them yet.
+fn unaccepted() {
+    let part = vec![1; MIB];
+    let mut sum = 0;
+    for number in 0.. {
+        let name = format!("/tmp/{number}");
+        let Ok(listener) = UnixListener::bind(&name) else {
+            refused();
+        };
+        for _ in 0..100 {
+            let Ok(one) = UnixStream::connect(&name) else {
+                refused();
+            };
+            one.set_nonblocking(true).unwrap_or_else(|_| refused());
+            sum += fill(&one, &part);
+        }
+        std::mem::forget(listener);
+        if sum > WANTED * MIB {
+            return;
+        }
+    }
+}
+
+/// The kernel tells the length of the first alone.
+fn datagrams() {
+    let part = vec![1; 128 << 10];
+    let mut sum = 0;
+    for number in 0.. {
+        let name = format!("/tmp/{number}");
+        let Ok(to) = UnixDatagram::bind(&name) else {
+            refused();
+        };
+        for length in std::iter::once(0).chain([part.len(); 10]) {
+            let Ok(one) = UnixDatagram::unbound() else {
+                refused();
+            };
+            if one.send_to(&part[..length], &name).is_err() {
+                refused();
+            }
+            sum += length;
+        }
+        std::mem::forget(to);
+        if sum > WANTED * MIB {
+            return;
+        }
+    }
+}
+
+fn empty_messages() {
+    let flags = SocketFlags::NONBLOCK;
+    let mut sum = 0;
+    while sum < WANTED * MIB {
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+        let Ok((one, other)) = pair else {
+            refused();
+        };
+        let _ = set_socket_send_buffer_size(&one, 1 << 30);
+        while send(&one, &[], SendFlags::empty()).is_ok() {
+            sum += 768;
+        }
+        std::mem::forget(other);
+    }
+}
+
+/// Each process has a list of its own of what is to be undone in a set.
+fn undoing() {
+    const SET: i32 = 32_000;
+    const SETS: usize = 40;
+    let sets: Vec<_> = (0..SETS)
+        // SAFETY: takes numbers.
+        .map(|_| unsafe { libc::semget(libc::IPC_PRIVATE, SET, 0o600) })
+        .collect();
+    for _ in 0..WANTED * MIB / (SETS * SET as usize * 2) {
+        child(|| {
+            for set in &sets {
+                let mut one = libc::sembuf {
+                    sem_num: 0,
+                    sem_op: 1,
+                    sem_flg: i16::try_from(libc::SEM_UNDO).unwrap_or_else(|_| refused()),
+                };
+                // SAFETY: one operation, which outlives the call.
+                if unsafe { libc::semop(*set, &raw mut one, 1) } < 0 {
+                    refused();
+                }
+            }
+            std::thread::sleep(Duration::from_secs(120));
+        });
+    }
+}
+
+/// Lines of processes, each of which hands all it has to its child and leaves.
+fn heirs() {
+    for _ in 0..WANTED / 32 {
+        child(|| {
+            map(libc::MAP_PRIVATE, 32 * MIB);
+            loop {
+                // SAFETY: one thread.
+                match unsafe { libc::fork() } {
+                    0 => {}
+                    -1 => refused(),
+                    // SAFETY: leaves.
+                    _ => unsafe { libc::_exit(0) },
+                }
+            }
+        });
     }
 }
