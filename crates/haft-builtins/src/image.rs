@@ -11,6 +11,7 @@ use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
 use haft::spec::{Annotations, Risk, ToolName, ToolSpec};
 use haft::tool::TypedTool;
+use haft::workspace::{FileStamp, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -196,11 +197,14 @@ impl TypedTool for ViewImage {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let caller = Caller::of(context);
+        let mut known = None;
         let (bytes, path, url) = match source(&input)? {
             Source::Path(path) => {
                 let (files, path) = (self.files.clone(), path.to_owned());
                 let work = move |_: &(dyn Fn() -> bool + Sync)| read(&files, &path, &caller);
-                let (bytes, path) = blocking(work).await?;
+                let (bytes, place, stamp) = blocking(work).await?;
+                let path = place.shown();
+                known = Some((place, stamp, sha256(&bytes)));
                 (bytes, Some(path), None)
             }
             Source::Url(url) => {
@@ -220,6 +224,11 @@ impl TypedTool for ViewImage {
             fitted(bytes, bounds).map_err(|e| e.told(&name, media_type))
         });
         let picture = picture.await?;
+        // Only what was shown is known.
+        if let Some((place, stamp, sha256)) = known {
+            let seen = &self.files.seen;
+            seen.note(context.run(), place.real(), stamp, &sha256);
+        }
         let data = ViewImageData {
             path,
             url,
@@ -238,7 +247,11 @@ impl TypedTool for ViewImage {
 }
 
 /// The whole file.
-fn read(files: &Files, path: &str, caller: &Caller) -> Result<(Vec<u8>, String), ToolError> {
+fn read(
+    files: &Files,
+    path: &str,
+    caller: &Caller,
+) -> Result<(Vec<u8>, Place, FileStamp), ToolError> {
     let place = caller.reads(files.workspace.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
@@ -247,10 +260,7 @@ fn read(files: &Files, path: &str, caller: &Caller) -> Result<(Vec<u8>, String),
         return Err(ToolError::failed(message));
     }
     let (bytes, stamp) = whole(files, &place, MAX_FILE)?;
-    files
-        .seen
-        .note(&caller.run, place.real(), stamp, &sha256(&bytes));
-    Ok((bytes, place.shown()))
+    Ok((bytes, place, stamp))
 }
 
 /// The result for the caller: a text that says what it is, and the picture.

@@ -114,13 +114,15 @@ pub fn read_file(
         return Err(cancelled());
     }
     let sha256 = hex(&pass.hasher.clone().finalize());
+    if let Some(media_type) = binary {
+        return binary_result(&place, &open.stamp, sha256, media_type);
+    }
+    let result = text_result(&place, input, pass, &sha256)?;
+    // Only what was shown is known.
     files
         .seen
         .note(&caller.run, place.real(), open.stamp, &sha256);
-    match binary {
-        Some(media_type) => binary_result(&place, &open.stamp, sha256, media_type),
-        None => text_result(&place, input, pass, sha256),
-    }
+    Ok(result)
 }
 
 pub(crate) fn cancelled() -> ToolError {
@@ -228,7 +230,7 @@ fn text_result(
     place: &Place,
     input: &ReadFileInput,
     pass: Pass,
-    sha256: String,
+    sha256: &str,
 ) -> Result<ToolResult, ToolError> {
     let (path, total) = (place.shown(), pass.total_lines);
     if input.start_line > total.max(1) {
@@ -270,7 +272,7 @@ fn text_result(
         start_line: input.start_line,
         lines: pass.lines,
         total_lines: total,
-        sha256,
+        sha256: sha256.to_owned(),
         truncated: next <= total || pass.cut.is_some(),
         media_type: None,
         bytes: None,

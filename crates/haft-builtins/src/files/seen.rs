@@ -102,7 +102,10 @@ impl Seen {
             return Err(ToolError::conflict(format!(
                 "{path:?} exists and was not read in this run"
             ))
-            .with_advice("read it with read_file, then write or edit it"));
+            .with_advice(
+                "show it with read_file (a picture: view_image), then change it; what neither shows is not \
+                 overwritten by file tools: write to another path",
+            ));
         };
         let mut open = workspace.read(place)?;
         if open.stamp == sight.stamp {

@@ -116,9 +116,13 @@ pub fn move_file(
     let workspace = &files.workspace;
     let from = caller.changes(workspace.entry(&input.from)?)?;
     let to = caller.changes(workspace.entry(&input.to)?)?;
-    let replaces = input.overwrite && to.kind() == Some(Kind::File);
-    if replaces && files.must_have_read(caller) {
-        files.seen.require(&caller.run, workspace, &to)?;
+    if files.must_have_read(caller) {
+        // A file that is moved is gone where it was; a folder's files are found again below the new name.
+        let replaced = Some(&to).filter(|_| input.overwrite);
+        let files_of = [Some(&from), replaced].into_iter().flatten();
+        for place in files_of.filter(|place| place.kind() == Some(Kind::File)) {
+            files.seen.require(&caller.run, workspace, place)?;
+        }
     }
     workspace
         .rename(&from, &to, input.overwrite)

@@ -321,6 +321,57 @@ async fn what_loses_nothing_needs_no_reading() {
 }
 
 #[tokio::test]
+async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
+    let rows = [
+        (
+            "past its end",
+            "read_file",
+            json!({"path": "f", "start_line": 1000}),
+            "one\n",
+        ),
+        ("no text", "read_file", json!({"path": "f"}), "a\0b"),
+        ("no picture", "view_image", json!({"path": "f"}), "one\n"),
+        ("listed", "list_files", json!({}), "one\n"),
+    ];
+    let changes = [
+        ("write_file", json!({"path": "f", "content": "x"})),
+        (
+            "edit_file",
+            json!({"path": "f", "edits": [{"start_line": 1, "replace": "x"}]}),
+        ),
+        ("move_file", json!({"from": "f", "to": "g"})),
+        (
+            "move_file",
+            json!({"from": "own", "to": "f", "overwrite": true}),
+        ),
+    ];
+    for (what, tool, look, content) in rows {
+        let scene = Scene::new();
+        scene.put("f", content);
+        scene
+            .model("write_file", json!({"path": "own", "content": "own"}))
+            .await;
+        scene.model(tool, look).await;
+        for (change, arguments) in &changes {
+            let outcome = scene.model(change, arguments.clone()).await;
+            let kind = outcome.error.as_ref().map(|e| e.kind);
+            assert_eq!(kind, Some(Conflict), "{what}: {change} {outcome:?}");
+            assert_eq!(scene.text("f"), content, "{what}: {change}");
+        }
+    }
+    // What was shown is.
+    let scene = Scene::new();
+    scene.put("f", "one\n");
+    scene.model("read_file", json!({"path": "f"})).await;
+    assert!(
+        scene
+            .model("move_file", json!({"from": "f", "to": "g"}))
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
 async fn the_setting_beats_the_origin() {
     for (setting, model, host) in [
         (Some(true), true, true),
