@@ -1,11 +1,11 @@
-//! Command lines of about 200 characters taken apart and judged under 20 rules: the time of one judgement, in microseconds.
+//! Command lines of about 200 characters taken apart and judged under 20 rules: the CPU time of one judgement, in microseconds.
 
 use std::hint::black_box;
 
 use haft::permission::Verdict;
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
 use haft::testing::line_verdict;
-use measure::{Row, Step, each, interleave, rounds};
+use measure::{Row, Step, cpu_ms, interleave, rounds};
 
 /// Judgements of one round.
 const EACH: usize = 2_000;
@@ -52,11 +52,12 @@ fn main() {
         assert_eq!(line_verdict(policy, line), *expect, "{name}");
         assert!((190..260).contains(&line.len()), "{name}: {}", line.len());
         let judge = move || {
-            each(EACH, || {
+            let (milliseconds, ()) = cpu_ms(|| {
                 for _ in 0..EACH {
                     black_box(line_verdict(policy, black_box(line)));
                 }
-            }) / 1e3
+            });
+            milliseconds * 1e3 / EACH as f64
         };
         steps.push((Row::new(format!("haft/judge/{name}"), "us"), Box::new(judge)));
     }

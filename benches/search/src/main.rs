@@ -84,6 +84,7 @@ impl Here {
     fn new(root: &Path) -> Self {
         let workspace = Workspace::open(root).expect("the tree");
         let registry = ToolRegistry::new();
+        let policy = Policy::read_only().with_workspace(&workspace);
         let builtins = Builtins::new(workspace)
             .tools()
             .expect("the standard tools");
@@ -100,7 +101,7 @@ impl Here {
         let session = Session::builder(Arc::new(registry)).with_limits(limits);
         Self {
             runtime: Runtime::new().expect("a runtime"),
-            executor: Executor::new(Policy::read_only()),
+            executor: Executor::new(policy.expect("no rules")),
             session: session.build().expect("limits that make sense"),
         }
     }

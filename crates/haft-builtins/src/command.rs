@@ -10,6 +10,7 @@ use haft::permission::{Condition, Effect, Permission};
 use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
+use haft::workspace::Workspace;
 use haft_sandbox::{Exit, Running};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,6 +230,10 @@ impl TypedTool for RunCommand {
         // What it runs decides the risk: the permission says so.
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe);
         known_as(spec, &["bash", "shell", "exec", "terminal"])
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(self.0.workspace())
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {

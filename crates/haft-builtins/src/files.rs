@@ -7,7 +7,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::join_words;
-use haft::workspace::{Place, Workspace, WorkspaceError};
+use haft::workspace::{Place, Workspace, WorkspaceError, WorkspaceView};
 use sha2::{Digest, Sha256};
 
 pub mod check;
@@ -47,6 +47,8 @@ pub struct Caller {
     approved: bool,
     /// What the call was cleared for.
     clearance: Clearance,
+    /// The workspace as the call may see it.
+    pub(crate) view: WorkspaceView,
 }
 
 /// What a call may touch.
@@ -60,8 +62,9 @@ enum Clearance {
 
 impl Caller {
     /// The caller of a running tool.
-    pub(crate) fn of(context: &CallContext) -> Self {
+    pub(crate) fn of(context: &CallContext, files: &Files) -> Self {
         Self {
+            view: context.view(&files.workspace),
             run: context.run().clone(),
             origin: context.origin(),
             approved: context.is_approved(),
@@ -69,9 +72,10 @@ impl Caller {
         }
     }
 
-    /// A caller in a run of its own, cleared for these permissions.
-    pub fn cleared_for(permissions: Vec<Permission>) -> Self {
+    /// A caller in a run of its own, cleared for these permissions, from whom no rule withholds a name.
+    pub fn cleared_for(permissions: Vec<Permission>, files: &Files) -> Self {
         Self {
+            view: files.workspace.unfiltered(),
             run: RunId::generate(),
             origin: Origin::Host,
             approved: false,
@@ -80,8 +84,9 @@ impl Caller {
     }
 
     /// Somebody who is only shown what would change.
-    pub(crate) fn preview() -> Self {
+    pub(crate) fn preview(files: &Files) -> Self {
         Self {
+            view: files.workspace.unfiltered(),
             run: RunId::new(""),
             origin: Origin::Host,
             approved: true,
@@ -145,15 +150,6 @@ impl Files {
             seen: Arc::default(),
             commands,
         }
-    }
-
-    /// The same for a call that walks folders: without the files that rules keep from it.
-    pub(crate) fn seen_by(&self, context: &CallContext) -> Self {
-        let mut files = self.clone();
-        if let Some(filter) = context.path_filter() {
-            files.workspace = files.workspace.with_filter(filter);
-        }
-        files
     }
 
     /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.

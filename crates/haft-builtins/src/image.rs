@@ -11,7 +11,7 @@ use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
 use haft::spec::{Annotations, Risk, ToolName, ToolSpec};
 use haft::tool::TypedTool;
-use haft::workspace::{FileStamp, Place};
+use haft::workspace::{FileStamp, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -169,6 +169,10 @@ impl TypedTool for ViewImage {
         known_as(spec, &["analyze_image", "see", "picture", "screenshot"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.files.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         match source(input)? {
             Source::Path(path) => {
@@ -196,7 +200,7 @@ impl TypedTool for ViewImage {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context);
+        let caller = Caller::of(context, &self.files);
         let mut known = None;
         let (bytes, path, url) = match source(&input)? {
             Source::Path(path) => {
@@ -252,7 +256,7 @@ fn read(
     path: &str,
     caller: &Caller,
 ) -> Result<(Vec<u8>, Place, FileStamp), ToolError> {
-    let place = caller.reads(files.workspace.existing(path)?)?;
+    let place = caller.reads(caller.view.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
         let (path, size) = (place.shown(), grouped(size));

@@ -10,8 +10,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft::error::ToolError;
-use haft::workspace::{Kind, Place, Workspace};
+use haft::workspace::{Kind, Place, Workspace, WorkspaceView};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,7 +63,7 @@ impl Brake {
 
 /// A walk below a place: `.gitignore` and its kin respected as ripgrep does, links not followed, hidden files only
 /// where asked for, haft's own and filtered files never.
-pub(crate) fn walker(workspace: &Workspace, place: &Place, hidden: bool) -> WalkBuilder {
+pub(crate) fn walker(workspace: &WorkspaceView, place: &Place, hidden: bool) -> WalkBuilder {
     let mut builder = WalkBuilder::new(workspace.root().join(place.real()));
     builder.hidden(!hidden).follow_links(false).threads(THREADS);
     let filter = workspace.clone();
@@ -176,9 +175,4 @@ pub(crate) fn describe(workspace: &Workspace, paths: &[PathBuf]) -> Vec<FoundEnt
         all.extend(right.join().unwrap_or_default());
         all
     })
-}
-
-/// The place a search starts from, which must exist.
-pub(crate) fn start(workspace: &Workspace, path: &str) -> Result<Place, ToolError> {
-    Ok(workspace.existing(path)?)
 }

@@ -1,6 +1,6 @@
 //! Skills as tools: `list_skills`, `load_skill`, `invoke_skill`, and each skill as a tool of its own where the host wants that.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use haft::context::CallContext;
@@ -10,6 +10,7 @@ use haft::skill::set::SkillSet;
 use haft::spec::NameError;
 use haft::tool::Tool;
 use haft::toolset::registry::{BUILTIN, RegistryError, ToolRegistry};
+use haft::workspace::Workspace;
 
 mod body;
 mod content;
@@ -33,10 +34,9 @@ pub const AS_TOOL: &str = "skill.";
 /// How skills are offered.
 #[derive(Debug, Clone)]
 pub struct SkillOptions {
-    /// The workspace's root: `${CLAUDE_PROJECT_DIR}` in a skill's text.
-    pub workspace: PathBuf,
-    /// haft's own files and folders: a skill whose folder holds one, or lies in one, is not offered.
-    pub own: Vec<PathBuf>,
+    /// The workspace. Its root is `${CLAUDE_PROJECT_DIR}` in a skill's text; a skill whose folder holds a hidden path, or
+    /// lies in one, is not offered.
+    pub workspace: Workspace,
     /// Each skill is a tool of its own, too.
     pub as_tools: bool,
     /// Which of [`SKILL_TOOLS`] there are.
@@ -45,10 +45,9 @@ pub struct SkillOptions {
 
 impl SkillOptions {
     /// All of the tools, in this workspace.
-    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+    pub fn new(workspace: Workspace) -> Self {
         Self {
-            workspace: workspace.into(),
-            own: Vec::new(),
+            workspace,
             as_tools: false,
             on: SKILL_TOOLS.map(str::to_owned).into(),
         }
@@ -155,7 +154,7 @@ impl Shelf {
     }
 
     fn touches_own(&self, folder: &Path) -> bool {
-        let own = &self.options.own;
+        let own = self.options.workspace.hidden();
         own.iter()
             .any(|own| own.starts_with(folder) || folder.starts_with(own))
     }

@@ -113,7 +113,12 @@ fn fuzz_a_patch_is_applied_or_changes_nothing() {
         let applied = ApplyPatch(files.clone())
             .permissions(&input)
             .and_then(|cleared| {
-                apply_patch(&files, &input, &Caller::cleared_for(cleared), &|| false)
+                apply_patch(
+                    &files,
+                    &input,
+                    &Caller::cleared_for(cleared, &files),
+                    &|| false,
+                )
             });
         match applied {
             Err(_) => assert_eq!(&tree(&root), furnished),

@@ -39,8 +39,9 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("mkdir .claude && cp a.txt .claude/settings.json", false, ""),
     ("tee haft.toml < a.txt", false, ""),
     ("tee .envrc < a.txt", false, ""),
-    ("test -s state/token && cat state/token", false, ""),
-    ("test -s own.secret && cat own.secret", false, ""),
+    // The policy denies what names them; a pattern passes it, and then there is nothing to find.
+    ("test -s stat*/token && cat stat*/token", false, ""),
+    ("test -s own.se* && cat own.se*", false, ""),
     ("cat ../outside.txt", false, ""),
     // The folder beside the workspace is a private one of the jail.
     ("echo x > ../outside.txt", true, ""),
@@ -68,7 +69,9 @@ fn scene(sandbox: &Sandbox) -> Scene {
     }
     let workspace = Workspace::open(&at("ws")).unwrap();
     let own = ["state", "own.secret"].map(PathBuf::from);
-    let mut builtins = Builtins::new(workspace.with_denied(own));
+    let workspace = workspace.with_hidden(own);
+    let policy = Policy::trusted().with_workspace(&workspace);
+    let mut builtins = Builtins::new(workspace);
     builtins.sandbox = Some(sandbox.clone());
     builtins.memory_mb = Some(300);
     builtins.files = FileOptions {
@@ -84,8 +87,7 @@ fn scene(sandbox: &Sandbox) -> Scene {
         .replace_all("builtin", tools.into_iter().map(|t| t.tool))
         .unwrap();
     Scene {
-        executor: Executor::new(Policy::trusted())
-            .with_approver(AutoApprove::up_to(Risk::Critical)),
+        executor: Executor::new(policy.unwrap()).with_approver(AutoApprove::up_to(Risk::Critical)),
         session: Session::builder(Arc::new(registry)).build().unwrap(),
         dir,
     }

@@ -149,25 +149,25 @@ impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
         at.home.create()?;
-        let sandbox = parts::sandbox(at, settings)?;
-        let policy = Arc::new(policy::build(at, settings)?);
+        let ground = policy::build(at, settings)?;
+        let sandbox = parts::sandbox(at, settings, &ground.workspace)?;
         let archive = archive(at, settings)?;
         let stores = stores::stores(at, settings)?;
         let memory = memory::build(at, settings, &archive, &stores)?;
         let skills = Arc::new(skills::set(at, settings));
         let network = network::network(at, settings)?;
         let confined = (&sandbox, &network);
-        let all = parts::standard(at, settings, &policy, confined, (&skills, memory))?;
-        let on = on(at, settings, &policy, &all)?;
-        let skill_tools = skills::tools(at, settings, &skills, &on)?;
+        let all = parts::standard(at, settings, &ground, confined, (&skills, memory))?;
+        let on = on(at, settings, &ground.policy, &all)?;
+        let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let artifacts = artifacts::artifacts(at, settings)?;
-        let journal = stores.journal;
         let code = chain::jail(settings, &sandbox)?;
-        let tools = parts::view(&all, &on, &skill_tools, (settings, &policy))?;
-        let tools = parts::with_chain(at, (settings, &policy), tools, &on, (&code, &journal))?;
+        let judged = (settings, &*ground.policy);
+        let tools = parts::view(&all, &on, &skill_tools, judged)?;
+        let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
         let feed = Feed::new();
         let wiring = approvals::Wiring {
-            policy,
+            policy: ground.policy,
             tools: &all.registry,
             artifacts: &artifacts,
             archive: &archive,
@@ -189,7 +189,7 @@ impl House {
             index: stores.index,
             memory: stores.memory,
             artifacts,
-            journal,
+            journal: stores.journal,
             skills,
             skill_tools,
             skill_tokens: settings.whole("skills.max_tokens"),

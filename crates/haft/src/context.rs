@@ -25,7 +25,7 @@ use crate::shape::long::{self, KeepSource, Long, Room, Shown};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
-use crate::workspace::PathFilter;
+use crate::workspace::{Workspace, WorkspaceView};
 
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
@@ -103,22 +103,21 @@ impl CallContext {
         self.approved
     }
 
-    /// What says whether the call, having been cleared for a folder, may also show a file in it (as a claim names it): rules on
-    /// reading hold for each file. A file that a deny or ask rule names is withheld. None where no rule could.
-    pub fn path_filter(&self) -> Option<Arc<PathFilter>> {
-        let policy = self.host.policy();
-        if !policy.has_rules() {
-            return None;
-        }
-        let entry = Arc::clone(&self.entry);
-        Some(Arc::new(move |path| {
-            policy.may_show(entry.spec().name.as_str(), path)
-        }))
-    }
-
     /// What the call said it would do, and was cleared for.
     pub fn permissions(&self) -> &Arc<[Permission]> {
         &self.permissions
+    }
+
+    /// The tool's workspace as this call may see it: lists, searches and near names leave out what the policy's rules do
+    /// not let the tool read. Rules judged the call by the folder that it names, so what it finds below is filtered here.
+    pub fn view(&self, workspace: &Workspace) -> WorkspaceView {
+        let policy = self.host.policy();
+        let tool = self.entry.spec().name.clone();
+        let filter = policy.withholds_from(tool.as_str()).then(|| {
+            let shows = move |path: &str| policy.may_show(tool.as_str(), path);
+            Arc::new(shows) as Arc<dyn Fn(&str) -> bool + Send + Sync>
+        });
+        workspace.filtered(filter)
     }
 
     /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some

@@ -243,9 +243,10 @@ impl Executor {
     pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let permissions = effects::permissions(tool.as_ref(), &arguments)?;
+            let policy = self.parts.policy.now();
+            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
             let unstated = effects::unstated(&*tool, &arguments, arguments.as_str(), &permissions)?;
-            Ok(self.parts.policy.now().explain(&JudgedCall {
+            Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
                 ..JudgedCall::new(entry.spec(), &arguments, &permissions)
             }))
@@ -261,9 +262,9 @@ impl Executor {
     pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
             let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let permissions = effects::permissions(tool.as_ref(), &arguments)?;
-            let call = JudgedCall::new(entry.spec(), &arguments, &permissions);
             let policy = self.parts.policy.now();
+            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
+            let call = JudgedCall::new(entry.spec(), &arguments, &permissions);
             let found = policy.asked_for(rules, &call);
             Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
         };
@@ -313,11 +314,12 @@ impl Parts {
         if let Some(store) = &self.artifacts {
             store.pin(session.owner());
         }
+        let policy = self.policy.now();
         let start = RunStart {
             principal: session.principal().clone(),
             door: session.door().to_owned(),
-            workspace: session.workspace().map(str::to_owned),
-            profile: self.policy.now().profile().as_str().to_owned(),
+            workspace: policy.workspace_root().map(str::to_owned),
+            profile: policy.profile().as_str().to_owned(),
         };
         let start = Arc::new(start);
         self.record(

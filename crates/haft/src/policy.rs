@@ -42,6 +42,7 @@ use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
 use crate::toolset::{Snapshot, Toolset};
+use crate::workspace::Workspace;
 
 pub use command::{Places, command_risk};
 pub use command_lines::CommandLines;
@@ -135,8 +136,11 @@ pub struct Policy {
     rules: Arc<rules::Rules>,
     written: Arc<RuleSet>,
     guards: Arc<[Arc<dyn Guard>]>,
+    /// Those of the guards that a host added to the standard ones.
+    added: Vec<Arc<dyn Guard>>,
     places: Arc<Places>,
     own: Arc<OwnFiles>,
+    hidden: Arc<[PathBuf]>,
 }
 
 impl Default for Policy {
@@ -154,8 +158,10 @@ impl Policy {
             rules: Arc::default(),
             written: Arc::default(),
             guards: standard_guards(&places).into(),
+            added: Vec::new(),
             places: Arc::new(places),
             own: Arc::default(),
+            hidden: Arc::default(),
         }
     }
 
@@ -180,7 +186,7 @@ impl Policy {
             profile,
             rules: RuleSet::default(),
             places: Places::default(),
-            own: Vec::new(),
+            hidden: Arc::default(),
             guards: Vec::new(),
             tools: None,
         }
@@ -200,20 +206,42 @@ impl Policy {
         self.clone().with_rules(rules)
     }
 
-    /// Whether there is any rule.
-    pub(crate) fn has_rules(&self) -> bool {
-        !self.rules.all().is_empty()
-    }
-
     /// Whether a rule was kept for one call of this tool: only then the digest of the unstated arguments matters.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
         self.rules.keeps_calls_of(tool)
     }
 
+    /// The same policy over this workspace: its root, and its hidden paths, are the policy's.
+    ///
+    /// # Errors
+    /// A rule is broken by its own example there.
+    pub fn with_workspace(self, workspace: &Workspace) -> Result<Self, RulesError> {
+        let builder = PolicyBuilder {
+            profile: self.profile,
+            rules: RuleSet::clone(&self.written),
+            places: Places::clone(&self.places),
+            hidden: Arc::default(),
+            guards: self.added,
+            tools: None,
+        };
+        builder.workspace(workspace).build()
+    }
+
+    /// The root of the workspace that it judges, if it has one.
+    pub fn workspace_root(&self) -> Option<&str> {
+        self.places.workspace.as_deref()
+    }
+
     /// The same policy with one more guard.
     pub fn with_guard(mut self, guard: impl Guard + 'static) -> Self {
         let one: Arc<dyn Guard> = Arc::new(guard);
-        self.guards = self.guards.iter().cloned().chain([one]).collect();
+        self.guards = self
+            .guards
+            .iter()
+            .cloned()
+            .chain([Arc::clone(&one)])
+            .collect();
+        self.added.push(one);
         self
     }
 
@@ -251,6 +279,27 @@ impl Policy {
             && (self.rules.all().is_empty() || !self.rules.withholds(tool, &view()))
     }
 
+    /// May it withhold anything that lies in a folder from a tool that walks it?
+    pub(crate) fn withholds_from(&self, tool: &str) -> bool {
+        self.rules.withholds_from(tool)
+    }
+
+    /// Is this the workspace that it judges?
+    ///
+    /// # Errors
+    /// What differs, and how the host makes both the same.
+    pub(crate) fn judges(&self, workspace: &Workspace) -> Result<(), Misplaced> {
+        let root = workspace.root().to_string_lossy();
+        match &self.places.workspace {
+            None => Err(Misplaced::Nowhere(root.into_owned())),
+            Some(own) if *own != root => Err(Misplaced::Elsewhere(root.into_owned(), own.clone())),
+            Some(_) if self.hidden != *workspace.hidden() => {
+                Err(Misplaced::Hidden(root.into_owned()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     /// The deny rule without specifier that takes this tool out of every list, if there is one.
     pub fn removes(&self, tool: &str) -> Option<&str> {
         self.rules.removal(tool).map(|rule| &*rule.text)
@@ -271,6 +320,20 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
     ]
 }
 
+/// Why a policy does not judge a tool's workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Misplaced {
+    /// The policy has no workspace.
+    #[error("the tool works in {0:?}, but the policy has no workspace")]
+    Nowhere(String),
+    /// The policy has another one.
+    #[error("the tool works in {0:?}, but the policy judges paths in {1:?}")]
+    Elsewhere(String, String),
+    /// The policy knows other hidden paths.
+    #[error("the tool and the policy hide different paths of {0:?}")]
+    Hidden(String),
+}
+
 /// Collects the parts of a policy.
 #[derive(Debug)]
 #[must_use]
@@ -278,7 +341,7 @@ pub struct PolicyBuilder {
     profile: Profile,
     rules: RuleSet,
     places: Places,
-    own: Vec<PathBuf>,
+    hidden: Arc<[PathBuf]>,
     guards: Vec<Arc<dyn Guard>>,
     tools: Option<Arc<Snapshot>>,
 }
@@ -291,8 +354,16 @@ impl PolicyBuilder {
         self
     }
 
-    /// The workspace's root: where `//` rules and critical paths meet relative ones.
-    pub fn workspace(mut self, root: &Path) -> Self {
+    /// The workspace that calls work in: its root, where `//` rules and critical paths meet relative ones, and its hidden
+    /// paths. The executor runs no tool on another one.
+    pub fn workspace(mut self, workspace: &Workspace) -> Self {
+        self.hidden = Arc::clone(workspace.hidden());
+        self.workspace_root(workspace.root())
+    }
+
+    /// The root alone, for a policy over a folder that is not opened here, as where calls are only explained. Tools on a
+    /// [`Workspace`] with hidden paths do not run under it.
+    pub fn workspace_root(mut self, root: &Path) -> Self {
         self.places.workspace = Some(paths::clean(&root.to_string_lossy()));
         self
     }
@@ -300,12 +371,6 @@ impl PolicyBuilder {
     /// The user's home folder: what `~/` means at the start of a rule. In a call `~` stands for itself.
     pub fn home(mut self, home: &Path) -> Self {
         self.places.home = Some(paths::clean(&home.to_string_lossy()));
-        self
-    }
-
-    /// haft's own state folder, settings and secret files.
-    pub fn own_files(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.own.extend(paths);
         self
     }
 
@@ -330,7 +395,7 @@ impl PolicyBuilder {
     pub fn build(self) -> Result<Policy, RulesError> {
         let rules = rules::Rules::new(&self.rules, &self.places)?;
         let mut guards = standard_guards(&self.places);
-        let own = OwnFiles::new(self.own);
+        let own = OwnFiles::new(self.hidden.iter().cloned());
         let own = Arc::new(match &self.places.workspace {
             Some(root) => own.in_workspace(Path::new(root)),
             None => own,
@@ -338,14 +403,16 @@ impl PolicyBuilder {
         if !own.is_empty() {
             guards.push(Arc::clone(&own) as Arc<dyn Guard>);
         }
-        guards.extend(self.guards);
+        guards.extend(self.guards.iter().cloned());
         let policy = Policy {
             profile: self.profile,
             rules: Arc::new(rules),
             written: Arc::new(self.rules),
             guards: guards.into(),
+            added: self.guards,
             places: Arc::new(self.places),
             own,
+            hidden: self.hidden,
         };
         let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));
         let unknown = unknown.into_iter().flatten().find(|name| !name.of_server);

@@ -58,7 +58,6 @@ struct Inner {
     owner: Owner,
     door: String,
     client: Option<String>,
-    workspace: Option<String>,
     view: Arc<dyn Toolset>,
     limits: Limits,
     budget: Arc<Budget>,
@@ -121,7 +120,6 @@ impl Session {
                 owner,
                 door: "library".into(),
                 client: None,
-                workspace: None,
                 view,
                 budget: Arc::new(Budget::of_run(Limits::default().max_calls)),
                 limits: Limits::default(),
@@ -179,11 +177,6 @@ impl Session {
     /// By which door it was opened.
     pub fn door(&self) -> &str {
         &self.0.door
-    }
-
-    /// The workspace's root, for the record and for fingerprints.
-    pub fn workspace(&self) -> Option<&str> {
-        self.0.workspace.as_deref()
     }
 
     /// Its bounds.
@@ -508,7 +501,6 @@ impl Inner {
             owner: self.owner.clone(),
             door: self.door.clone(),
             client: self.client.clone(),
-            workspace: self.workspace.clone(),
             view: Arc::clone(&self.view),
             limits: self.limits.clone(),
             budget: Arc::clone(&self.budget),

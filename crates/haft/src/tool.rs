@@ -18,6 +18,7 @@ use crate::error::ToolError;
 use crate::permission::{Condition, Permission};
 use crate::result::{Content, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
+use crate::workspace::Workspace;
 
 /// A callable thing. Only the executor calls it.
 ///
@@ -25,6 +26,12 @@ use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 pub trait Tool: Send + Sync + 'static {
     /// What it says of itself. The same answer for its whole life.
     fn spec(&self) -> &Arc<ToolSpec>;
+
+    /// The workspace that its paths and commands start in, for a tool that has one. The executor runs no call whose tool
+    /// works in another workspace than the policy judges. None by default.
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
 
     /// What a call with these arguments would do. Pure: no effects, no waiting.
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
@@ -81,6 +88,11 @@ pub trait TypedTool: Send + Sync + 'static {
     /// Fills in the rest of the spec: risk, category, output schema, hints.
     fn describe(spec: ToolSpec) -> ToolSpec {
         spec
+    }
+
+    /// The workspace that its paths and commands start in: see [`Tool::workspace`].
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
     /// What a call with this input would do. Pure: no effects, no waiting.
@@ -165,6 +177,10 @@ struct Erased<T> {
 impl<T: TypedTool> Tool for Erased<T> {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        self.tool.workspace()
     }
 
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {

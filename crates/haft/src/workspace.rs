@@ -21,6 +21,7 @@ mod list;
 mod place;
 mod read;
 mod remove;
+mod view;
 mod write;
 
 #[cfg(test)]
@@ -31,10 +32,8 @@ pub use error::WorkspaceError;
 pub use list::Entry;
 pub use place::{Kind, Place};
 pub use read::{FileStamp, OpenFile};
+pub use view::WorkspaceView;
 pub use write::{WriteMode, Written};
-
-/// Says whether a path (relative to the root) may be shown by lists and searches.
-pub type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
 
 /// The entry below which nothing is written, moved or deleted, in any spelling.
 const GIT: &str = ".git";
@@ -54,7 +53,8 @@ struct Inner {
     fd: Arc<OwnedFd>,
     /// Relative to the root, without links.
     own: Vec<PathBuf>,
-    filters: Vec<Arc<PathFilter>>,
+    /// Every path that is hidden, absolute, sorted: as given, and where its links lead.
+    hidden: Arc<[PathBuf]>,
 }
 
 impl fmt::Debug for Workspace {
@@ -80,7 +80,7 @@ impl Workspace {
                 root: canonical,
                 fd: Arc::new(fd),
                 own: Vec::new(),
-                filters: Vec::new(),
+                hidden: Arc::default(),
             }),
         };
         // Probed by doing: a kernel or an outer jail without openat2 is told now, not at the first call.
@@ -88,23 +88,25 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Paths that no operation reads, lists, searches, writes or removes, with all below them: haft's own state,
-    /// settings and secrets. Those outside the root are out of reach anyway and are dropped.
-    pub fn with_denied(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+    /// Hides these paths and all below them: no operation reads, lists, searches, writes or removes them, and no command
+    /// names them. For state, settings and secrets, inside the root or outside. A relative path starts at the root.
+    ///
+    /// A policy takes the hidden paths from its workspace, so call this before
+    /// [`PolicyBuilder::workspace`](crate::policy::PolicyBuilder::workspace).
+    pub fn with_hidden(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let inner = Arc::make_mut(&mut self.inner);
+        let mut hidden = inner.hidden.to_vec();
         for path in paths {
             let absolute = inner.root.join(path);
             let real = canonical_prefix(&absolute);
             if let Ok(relative) = real.strip_prefix(&inner.root) {
                 inner.own.push(relative.to_path_buf());
             }
+            hidden.extend([absolute, real]);
         }
-        self
-    }
-
-    /// Shows to lists and searches only what this, and every filter before it, says yes to.
-    pub fn with_filter(mut self, filter: Arc<PathFilter>) -> Self {
-        Arc::make_mut(&mut self.inner).filters.push(filter);
+        hidden.sort();
+        hidden.dedup();
+        inner.hidden = hidden.into();
         self
     }
 
@@ -118,20 +120,14 @@ impl Workspace {
         self.place(path)?.claim()
     }
 
-    /// Whether lists and searches may show this path (relative to the root, without links).
-    pub fn shows(&self, relative: &Path) -> bool {
-        let allowed = |filter: &Arc<PathFilter>| filter(&relative.to_string_lossy());
-        !self.is_own(relative) && self.inner.filters.iter().all(allowed)
+    /// Every hidden path, absolute and sorted: as given, and where its links lead.
+    pub fn hidden(&self) -> &Arc<[PathBuf]> {
+        &self.inner.hidden
     }
 
-    /// The paths of haft's own below the root, relative to it, for a jail to hide.
-    pub fn denied(&self) -> &[PathBuf] {
+    /// The hidden paths below the root, relative to it, for a jail to cover.
+    pub fn hidden_inside(&self) -> &[PathBuf] {
         &self.inner.own
-    }
-
-    /// Whether a filter or paths of haft's own narrow what lists and searches show.
-    pub fn hides_anything(&self) -> bool {
-        !self.inner.own.is_empty() || !self.inner.filters.is_empty()
     }
 
     fn is_own(&self, relative: &Path) -> bool {

@@ -60,6 +60,11 @@ impl Commands {
         }
     }
 
+    /// The workspace that commands run in.
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
     /// The same, whose long output goes to this spool.
     pub fn with_spool(mut self, spool: Option<Arc<Spool>>) -> Self {
         self.spool = spool;
@@ -281,7 +286,7 @@ impl Commands {
             }
         });
         mounts.guards.extend(protected);
-        let own = self.workspace.denied().iter().map(|path| {
+        let own = self.workspace.hidden_inside().iter().map(|path| {
             if self.workspace.root().join(path).is_file() {
                 Guard::hide_file(path)
             } else {

@@ -52,7 +52,7 @@ pub fn edit_file(
     input: &EditFileInput,
     caller: &Caller,
 ) -> Result<(EditFileData, Place), ToolError> {
-    let place = caller.changes(files.workspace.existing(&input.path)?)?;
+    let place = caller.changes(caller.view.existing(&input.path)?)?;
     if files.must_have_read(caller) {
         files.seen.require(&caller.run, &files.workspace, &place)?;
     }

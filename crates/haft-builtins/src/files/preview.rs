@@ -50,7 +50,7 @@ pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
 }
 
 pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> Previewed {
-    patch::preview(files, input, &Caller::preview())
+    patch::preview(files, input, &Caller::preview(files))
 }
 
 pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {

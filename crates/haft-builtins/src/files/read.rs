@@ -89,7 +89,7 @@ pub fn read_file(
     caller: &Caller,
     stop: &dyn Fn() -> bool,
 ) -> Result<ToolResult, ToolError> {
-    let place = caller.reads(files.workspace.existing(&input.path)?)?;
+    let place = caller.reads(caller.view.existing(&input.path)?)?;
     let open = files.workspace.read(&place)?;
     let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.shown()));
     let mut reader = BufReader::with_capacity(64 * 1024, open.file);

@@ -7,6 +7,7 @@ use haft::permission::{Condition, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
+use haft::workspace::Workspace;
 
 use crate::describe::{builtin, known_as, read_only, writes};
 use crate::files::edit::{EditFileData, EditFileInput};
@@ -36,6 +37,10 @@ impl TypedTool for ReadFile {
         known_as(spec, &["cat", "view", "open", "head"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
         Ok(vec![Permission::read(claim)])
@@ -50,7 +55,7 @@ impl TypedTool for ReadFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         blocking(move |stop| read::read_file(&files, &input, &caller, stop)).await
     }
 }
@@ -70,6 +75,10 @@ impl TypedTool for WriteFile {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<WriteFileData>(spec, FILES), Risk::High);
         known_as(spec, &["save", "create_file"])
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
@@ -94,7 +103,7 @@ impl TypedTool for WriteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| write::write_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.checked(&place, &mut data.check).await;
@@ -117,6 +126,10 @@ impl TypedTool for EditFile {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = writes(builtin::<EditFileData>(spec, FILES), Risk::High);
         known_as(spec, &["replace", "str_replace"])
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
@@ -143,7 +156,7 @@ impl TypedTool for EditFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| edit::edit_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.checked(&place, &mut data.check).await;
@@ -170,6 +183,10 @@ impl TypedTool for ApplyPatch {
         known_as(spec, &["patch", "diff", "multi_edit"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         patch::permissions(&self.0, input)
     }
@@ -191,7 +208,7 @@ impl TypedTool for ApplyPatch {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         let work = move |stop: &(dyn Fn() -> bool + Sync)| {
             patch::apply_patch(&files, &input, &caller, stop)
         };
@@ -220,6 +237,10 @@ impl TypedTool for MoveFile {
         known_as(spec, &["rename", "mv"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         transfer::move_permissions(&self.0, input)
     }
@@ -237,7 +258,7 @@ impl TypedTool for MoveFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         blocking(move |_| transfer::move_file(&files, &input, &caller)).await
     }
 }
@@ -257,6 +278,10 @@ impl TypedTool for DeleteFile {
         known_as(spec, &["remove", "rm", "unlink"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         transfer::delete_permissions(&self.0, input)
     }
@@ -274,7 +299,7 @@ impl TypedTool for DeleteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context));
+        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         blocking(move |_| transfer::delete_file(&files, &input, &caller)).await
     }
 }

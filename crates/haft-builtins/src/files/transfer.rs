@@ -114,7 +114,7 @@ pub fn move_file(
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
-    let from = caller.changes(workspace.entry(&input.from)?)?;
+    let from = caller.changes(caller.view.found(workspace.entry(&input.from)?)?)?;
     let to = caller.changes(workspace.entry(&input.to)?)?;
     if files.must_have_read(caller) {
         // A file that is moved is gone where it was; a folder's files are found again below the new name.
@@ -145,7 +145,7 @@ pub fn delete_file(
     input: &DeleteFileInput,
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
-    let place = caller.changes(files.workspace.entry(&input.path)?)?;
+    let place = caller.changes(caller.view.found(files.workspace.entry(&input.path)?)?)?;
     files.workspace.remove(&place, input.recursive)?;
     files.seen.forget(&caller.run, place.real());
     let data = DeleteFileData {

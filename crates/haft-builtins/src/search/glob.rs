@@ -9,9 +9,9 @@ use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::{Caller, Files};
+use crate::files::Caller;
 use crate::search::list::{limit, root};
-use crate::search::{EntriesData, describe, gather, sort, start, walker};
+use crate::search::{EntriesData, describe, gather, sort, walker};
 
 /// What `glob_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,12 +31,11 @@ pub struct GlobFilesInput {
 
 /// Finds files by name.
 pub fn glob_files(
-    files: &Files,
     input: &GlobFilesInput,
     caller: &Caller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
-    let workspace = &files.workspace;
+    let workspace = &caller.view;
     let pattern = input.pattern.trim_start_matches("./");
     let whole = match (pattern.strip_prefix('/'), pattern.contains('/')) {
         (Some(anchored), _) => anchored.to_owned(),
@@ -48,7 +47,7 @@ pub fn glob_files(
         .build()
         .map_err(|e| ToolError::invalid_arguments(format!("pattern: {e}")))?
         .compile_matcher();
-    let place = caller.reads(start(workspace, &input.path)?)?;
+    let place = caller.reads(workspace.existing(&input.path)?)?;
     let base = place.real();
     let hidden = pattern.starts_with('.') || pattern.contains("/.");
     let matches = |entry: &DirEntry, path: &Path| {

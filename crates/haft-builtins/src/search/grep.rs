@@ -12,18 +12,18 @@ use grep_searcher::{
 };
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{Kind, Place, Workspace};
+use haft::workspace::{Kind, Place, Workspace, WorkspaceView};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::files::Caller;
 use crate::files::text::clip;
-use crate::files::{Caller, Files};
 use crate::search::list::{limit, root};
 use crate::search::pattern::Pattern;
-use crate::search::{Brake, relative, start, walker};
+use crate::search::{Brake, relative, walker};
 
 /// Most bytes shown of one line.
 const MAX_LINE: usize = 1_000;
@@ -132,14 +132,13 @@ struct Search<'a> {
 
 /// Searches.
 pub fn grep_files(
-    files: &Files,
     input: &GrepFilesInput,
     caller: &Caller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
-    let workspace = &files.workspace;
+    let workspace = &caller.view;
     let pattern = Pattern::new(&input.pattern, input.ignore_case, input.multiline)?;
-    let place = caller.reads(start(workspace, &input.path)?)?;
+    let place = caller.reads(workspace.existing(&input.path)?)?;
     let builder = narrowed(workspace, &place, input)?;
     let search = Search {
         workspace,
@@ -188,7 +187,7 @@ pub fn grep_files(
 
 /// The walk, narrowed by glob and type.
 fn narrowed(
-    workspace: &Workspace,
+    workspace: &WorkspaceView,
     place: &Place,
     input: &GrepFilesInput,
 ) -> Result<WalkBuilder, ToolError> {

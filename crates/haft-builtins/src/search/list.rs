@@ -6,8 +6,8 @@ use haft::workspace::{Kind, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::{Caller, Files};
-use crate::search::{EntriesData, describe, gather, sort, start, walker};
+use crate::files::Caller;
+use crate::search::{EntriesData, describe, gather, sort, walker};
 
 /// What `list_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,13 +43,12 @@ pub(crate) fn limit() -> usize {
 
 /// Lists.
 pub fn list_files(
-    files: &Files,
     input: &ListFilesInput,
     caller: &Caller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
-    let workspace = &files.workspace;
-    let place = caller.reads(start(workspace, &input.path)?)?;
+    let workspace = &caller.view;
+    let place = caller.reads(workspace.existing(&input.path)?)?;
     if place.kind() != Some(Kind::Directory) {
         return Err(
             ToolError::from(WorkspaceError::NotADirectory(place.shown()))

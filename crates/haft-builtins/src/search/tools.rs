@@ -6,6 +6,7 @@ use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
 use haft::tool::TypedTool;
+use haft::workspace::Workspace;
 
 use crate::describe::{builtin, known_as, read_only};
 use crate::files::tools::FILES;
@@ -31,6 +32,10 @@ impl TypedTool for ListFiles {
         known_as(spec, &["ls", "dir", "tree", "list_directory"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
         Ok(vec![Permission::read(claim)])
@@ -45,8 +50,8 @@ impl TypedTool for ListFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
-        blocking(move |stop| list::list_files(&files, &input, &caller, stop)).await
+        let caller = Caller::of(context, &self.0);
+        blocking(move |stop| list::list_files(&input, &caller, stop)).await
     }
 }
 
@@ -66,6 +71,10 @@ impl TypedTool for GlobFiles {
         known_as(spec, &["find", "fd", "search_files"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
         Ok(vec![Permission::read(claim)])
@@ -80,8 +89,8 @@ impl TypedTool for GlobFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
-        blocking(move |stop| glob::glob_files(&files, &input, &caller, stop)).await
+        let caller = Caller::of(context, &self.0);
+        blocking(move |stop| glob::glob_files(&input, &caller, stop)).await
     }
 }
 
@@ -101,6 +110,10 @@ impl TypedTool for GrepFiles {
         known_as(spec, &["grep", "rg", "ripgrep", "search"])
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
         Ok(vec![Permission::read(claim)])
@@ -115,7 +128,7 @@ impl TypedTool for GrepFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.seen_by(context), Caller::of(context));
-        blocking(move |stop| grep::grep_files(&files, &input, &caller, stop)).await
+        let caller = Caller::of(context, &self.0);
+        blocking(move |stop| grep::grep_files(&input, &caller, stop)).await
     }
 }

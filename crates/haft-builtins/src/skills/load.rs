@@ -249,7 +249,7 @@ impl LoadSkill {
             text,
             &Values {
                 folder: &skill.dir().to_string_lossy(),
-                workspace: &self.shelf.options.workspace.to_string_lossy(),
+                workspace: &self.shelf.options.workspace.root().to_string_lossy(),
                 run: context.run().as_str(),
                 arguments,
                 names: &skill.front().arguments,

@@ -376,8 +376,12 @@ async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
         .with_pace(pace);
     let session = session.build().unwrap();
     let args = json!({"command": line}).to_string();
-    let executor = Executor::new(Policy::trusted())
-        .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
+    let executor = Executor::new(
+        Policy::trusted()
+            .with_workspace(&builtins.workspace)
+            .unwrap(),
+    )
+    .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
     let outcome = executor
         .execute(&session, ToolCall::new("run_command", args))
         .await;
@@ -490,7 +494,7 @@ async fn the_risk_is_that_of_what_runs() {
             .replace_all("builtin", tools.into_iter().map(|t| t.tool))
             .unwrap();
         let session = Session::builder(Arc::new(registry)).build().unwrap();
-        let executor = Executor::new(Policy::workspace());
+        let executor = Executor::new(Policy::workspace().with_workspace(&workspace).unwrap());
         let call = ToolCall::new("run_command", args.to_string());
         let outcome = executor.execute(&session, call).await;
         assert_eq!(

@@ -44,13 +44,14 @@ impl Desk {
         let tools = Arc::new(ToolRegistry::new());
         let all = builtins.tools().unwrap().into_iter().map(|one| one.tool);
         tools.replace_all("builtin", all).unwrap();
+        let policy = Policy::workspace().with_workspace(&builtins.workspace);
         let yes = Decision::approve("ann", "test").holding(scope);
         let approver = ScriptedApprover::new([Answer::from(yes)]);
         let asked = Arc::clone(&approver.asked);
         let audit = Arc::new(MemoryAudit::new());
         Self {
             session: Session::builder(Arc::clone(&tools) as _).build().unwrap(),
-            executor: Executor::new(Policy::workspace())
+            executor: Executor::new(policy.unwrap())
                 .with_approver(approver)
                 .with_audit(Arc::clone(&audit) as _),
             audit,
@@ -284,7 +285,7 @@ fn p20_a_call_that_was_cleared_for_nothing_changes_nothing() {
     };
     let elsewhere = Permission::write(PathClaim::plain("b"));
     for cleared in [vec![], vec![elsewhere]] {
-        let caller = Caller::cleared_for(cleared);
+        let caller = Caller::cleared_for(cleared, &files);
         let error = apply_patch(&files, &input, &caller, &|| false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(!dir.path().join("a").exists());

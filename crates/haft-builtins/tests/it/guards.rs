@@ -9,7 +9,7 @@ use haft::ErrorKind::Denied;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::call::ToolCall;
-use haft::policy::{Policy, Profile, RuleSet, RuleText};
+use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{ErrorKind, Executor, Session};
@@ -19,21 +19,29 @@ use serde_json::json;
 use crate::scene::Scene;
 
 fn guarded() -> Scene {
-    let scene = Scene::with(|mut builtins| {
+    let mut scene = Scene::with(|mut builtins| {
         let root = builtins.workspace.root().to_path_buf();
         fs::create_dir_all(root.join("state/runs")).unwrap();
-        let filter = |path: &str| path != "secret.txt";
-        builtins.workspace = builtins
-            .workspace
-            .with_denied([PathBuf::from("state"), root.join("haft.secret")])
-            .with_filter(Arc::new(filter));
+        let hidden = [PathBuf::from("state"), root.join("haft.secret")];
+        builtins.workspace = builtins.workspace.with_hidden(hidden);
         builtins
     });
+    let workspace = Workspace::open(&scene.at("")).unwrap();
+    let hidden = [PathBuf::from("state"), scene.at("haft.secret")];
+    scene.judged_by(rules(&["Read(secret.txt)"]).workspace(&workspace.with_hidden(hidden)));
     scene.put("state/token", "needle");
     scene.put("haft.secret", "needle");
     scene.put("secret.txt", "needle");
     scene.put("plain.txt", "needle");
     scene
+}
+
+/// A policy's builder with these deny rules.
+fn rules(deny: &[&str]) -> PolicyBuilder {
+    Policy::builder(Profile::Trusted).rules(RuleSet {
+        deny: deny.iter().map(|rule| RuleText::new(*rule)).collect(),
+        ..RuleSet::default()
+    })
 }
 
 #[tokio::test]
@@ -119,7 +127,8 @@ async fn a_link_moved_between_the_clearing_and_the_writing_is_a_conflict() {
         }
         symlink("a", dir.path().join("link")).unwrap();
         let slow = SlowPerson(dir.path().to_path_buf());
-        let executor = Executor::new(Policy::workspace()).with_approver(slow);
+        let policy = Policy::workspace().with_workspace(&opened(dir.path()));
+        let executor = Executor::new(policy.unwrap()).with_approver(slow);
         let session = session(dir.path());
         let call = ToolCall::new(tool, args.to_string());
         let outcome = executor.execute(&session, call).await;
@@ -130,9 +139,13 @@ async fn a_link_moved_between_the_clearing_and_the_writing_is_a_conflict() {
     }
 }
 
+fn opened(root: &Path) -> Workspace {
+    Workspace::open(root).unwrap()
+}
+
 /// The standard tools on a folder.
 fn session(root: &Path) -> Session {
-    let builtins = Builtins::new(Workspace::open(root).unwrap());
+    let builtins = Builtins::new(opened(root));
     let registry = ToolRegistry::new();
     let tools = builtins.tools().unwrap().into_iter().map(|t| t.tool);
     registry.replace_all("builtin", tools).unwrap();
@@ -175,7 +188,8 @@ async fn every_file_of_a_patch_is_judged_and_one_denial_stops_it_all() {
         allow: vec![RuleText::new("Edit(/**)")],
         ..RuleSet::default()
     };
-    let policy = Policy::builder(Profile::Workspace).rules(rules).build();
+    let policy = Policy::builder(Profile::Workspace).rules(rules);
+    let policy = policy.workspace(&opened(dir.path())).build();
     let executor = Executor::new(policy.unwrap());
     let session = session(dir.path());
     let apply = async |sections: &str| {
@@ -271,9 +285,11 @@ async fn p8_a_search_shows_no_file_that_a_rule_keeps_from_it() {
             "ask" => rules.ask.push(rule_text),
             _ => rules.allow.push(rule_text),
         }
+        let workspace = opened(&scene.at(""));
         let builder = Policy::builder(Profile::Workspace).rules(rules);
+        let builder = builder.workspace(&workspace);
         let registry = ToolRegistry::new();
-        let tools = Builtins::new(Workspace::open(&scene.at("")).unwrap());
+        let tools = Builtins::new(workspace);
         let tools = tools.tools().unwrap().into_iter().map(|one| one.tool);
         registry.add_all(tools).unwrap();
         let executor = Executor::new(builder.for_tools(&registry).build().unwrap());

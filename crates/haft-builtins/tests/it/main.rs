@@ -6,6 +6,7 @@
 )]
 
 mod lines;
+mod agreement;
 mod bad_input;
 mod commands;
 mod discover;

@@ -414,6 +414,7 @@ async fn under(deny: &[&str], tool: Arc<dyn Tool>, args: Value) -> Outcome {
     };
     let policy = Policy::builder(Profile::Trusted)
         .rules(rules)
+        .workspace(tool.workspace().unwrap())
         .build()
         .unwrap();
     let registry = ToolRegistry::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::approval::AutoApprove;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::call::{Origin, ToolCall};
-use haft::policy::Policy;
+use haft::policy::{Policy, PolicyBuilder};
 use haft::result::Outcome;
 use haft::session::Session;
 use haft::spec::Risk;
@@ -40,7 +40,8 @@ impl Scene {
         registry
             .replace_all("builtin", tools.into_iter().map(|t| t.tool))
             .unwrap();
-        let executor = Executor::new(Policy::trusted())
+        let policy = Policy::trusted().with_workspace(&builtins.workspace);
+        let executor = Executor::new(policy.unwrap())
             .with_approver(AutoApprove::up_to(Risk::Critical))
             .with_artifacts(Arc::new(MemoryArtifacts::new()));
         let session = Session::builder(Arc::clone(&registry) as _)
@@ -52,6 +53,13 @@ impl Scene {
             executor,
             registry,
         }
+    }
+
+    /// From now on this policy judges its calls.
+    pub(crate) fn judged_by(&mut self, policy: PolicyBuilder) {
+        self.executor = Executor::new(policy.build().unwrap())
+            .with_approver(AutoApprove::up_to(Risk::Critical))
+            .with_artifacts(Arc::new(MemoryArtifacts::new()));
     }
 
     /// Another session on the same tools.

@@ -226,17 +226,11 @@ async fn p11_a_search_stops_inside_a_file_when_its_call_has_ended() {
     let workspace = Workspace::open(&scene.at("")).unwrap();
     let input = json!({"pattern": "needle"});
     let claim = workspace.claim(".").unwrap();
-    let caller = Caller::cleared_for(vec![Permission::read(claim)]);
     let files = Files::new(workspace, FileOptions::default(), None);
+    let caller = Caller::cleared_for(vec![Permission::read(claim)], &files);
     let asked = AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
-    grep_files(
-        &files,
-        &serde_json::from_value(input).unwrap(),
-        &caller,
-        &stop,
-    )
-    .unwrap();
+    grep_files(&serde_json::from_value(input).unwrap(), &caller, &stop).unwrap();
     let asked = asked.into_inner();
     assert!((6..=10).contains(&asked), "asked {asked} times");
 }

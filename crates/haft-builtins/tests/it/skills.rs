@@ -46,11 +46,12 @@ impl Scene {
         let root = dir.path().canonicalize().unwrap();
         fs::write(root.join("ws/a.txt"), "inside").unwrap();
         let set = SkillSet::new(vec![Root::user(root.join("skills"))], Filter::default());
-        let mut given = SkillOptions::new(root.join("ws"));
-        given.own = vec![root.join("state")];
+        let workspace = Workspace::open(&root.join("ws")).unwrap();
+        let workspace = workspace.with_hidden([root.join("state")]);
+        let given = SkillOptions::new(workspace.clone());
         let tools = SkillTools::new(Arc::new(set), options(given)).unwrap();
         let registry = ToolRegistry::new();
-        let builtins = Builtins::new(Workspace::open(&root.join("ws")).unwrap());
+        let builtins = Builtins::new(workspace.clone());
         let standard = builtins.tools().unwrap().into_iter().map(|t| t.tool);
         registry.add_all(standard).unwrap();
         let all: [Arc<dyn Toolset>; 2] = [Arc::new(registry), Arc::clone(tools.registry()) as _];
@@ -60,7 +61,7 @@ impl Scene {
         Self {
             dir,
             tools,
-            executor: Executor::new(Policy::trusted())
+            executor: Executor::new(Policy::trusted().with_workspace(&workspace).unwrap())
                 .with_artifacts(Arc::new(MemoryArtifacts::new())),
             session,
         }
@@ -392,8 +393,8 @@ async fn a_session_sees_only_its_skills_and_haft_s_own_folders_are_no_skills() {
             ("own", &skill("own", "", "Own.")),
         ],
         |mut options| {
-            let skills = options.workspace.parent().unwrap().join("skills");
-            options.own = vec![skills.join("own/state")];
+            let skills = options.workspace.root().parent().unwrap().join("skills");
+            options.workspace = options.workspace.with_hidden([skills.join("own/state")]);
             options
         },
         |session| session,

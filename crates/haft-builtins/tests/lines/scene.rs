@@ -27,7 +27,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("ws")).unwrap();
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
-        let policy = Policy::builder(profile).workspace(workspace.root());
+        let policy = Policy::builder(profile).workspace(&workspace);
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         let registry = ToolRegistry::new();

@@ -53,19 +53,18 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(sandbox: &Sandbox, network: CommandNetwork) -> Self {
         let allow = AutoApprove::up_to(Risk::Critical);
-        Self::judged(
-            sandbox,
-            network,
-            Executor::new(Policy::trusted()).with_approver(allow),
-        )
+        let mut scene = Self::judged(sandbox, network, Policy::trusted());
+        scene.executor = scene.executor.with_approver(allow);
+        scene
     }
 
-    pub(crate) fn judged(sandbox: &Sandbox, network: CommandNetwork, executor: Executor) -> Self {
+    pub(crate) fn judged(sandbox: &Sandbox, network: CommandNetwork, policy: Policy) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("ws")).unwrap();
         fs::write(dir.path().join("ws/a.txt"), "IN-THE-WORKSPACE").unwrap();
         fs::write(dir.path().join("ws/net.py"), LIBRARY).unwrap();
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
+        let policy = policy.with_workspace(&workspace).unwrap();
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         builtins.network = network;
@@ -75,7 +74,7 @@ impl Scene {
         registry.replace_all("builtin", tools).unwrap();
         Self {
             dir,
-            executor,
+            executor: Executor::new(policy),
             session: Session::builder(Arc::new(registry)).build().unwrap(),
         }
     }

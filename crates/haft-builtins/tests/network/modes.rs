@@ -4,7 +4,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use haft::Executor;
 use haft::policy::{Policy, Profile, RuleSet};
 use haft_builtins::command::CommandNetwork;
 use haft_sandbox::{Backend, Config, Sandbox, Strength};
@@ -64,7 +63,7 @@ async fn risks(sandbox: &Sandbox) {
         for (mode, network) in &modes {
             let rules = if rules { allowed() } else { RuleSet::default() };
             let policy = Policy::builder(profile).rules(rules).build().unwrap();
-            let scene = Scene::judged(sandbox, network.clone(), Executor::new(policy));
+            let scene = Scene::judged(sandbox, network.clone(), policy);
             let outcome = scene.call(json!({ "command": line })).await;
             assert_eq!(network.word(), *mode);
             let ran = outcome.status.as_str() != "denied";

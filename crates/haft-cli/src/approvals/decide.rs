@@ -113,7 +113,6 @@ impl House {
     pub(crate) fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
-            .with_workspace(self.workspace())
             .with_absent(self.absent())
             .build();
         let session = session.map_err(|e| unfit(e.to_string()))?;

@@ -27,8 +27,9 @@ use serde_json::{Map, Value};
 
 #[cfg(feature = "testing")]
 use crate::assemble::paged;
+use crate::assemble::policy::Ground;
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{chain, discover, network, policy, skills, web};
+use crate::assemble::{chain, discover, network, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -39,8 +40,6 @@ const LONGEST_EVENT: usize = 1 << 20;
 
 /// The folder below home for output that is too long for memory; its files have no names.
 pub(crate) const SPOOL: &str = "spool";
-/// The tool in whose name every other asks what rules on reading leave to be named: in a hint, for one. Searches ask in their own.
-const LISTER: &str = "list_files";
 
 /// The bounds of a run.
 pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
@@ -82,7 +81,11 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
 }
 
 /// What confines commands.
-pub(crate) fn sandbox(at: &Invocation, settings: &Settings) -> Result<Sandbox, Problem> {
+pub(crate) fn sandbox(
+    at: &Invocation,
+    settings: &Settings,
+    workspace: &Workspace,
+) -> Result<Sandbox, Problem> {
     let backend = match settings.text("sandbox.backend").unwrap_or("auto") {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,
@@ -92,17 +95,17 @@ pub(crate) fn sandbox(at: &Invocation, settings: &Settings) -> Result<Sandbox, P
     Ok(Sandbox::new(Config {
         backend,
         require: require.parse::<Strength>().map_err(Problem::settings)?,
-        places: places(at, settings),
+        places: places(at, workspace),
         detect_interpreters: true,
         ..Config::default()
     }))
 }
 
 /// What no jail shows, and what tools may change: nothing there is started outside a jail.
-fn places(at: &Invocation, settings: &Settings) -> Places {
-    let writable = [Some(at.workspace.clone()), network::packages(at)];
-    let own = policy::own_files(at, settings);
-    Places::declared(own, writable.into_iter().flatten())
+fn places(at: &Invocation, workspace: &Workspace) -> Places {
+    let writable = [Some(workspace.root().to_path_buf()), network::packages(at)];
+    let hidden = workspace.hidden().iter().cloned();
+    Places::declared(hidden, writable.into_iter().flatten())
 }
 
 /// A known value that this release cannot give: refused, never taken for something weaker.
@@ -134,28 +137,21 @@ impl Standard {
     }
 }
 
-/// Every tool there is, on the workspace with what is haft's own taken out.
+/// Every tool there is, on the workspace.
 pub(crate) fn standard(
     at: &Invocation,
     settings: &Settings,
-    policy: &Arc<Policy>,
+    ground: &Ground,
     (sandbox, network): (&Sandbox, &CommandNetwork),
     (skills, memory): (&Arc<SkillSet>, Option<Memory>),
 ) -> Result<Standard, Problem> {
-    let told = |e: String| Problem::failed(format!("open the workspace: {e}"));
-    let workspace = Workspace::open(&at.workspace).map_err(|e| told(e.to_string()))?;
-    let mut workspace = workspace.with_denied(policy::own_files(at, settings));
-    let rules = ["policy.deny", "policy.ask"];
-    if rules.iter().any(|key| !settings.items(key).is_empty()) {
-        let policy = Arc::clone(policy);
-        workspace = workspace.with_filter(Arc::new(move |path| policy.may_show(LISTER, path)));
-    }
-    let mut builtins = Builtins::new(workspace);
+    let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
+    let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(sandbox.clone());
     builtins.network = network.clone();
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.spool = Some(Arc::new(Spool::new(at.home.join(SPOOL))));
-    builtins.web = Some(web::web(settings, policy, sandbox)?);
+    builtins.web = Some(web::web(settings, &ground.policy, sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.memory = memory;
     builtins.files = FileOptions {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError, UnknownName};
 use haft::toolset::Toolset;
+use haft::workspace::Workspace;
 
 use crate::assemble::parts::{self, Standard};
 use crate::assemble::{network, selection, skills, stores};
@@ -55,20 +56,39 @@ fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
     Ok(rule)
 }
 
-/// The policy in force. A rule that cannot be read or breaks its own example is an error where it stands.
-pub(crate) fn build(at: &Invocation, settings: &Settings) -> Result<Policy, Problem> {
+/// The workspace, with what is haft's own hidden.
+fn workspace(at: &Invocation, settings: &Settings) -> Result<Workspace, Problem> {
+    let opened = Workspace::open(&at.workspace);
+    let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
+    Ok(opened.with_hidden(own_files(at, settings)))
+}
+
+/// What calls stand on: one workspace, and the policy over it.
+pub(crate) struct Ground {
+    /// The folder, with its hidden paths, for tools and skills.
+    pub(crate) workspace: Workspace,
+    /// The policy in force.
+    pub(crate) policy: Arc<Policy>,
+}
+
+/// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands.
+pub(crate) fn build(at: &Invocation, settings: &Settings) -> Result<Ground, Problem> {
+    let workspace = workspace(at, settings)?;
     let mut builder = Policy::builder(profile(settings))
         .rules(written(at, settings)?.rules)
-        .workspace(&at.workspace)
-        .own_files(own_files(at, settings));
+        .workspace(&workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
     }
-    builder.build().map_err(|error| told(&error, settings))
+    let policy = builder.build().map_err(|error| told(&error, settings))?;
+    Ok(Ground {
+        workspace,
+        policy: Arc::new(policy),
+    })
 }
 
 /// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
-pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
+fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
     let files = settings
@@ -76,22 +96,13 @@ pub(crate) fn own_files(at: &Invocation, settings: &Settings) -> Vec<PathBuf> {
         .iter()
         .filter(|file| **file != readable)
         .cloned();
-    let given = [home]
+    [home]
         .into_iter()
         .chain(files)
         .chain(settings.secrets.files.iter().cloned())
         .chain(stores::own_files(at, settings))
-        .chain(reach::files(settings));
-    let mut all: Vec<PathBuf> = given.collect();
-    // By the name given, and by where links lead.
-    all.extend(
-        all.clone()
-            .iter()
-            .filter_map(|path| path.canonicalize().ok()),
-    );
-    all.sort();
-    all.dedup();
-    all
+        .chain(reach::files(settings))
+        .collect()
 }
 
 /// The verdict where no rule matches.
@@ -150,14 +161,14 @@ pub(crate) fn unknown_names(
     at: &Invocation,
     settings: &Settings,
 ) -> Result<Vec<UnknownName>, Problem> {
-    let policy = Arc::new(build(at, settings)?);
+    let ground = build(at, settings)?;
     let confined = (
-        &parts::sandbox(at, settings)?,
+        &parts::sandbox(at, settings, &ground.workspace)?,
         &network::network(at, settings)?,
     );
     let skills = Arc::new(skills::set(at, settings));
-    let tools = parts::standard(at, settings, &policy, confined, (&skills, None))?;
-    Ok(unknown(&policy, &tools))
+    let tools = parts::standard(at, settings, &ground, confined, (&skills, None))?;
+    Ok(unknown(&ground.policy, &tools))
 }
 
 fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {

@@ -143,7 +143,6 @@ impl House {
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
             .with_door(door.name)
             .with_client(door.client)
-            .with_workspace(&parts.workspace)
             .with_limits(limits)
             .with_pace(parts.pace)
             .with_other_runs(Arc::clone(&parts.live) as _)

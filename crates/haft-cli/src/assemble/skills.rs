@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use haft::workspace::Workspace;
 use haft_builtins::skills::{SKILL_TOOLS, SKILLS, SkillOptions, SkillTools};
 
-use crate::assemble::policy;
 use crate::assemble::selection::Offer;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -28,8 +28,8 @@ pub(crate) fn offers() -> impl Iterator<Item = Offer> {
 
 /// The tools over the set, as far as they are on.
 pub(crate) fn tools(
-    at: &Invocation,
     settings: &Settings,
+    workspace: &Workspace,
     set: &Arc<SkillSet>,
     on: &BTreeSet<String>,
 ) -> Result<Arc<SkillTools>, Problem> {
@@ -39,11 +39,10 @@ pub(crate) fn tools(
         .map(str::to_owned)
         .collect();
     let options = SkillOptions {
-        own: policy::own_files(at, settings),
         // Whoever switches the bundle off wants none of its tools.
         as_tools: settings.flag("skills.as_tools").unwrap_or(false) && !on.is_empty(),
         on,
-        ..SkillOptions::new(&at.workspace)
+        ..SkillOptions::new(workspace.clone())
     };
     SkillTools::new(Arc::clone(set), options)
         .map_err(|e| Problem::failed(format!("offer the skills: {e}")))

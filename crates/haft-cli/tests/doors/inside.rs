@@ -65,7 +65,6 @@ impl House {
             ..Limits::default()
         };
         let session = Session::builder(Arc::new(tools(&ws, row)))
-            .with_workspace(ws.display().to_string())
             .with_limits(limits)
             .build()
             .unwrap();
@@ -118,7 +117,7 @@ fn policy(ws: &Path, row: &Row) -> Policy {
     };
     Policy::builder(profile)
         .rules(rules)
-        .workspace(ws)
+        .workspace(&Workspace::open(ws).unwrap())
         .build()
         .unwrap()
 }

@@ -1,6 +1,7 @@
 //! Calls that wait for a person in an inbox that outlives the process: nothing hangs, and no approval is used up in vain.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use haft::approval::{ApprovalId, Decision};
 use haft::call::RunId;
 use haft::error::ErrorKind;
 use haft::permission::{Condition, Effect, Permission};
-use haft::policy::RuleSet;
+use haft::policy::{Profile, RuleSet};
 use haft::session::{Patience, SessionBuilder};
 use haft::testing::{ScriptedApprover, TestTool};
 use haft::toolset::view::{ToolSettings, View};
@@ -48,6 +49,16 @@ fn counting(
     (registry, runs)
 }
 
+/// A policy without rules over a folder.
+fn over(root: &str) -> Policy {
+    let builder = Policy::builder(Profile::Workspace);
+    builder.workspace_root(Path::new(root)).build().unwrap()
+}
+
+fn workspace() -> Policy {
+    over("/w")
+}
+
 fn plain() -> (ToolRegistry, Arc<AtomicUsize>) {
     counting(|tool| tool, spec())
 }
@@ -57,9 +68,7 @@ fn call() -> ToolCall {
 }
 
 fn session(tools: impl Toolset + 'static) -> SessionBuilder {
-    Session::builder(Arc::new(tools))
-        .with_principal(Principal::local("ann"))
-        .with_workspace("/w")
+    Session::builder(Arc::new(tools)).with_principal(Principal::local("ann"))
 }
 
 async fn soon(executor: &Executor, session: &Session) -> Outcome {
@@ -72,7 +81,7 @@ async fn soon(executor: &Executor, session: &Session) -> Outcome {
 async fn e4_without_an_approver_a_call_is_suspended_at_once() {
     let home = tempfile::tempdir().unwrap();
     let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
-    let alone = || Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+    let alone = || Executor::new(workspace()).with_inbox(Arc::clone(&inbox));
     // Nobody to ask, and one who says that they reach nobody.
     for executor in [alone(), alone().with_approver(ScriptedApprover::default())] {
         let (tools, runs) = plain();
@@ -120,7 +129,7 @@ impl Approved {
     async fn new(tools: impl Toolset + 'static) -> Self {
         let home = tempfile::tempdir().unwrap();
         let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
-        let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+        let executor = Executor::new(workspace()).with_inbox(Arc::clone(&inbox));
         let session = session(tools).build().unwrap();
         let outcome = soon(&executor, &session).await;
         let id = ApprovalId::new(outcome.approval.unwrap());
@@ -167,7 +176,7 @@ async fn refused(policy: Policy, elsewhere: SessionBuilder, kind: ErrorKind, say
     );
     // Where the call is again what was shown, the approval holds.
     let right = session(Arc::clone(&tools));
-    let outcome = approved.resume(Policy::workspace(), right).await;
+    let outcome = approved.resume(workspace(), right).await;
     assert_eq!(outcome.status, Status::Ok, "{says}: {:?}", outcome.error);
     assert_eq!(approved.entry().await.status, RequestStatus::Done);
     assert_eq!(runs.load(Ordering::SeqCst), 1);
@@ -177,11 +186,10 @@ async fn refused(policy: Policy, elsewhere: SessionBuilder, kind: ErrorKind, say
 async fn e3_p9_a_resumed_call_is_compared_before_its_approval_is_claimed() {
     let other = |change: fn(TestTool) -> TestTool| session(counting(change, spec()).0);
     let conflict = ErrorKind::Conflict;
-    let workspace = Policy::workspace;
     let bob = || session(plain().0).with_principal(Principal::local("bob"));
     refused(workspace(), bob(), conflict, "it was asked for").await;
-    let moved = || session(plain().0).with_workspace("/elsewhere");
-    refused(workspace(), moved(), conflict, "/elsewhere").await;
+    let (elsewhere, tools) = (over("/elsewhere"), session(plain().0));
+    refused(elsewhere, tools, conflict, "/elsewhere").await;
     let described = ToolSpec {
         description: "does something else".to_owned(),
         ..spec()
@@ -217,7 +225,7 @@ async fn e3_p9_a_resumed_call_is_compared_before_its_approval_is_claimed() {
         deny: vec!["count".into()],
         ..RuleSet::default()
     };
-    let denied = Policy::workspace().with_rules(denied).unwrap();
+    let denied = workspace().with_rules(denied).unwrap();
     let here = session(plain().0);
     refused(denied, here, ErrorKind::Denied, "deny rule").await;
 }
@@ -259,15 +267,12 @@ async fn p16_bound_values_are_kept_as_written_and_compared() {
             .contains("swordfish")
     );
     let outcome = approved
-        .resume(
-            Policy::workspace(),
-            session(bound("x", Some("${env:OTHER}")).0),
-        )
+        .resume(workspace(), session(bound("x", Some("${env:OTHER}")).0))
         .await;
     let error = outcome.error.unwrap();
     assert!(error.message.contains("the settings fill in"), "{error:?}");
     assert_eq!(approved.entry().await.status, RequestStatus::Approved);
-    let outcome = approved.resume(Policy::workspace(), session(tools)).await;
+    let outcome = approved.resume(workspace(), session(tools)).await;
     assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }

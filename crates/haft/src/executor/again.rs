@@ -85,7 +85,12 @@ pub(super) async fn before(
     open: &mut OpenCall<'_>,
     cleared: &Cleared,
 ) -> Result<Option<Session>, Stop> {
-    let key = of(session, cleared.entry(), cleared.admitted().written());
+    let key = of(
+        parts,
+        session,
+        cleared.entry(),
+        cleared.admitted().written(),
+    );
     if open.has_own_id() && session.is_resumed() {
         return resume(parts, session, open, key).await.map(|()| None);
     }
@@ -149,7 +154,7 @@ pub(super) async fn asked_before(
         // The call around it is made again.
         return Ok(());
     }
-    let key = of(session, tool, arguments);
+    let key = of(parts, session, tool, arguments);
     // In its own run the inbox knows it.
     let before = match session.others() {
         Some(_) => look_up(parts, session, &key).await?,
@@ -166,8 +171,9 @@ pub(super) async fn asked_before(
     Ok(())
 }
 
-fn of(session: &Session, tool: &Tool, arguments: &str) -> String {
-    let workspace = session.workspace().unwrap_or_default();
+fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
+    let policy = parts.policy.now();
+    let workspace = policy.workspace_root().unwrap_or_default();
     key(&tool.spec().name, session.principal(), workspace, arguments)
 }
 

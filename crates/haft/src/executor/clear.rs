@@ -13,7 +13,7 @@ use crate::executor::effects;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::Stop;
 use crate::permission::{Permission, Verdict};
-use crate::policy::{JudgedCall, Ruling};
+use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::session::Session;
 use crate::spec::{Risk, ToolSpec};
 use crate::tool::Tool;
@@ -66,12 +66,12 @@ impl Cleared {
     }
 
     /// What is no longer as the person saw it who approved; looked at again just before it runs.
-    pub(super) fn difference(&self) -> Result<Option<String>, Stop> {
+    pub(super) fn difference(&self, policy: &Policy) -> Result<Option<String>, Stop> {
         let Some(seen) = &self.seen else {
             return Ok(None);
         };
         let (tool, arguments) = (self.admitted.tool().as_ref(), self.admitted.arguments());
-        let permissions = effects::permissions(tool, arguments)?;
+        let permissions = effects::permissions(tool, arguments, policy)?;
         let now = effects::snapshot(tool, arguments, permissions)?;
         Ok(seen.difference(&now))
     }
@@ -156,7 +156,7 @@ pub(super) fn judgement(
 ) -> Result<Judgement, Stop> {
     let policy = parts.policy.now();
     let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
-    let permissions = effects::permissions(tool, arguments)?;
+    let permissions = effects::permissions(tool, arguments, &policy)?;
     let unstated = policy
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| effects::unstated(tool, arguments, admitted.written(), &permissions))
@@ -236,7 +236,7 @@ pub(super) fn request(
         caller,
         arguments: admitted.written(),
     };
-    let request = draft.request(session)?;
+    let request = draft.request(parts, session)?;
     let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
     let unstated = effects::unstated(tool, arguments, admitted.written(), permissions)?;
     let call = JudgedCall {

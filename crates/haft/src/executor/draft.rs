@@ -7,6 +7,7 @@ use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin};
 use crate::clock;
 use crate::error::ErrorKind;
+use crate::executor::Parts;
 use crate::executor::stop::Stop;
 use crate::session::{Patience, Session};
 use crate::spec::Risk;
@@ -31,12 +32,17 @@ pub(super) struct Draft<'a> {
 
 impl Draft<'_> {
     /// The request without what the policy says and without a question.
-    pub(super) fn request(&self, session: &Session) -> Result<ApprovalRequest, Stop> {
+    pub(super) fn request(
+        &self,
+        parts: &Parts,
+        session: &Session,
+    ) -> Result<ApprovalRequest, Stop> {
         let id = ApprovalId::generate().ok_or_else(|| {
             Stop::new(ErrorKind::Unavailable, "the system gives no random numbers")
         })?;
         let (spec, hash) = (self.entry.spec(), self.entry.spec_hash());
-        let workspace = session.workspace().unwrap_or_default();
+        let policy = parts.policy.now();
+        let workspace = policy.workspace_root().unwrap_or_default();
         let principal = session.principal();
         let created = clock::now();
         let stands = match session.patience() {

@@ -8,6 +8,7 @@ use crate::audit::canonical::args_digest_without;
 use crate::error::ErrorKind;
 use crate::executor::stop::Stop;
 use crate::permission::{Condition, Effect, Permission};
+use crate::policy::Policy;
 use crate::tool::Tool;
 
 /// Runs a question to a tool.
@@ -19,8 +20,20 @@ fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, Stop> {
     })
 }
 
-/// What the call would do.
-pub(super) fn permissions(tool: &dyn Tool, arguments: &Arguments) -> Result<Vec<Permission>, Stop> {
+/// What the call would do, where the policy judges the workspace that the tool works in: rules on paths, and what is
+/// hidden, mean nothing in another one.
+pub(super) fn permissions(
+    tool: &dyn Tool,
+    arguments: &Arguments,
+    policy: &Policy,
+) -> Result<Vec<Permission>, Stop> {
+    if let Some(workspace) = guarded(|| tool.workspace())? {
+        policy.judges(workspace).map_err(|misplaced| {
+            Stop::new(ErrorKind::Unavailable, misplaced.to_string()).advise(
+                "this is a fault of the host: it builds the policy and the tools on one workspace",
+            )
+        })?;
+    }
     Ok(guarded(|| tool.permissions(arguments))??)
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn invoke(
         None => (turn(session, shared, limit.time).await?, true),
     };
     // Nobody of this session writes beside it from here on.
-    if let Some(difference) = cleared.difference()? {
+    if let Some(difference) = cleared.difference(&parts.policy.now())? {
         return Err(conflict(&difference));
     }
     let (entry, tool, arguments, permissions) = cleared.into_parts();

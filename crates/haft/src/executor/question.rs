@@ -40,7 +40,7 @@ pub(super) async fn ask(
         },
         arguments: arguments.as_str(),
     };
-    let request = draft.request(session).map_err(told)?;
+    let request = draft.request(parts, session).map_err(told)?;
     let reason: String = form.title.chars().take(200).collect();
     let request = ApprovalRequest {
         reason,

@@ -452,6 +452,17 @@ impl Rules {
         })
     }
 
+    /// Is there a deny or ask rule on paths that this tool might read?
+    pub(crate) fn withholds_from(&self, tool: &str) -> bool {
+        [&self.deny, &self.ask].into_iter().any(|bucket| {
+            let mut found = bucket.of_tool(tool).iter().chain(&bucket.reads);
+            found.any(|at| {
+                let rule = self.all.get(*at);
+                rule.is_some_and(|rule| matches!(rule.specifier, Specifier::Path(_)))
+            })
+        })
+    }
+
     /// The deny rule that takes a tool out of every list, if one does.
     pub(crate) fn removal(&self, tool: &str) -> Option<&Rule> {
         self.all.iter().find(|rule| {

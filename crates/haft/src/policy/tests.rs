@@ -71,7 +71,7 @@ impl Scene {
 
 pub(super) fn builder(profile: Profile, rules: RuleSet) -> PolicyBuilder {
     Policy::builder(profile)
-        .workspace(Path::new(WORKSPACE))
+        .workspace_root(Path::new(WORKSPACE))
         .home(Path::new(HOME))
         .rules(rules)
 }

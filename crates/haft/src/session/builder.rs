@@ -48,12 +48,6 @@ impl SessionBuilder {
         self
     }
 
-    /// The workspace's root, for the record and for fingerprints.
-    pub fn with_workspace(mut self, root: impl Into<String>) -> Self {
-        self.inner.workspace = Some(root.into());
-        self
-    }
-
     /// Within these bounds.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.inner.budget = Arc::new(Budget::of_run(limits.max_calls));

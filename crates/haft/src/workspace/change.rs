@@ -110,7 +110,7 @@ impl Workspace {
             (Some(_), Some(_)) => place.need(Kind::File)?,
             (Some(_), None) => return Err(WorkspaceError::Exists(place.shown())),
             (None, Some(_)) => return Err(WorkspaceError::Changed(place.shown())),
-            (None, None) if change.content.is_none() => return Err(self.not_found(place)),
+            (None, None) if change.content.is_none() => return Err(place.not_found()),
             (None, None) => {}
         }
         self.folder_noting(place, made)

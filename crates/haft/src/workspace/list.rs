@@ -18,11 +18,15 @@ pub struct Entry {
 }
 
 impl Workspace {
-    /// The first `max` entries of the folder at a place, sorted by name, without what is haft's own or filtered out;
-    /// and whether there were more.
-    pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<Entry>, bool), WorkspaceError> {
+    /// The first `max` entries of the folder at a place that may be shown, sorted by name; and whether there were more.
+    pub(super) fn list_shown(
+        &self,
+        place: &Place,
+        max: usize,
+        shows: &dyn Fn(&Path) -> bool,
+    ) -> Result<(Vec<Entry>, bool), WorkspaceError> {
         if place.kind().is_none() {
-            return Err(self.not_found(place));
+            return Err(place.not_found());
         }
         place.need(Kind::Directory)?;
         let mut entries = Vec::new();
@@ -31,7 +35,7 @@ impl Workspace {
             let entry = entry.map_err(|e| WorkspaceError::from_errno("list", place.real(), e))?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             let path = place.real().join(name);
-            if name == "." || name == ".." || !self.shows(&path) {
+            if name == "." || name == ".." || !shows(&path) {
                 continue;
             }
             if entries.len() == max {

@@ -97,6 +97,14 @@ impl Place {
         shown(&self.written)
     }
 
+    /// The error for a place where nothing is. It offers no near name: only a call's view knows which may be shown.
+    pub(super) fn not_found(&self) -> WorkspaceError {
+        WorkspaceError::NotFound {
+            path: self.shown(),
+            near: None,
+        }
+    }
+
     /// What lies there.
     pub fn kind(&self) -> Option<Kind> {
         self.found.map(|(kind, _)| kind)
@@ -191,20 +199,16 @@ impl Workspace {
         self.resolve(path, Last::Keep)
     }
 
-    /// As [`place`](Self::place), for something that must exist; the error offers a near name.
+    /// As [`place`](Self::place), for something that must exist. A call's view offers a near name besides.
+    ///
+    /// # Errors
+    /// Also where nothing exists.
     pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
         let place = self.place(path)?;
         if place.found.is_none() {
-            return Err(self.not_found(&place));
+            return Err(place.not_found());
         }
         Ok(place)
-    }
-
-    pub(super) fn not_found(&self, place: &Place) -> WorkspaceError {
-        WorkspaceError::NotFound {
-            path: place.shown(),
-            near: self.near(place),
-        }
     }
 
     fn resolve(&self, path: &str, last: Last) -> Result<Place, WorkspaceError> {
@@ -400,8 +404,12 @@ impl Workspace {
         rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)
     }
 
-    /// A name in the deepest folder that exists which looks like the missing one.
-    fn near(&self, place: &Place) -> Option<String> {
+    /// A name in the deepest folder that exists which may be shown and looks like the missing one.
+    pub(super) fn near_shown(
+        &self,
+        place: &Place,
+        shows: &dyn Fn(&Path) -> bool,
+    ) -> Option<String> {
         let mut folder = place.real.clone();
         let mut name = folder.file_name()?.to_owned();
         for _ in 1..place.missing.max(1) {
@@ -415,7 +423,7 @@ impl Workspace {
             |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase());
         let best = names
             .iter()
-            .filter(|name| self.shows(&folder.join(name)))
+            .filter(|name| shows(&folder.join(name)))
             .map(|name| (score(name), name))
             .filter(|(score, _)| *score >= NEAR)
             .max_by(|a, b| a.0.total_cmp(&b.0))?;

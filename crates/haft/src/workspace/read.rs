@@ -59,7 +59,7 @@ impl Workspace {
     /// Opens the regular file at a place.
     pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
         if place.kind().is_none() {
-            return Err(self.not_found(place));
+            return Err(place.not_found());
         }
         place.need(Kind::File)?;
         self.open_file(place.real())

@@ -82,7 +82,7 @@ impl Workspace {
             return Err(WorkspaceError::Own(place.shown()));
         }
         if place.kind().is_none() {
-            return Err(self.not_found(place));
+            return Err(place.not_found());
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ fn scene() -> Scene {
     let _socket = std::os::unix::net::UnixListener::bind(at("ws/socket")).unwrap();
     let ws = Workspace::open(&at("ws"))
         .unwrap()
-        .with_denied([PathBuf::from(".haft")]);
+        .with_hidden([PathBuf::from(".haft")]);
     Scene { dir, ws }
 }
 
@@ -90,7 +90,7 @@ impl Scene {
             "list" => self
                 .ws
                 .place(words[1])
-                .and_then(|place| self.ws.list(&place, 100))
+                .and_then(|place| self.ws.unfiltered().list(&place, 100))
                 .map(|(found, _)| {
                     found
                         .into_iter()
@@ -351,7 +351,7 @@ fn a_missing_file_offers_the_nearest_name_but_never_a_hidden_one() {
     let scene = scene();
     let filter = |path: &str| path != "secret.txt";
     fs::write(scene.at("secret.txt"), "x").unwrap();
-    let ws = scene.ws.clone().with_filter(Arc::new(filter));
+    let ws = scene.ws.filtered(Some(Arc::new(filter)));
     let rows = [
         ("b.txt", Some("a.txt")),
         ("src/mian.rs", Some("src/main.rs")),

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::{Floor, Guard, OwnFiles, protected};
 use super::*;
+use crate::workspace::Workspace;
 
 fn everything() -> Lists<'static> {
     Lists {
@@ -137,9 +138,16 @@ fn private_addresses_are_not_connected_to() {
 
 #[test]
 fn hafts_own_files_are_out_of_reach() {
-    let own = ["/home/dev/app/.state", "/var/haft/token", "private.toml"].map(PathBuf::from);
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let hidden = [
+        root.join(".state"),
+        "/var/haft/token".into(),
+        "private.toml".into(),
+    ];
+    let workspace = Workspace::open(&root).unwrap().with_hidden(hidden);
     let policy = builder(Profile::Trusted, everything().set())
-        .own_files(own)
+        .workspace(&workspace)
         .build()
         .unwrap();
     for (scene, expect) in [
