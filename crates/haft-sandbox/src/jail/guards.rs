@@ -23,6 +23,8 @@ use crate::command::{Guard, GuardKind, Mounts};
 const MOST_ENTRIES: usize = 2_000_000;
 /// How many are looked at without handing the look to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
+/// Where git keeps content by its sums, in hundreds of folders: not looked at below a guarded one.
+const CONTENT: &str = "objects";
 /// When placeholders were last changed; no file is this old by chance.
 const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
@@ -223,8 +225,8 @@ impl Guards {
             .filter(|guard| guard.any_depth)
             .collect();
         let mut left = most;
-        let mut folders = vec![PathBuf::new()];
-        while let Some(folder) = folders.pop() {
+        let mut folders = vec![(PathBuf::new(), false)];
+        while let Some((folder, guarded)) = folders.pop() {
             // What this user cannot list, the command cannot either.
             let Ok(entries) = fs::read_dir(workspace.join(&folder)) else {
                 continue;
@@ -238,20 +240,23 @@ impl Guards {
                     continue;
                 };
                 let name = entry.file_name();
-                if let Some(guard) = deep.iter().find(|guard| guard.path.as_os_str() == name) {
-                    let at = folder.join(&name);
-                    if !lifted(&at, guard.kind, mounts) {
-                        if kind.is_symlink() {
-                            self.way(workspace, &at, cover_of(guard.kind));
-                        }
-                        self.covers.push((at, cover_of(guard.kind)));
+                let at = folder.join(&name);
+                let guard = deep.iter().find(|guard| guard.path.as_os_str() == name);
+                let guard = guard.filter(|guard| !lifted(&at, guard.kind, mounts));
+                if let Some(guard) = guard {
+                    if kind.is_symlink() {
+                        self.way(workspace, &at, cover_of(guard.kind));
+                    }
+                    self.covers.push((at.clone(), cover_of(guard.kind)));
+                    if guard.kind == GuardKind::Hidden {
                         continue;
                     }
                 }
-                if kind.is_dir() {
-                    folders.push(folder.join(name));
+                if kind.is_dir() && !(guarded && name == CONTENT) {
+                    folders.push((at, guarded || guard.is_some()));
                 } else if std::os::unix::fs::FileTypeExt::is_socket(&kind) {
-                    self.covers.push((folder.join(name), Cover::Empty));
+                    // A mount that is only read does not keep anybody from connecting.
+                    self.covers.push((at, Cover::Empty));
                 }
             }
         }

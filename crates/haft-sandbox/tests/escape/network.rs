@@ -21,7 +21,13 @@ pub(crate) const TESTS: &[Test] = &[
         "net_20_no_abstract_socket_of_the_host_is_reached",
         abstract_sockets,
     ),
-    ("net_21_no_socket_file_of_the_host_is_reached", socket_files),
+    ("net_21_no_socket_file_of_the_host_is_reached", || {
+        socket_files(&["s", "deep/s"]);
+    }),
+    (
+        "net_aj9_nor_one_in_a_folder_that_is_only_guarded_against_changes",
+        || socket_files(&[".git/s", ".git/deep/s", "deep/.git/s"]),
+    ),
     ("net_22_no_other_kind_of_socket_is_made", || {
         stopped("families", &[]);
     }),
@@ -186,18 +192,22 @@ fn abstract_sockets() {
 }
 
 /// One in the host's temporary folder, one in the workspace itself.
-fn socket_files() {
+fn socket_files(names: &[&str]) {
     let outside = tempfile::tempdir().unwrap();
     let stage = Stage::new();
-    std::fs::create_dir(stage.path().join("deep")).unwrap();
-    let paths = [
-        outside.path().join("s"),
-        stage.path().join("s"),
-        stage.path().join("deep/s"),
-    ];
-    let listeners = paths.clone().map(|path| UnixListener::bind(path).unwrap());
-    let words = paths.map(|path| path.display().to_string());
-    let seen = stage.attempt("socket_files", &words.each_ref().map(String::as_str));
+    let inside = names.iter().map(|name| stage.path().join(name));
+    let paths: Vec<_> = inside.chain([outside.path().join("s")]).collect();
+    let bind = |path: &std::path::PathBuf| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        UnixListener::bind(path).unwrap()
+    };
+    let listeners: Vec<_> = paths.iter().map(bind).collect();
+    let words: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let seen = stage.attempt("socket_files", &words);
     assert!(seen.exit.success(), "{}", seen.err);
     for listener in listeners {
         nobody_came(
