@@ -124,6 +124,9 @@ const PROTOCOLS: &[i32] = &[
     libc::IPPROTO_ICMPV6,
 ];
 
+/// Options that put another protocol on a socket, by their levels: `TCP_ULP` and `UDP_ENCAP`.
+const UPPER: &[(u32, u32)] = &[(6, 31), (17, 100)];
+
 /// Which sockets may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sockets {
@@ -162,7 +165,12 @@ fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
     let raw = libc::SOCK_RAW.cast_unsigned();
     rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])?;
     let other = PROTOCOLS.iter().map(|known| is_not(2, *known));
-    rule(rules, libc::SYS_socket, other.collect::<Result<_, _>>()?)
+    rule(rules, libc::SYS_socket, other.collect::<Result<_, _>>()?)?;
+    for (level, option) in UPPER {
+        let both = vec![has(1, u32::MAX, *level)?, has(2, u32::MAX, *option)?];
+        rule(rules, libc::SYS_setsockopt, both)?;
+    }
+    Ok(())
 }
 
 /// Denies pairs of any kind but streams and sequenced packets: a datagram socket sends to whoever it

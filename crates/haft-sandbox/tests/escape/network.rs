@@ -34,6 +34,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("net_aj4_no_other_protocol_is_spoken", || {
         stopped("protocols", &[]);
     }),
+    ("net_aj10_no_protocol_is_put_on_a_socket", || {
+        stopped("upper_protocols", &[]);
+    }),
     ("net_23_no_ring_is_made", || stopped("rings", &[])),
     ("net_24_no_namespace_is_joined", || stopped("setns", &[])),
     ("net_25_no_metadata_address_answers", || {
@@ -42,6 +45,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("net_own_loopback_works", own_loopback),
 ];
 
+const TCP_ULP: i32 = 31;
+const UDP_ENCAP: i32 = 100;
 const SHORT: Duration = Duration::from_millis(500);
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
@@ -135,6 +140,25 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
                 let made = unsafe { libc::socket(family, kind, protocol) };
                 fails_with(name, libc::EPERM, made.into())?;
             }
+        }
+        Ok(())
+    }),
+    ("upper_protocols", |_| {
+        // SAFETY: takes numbers only.
+        let stream = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+        // SAFETY: as above.
+        let datagrams = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
+        let l2tp = 3_i32.to_ne_bytes();
+        for (name, socket, level, option, value) in [
+            ("tls", stream, libc::SOL_TCP, TCP_ULP, &b"tls\0"[..]),
+            ("smc", stream, libc::SOL_TCP, TCP_ULP, b"smc\0"),
+            ("l2tp", datagrams, libc::SOL_UDP, UDP_ENCAP, &l2tp),
+        ] {
+            let length = libc::socklen_t::try_from(value.len()).unwrap();
+            // SAFETY: the value is as long as it says and outlives the call.
+            let set =
+                unsafe { libc::setsockopt(socket, level, option, value.as_ptr().cast(), length) };
+            fails_with(name, libc::EPERM, set.into())?;
         }
         Ok(())
     }),
