@@ -344,7 +344,7 @@ async fn plan(
             Stdin::Bytes(bytes) => Some(bytes.clone()),
         },
         caps: caps(&spec.limits),
-        filters: vec![filter(level, &spec.network)?],
+        filters: filters(level, &spec.network)?,
         net: match &spec.network {
             Network::None => Net::Own,
             Network::Outlet(_) => Net::Outlet,
@@ -514,7 +514,7 @@ fn sockets(network: &Network, own_root: bool, scopes: bool) -> Sockets {
     }
 }
 
-fn filter(level: Level, network: &Network) -> Result<BpfProgram, StartError> {
+fn filters(level: Level, network: &Network) -> Result<Vec<BpfProgram>, StartError> {
     let namespaces = level.strength > Strength::LandlockSeccomp;
     let differs = Differs {
         around: Around::of(namespaces, level.landlock),
@@ -523,6 +523,6 @@ fn filter(level: Level, network: &Network) -> Result<BpfProgram, StartError> {
         memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
         role: filter::command::Role::Command,
     };
-    filter::command::deny(differs)
+    filter::command::all(differs)
         .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))
 }

@@ -75,16 +75,14 @@ impl Stage<'_> {
         plan.locks = locks::mounts();
         plan.caps.pids = TOGETHER;
         plan.grants = self.grants(scratch.as_ref());
-        let filter = command::deny(Differs {
+        let filters = command::all(Differs {
             around: Around::of(self.namespaces(), self.landlock),
             sockets: Sockets::None,
             memory_files: false,
             role: command::Role::Zygote,
         });
-        plan.filters =
-            vec![filter.map_err(|_| {
-                StartError::Spec("no system call filter for this architecture".into())
-            })?];
+        plan.filters = filters
+            .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
         Ok((plan, scratch))
     }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use seccompiler::BpfProgram;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 use super::tree::Answer;
 use super::{Around, Error, MAKING, MODES, NAMESPACES, Rules, SET_ID};
@@ -211,8 +211,33 @@ fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
     }
 }
 
+/// A filter beside the others, by which the limit on core files stays what it is: whoever lowers it is
+/// told that it was done, as there are none anyway. A lower one would start the machine's handler again.
+fn core_limit() -> Result<BpfProgram, Error> {
+    let mut rules = Rules::new();
+    let core = libc::RLIMIT_CORE;
+    rule(
+        &mut rules,
+        libc::SYS_prlimit64,
+        vec![has(1, u32::MAX, core)?, differs(2, 0)?],
+    )?;
+    rule(
+        &mut rules,
+        libc::SYS_setrlimit,
+        vec![has(0, u32::MAX, core)?],
+    )?;
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let done = SeccompAction::Errno(0);
+    SeccompFilter::new(rules, SeccompAction::Allow, done, arch)?.try_into()
+}
+
+/// Every filter of a command or a zygote.
+pub(crate) fn all(differs: Differs) -> Result<Vec<BpfProgram>, Error> {
+    Ok(vec![deny(differs)?, core_limit()?])
+}
+
 /// The filter; compiled once for the process.
-pub(crate) fn deny(differs: Differs) -> Result<BpfProgram, Error> {
+fn deny(differs: Differs) -> Result<BpfProgram, Error> {
     static COMPILED: Mutex<Option<HashMap<Differs, BpfProgram>>> = Mutex::new(None);
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     let compiled = compiled.get_or_insert_default();

@@ -243,7 +243,8 @@ fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     rule(rules, libc::SYS_clone, both)?;
     let names = wide(&[libc::PR_SET_NAME, libc::PR_GET_NAME]);
     is_one_of(rules, libc::SYS_prctl, 0, &names)?;
-    is_one_of(rules, libc::SYS_prlimit64, 0, &[0])?;
+    // To be told a limit, not to change one.
+    rule(rules, libc::SYS_prlimit64, vec![is(0, 0)?, is_null(2)?])?;
     match around {
         Around::Own => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
         Around::Host => {

@@ -30,6 +30,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("use_aj5_no_core_is_dumped_to_the_machines_handler", || {
         stopped("core", &[]);
     }),
+    ("use_aj8_nor_when_the_limit_is_lowered", || {
+        stopped("core_lowered", &[]);
+    }),
     ("use_58_files_in_tmp_are_limited", || stopped("inodes", &[])),
 ];
 
@@ -81,13 +84,28 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         }
         Err("no end".into())
     }),
-    ("core", |_| {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
-        // The kernel's mark for "to no handler either".
-        match (limit.current, limit.maximum) {
-            (Some(1), Some(1)) => Ok(()),
-            other => Err(format!("limits {other:?}")),
+    ("core", |_| core_limit()),
+    ("core_lowered", |_| {
+        for (current, maximum) in [(0, 1), (0, 0)] {
+            let (current, maximum) = (Some(current), Some(maximum));
+            let limit = rustix::process::Rlimit { current, maximum };
+            // As if it was done: programs that want no core files end where it fails.
+            rustix::process::setrlimit(rustix::process::Resource::Core, limit)
+                .map_err(|errno| errno.to_string())?;
+            core_limit()?;
+            let limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            // SAFETY: the limit outlives the call, and nothing is written to it.
+            let done =
+                unsafe { libc::syscall(libc::SYS_setrlimit, libc::RLIMIT_CORE, &raw const limit) };
+            if done != 0 {
+                return Err("setrlimit failed".into());
+            }
+            core_limit()?;
         }
+        Ok(())
     }),
     ("descriptor_bomb", |_| {
         let mut open = Vec::new();
@@ -146,6 +164,15 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         Err("300,000 files".into())
     }),
 ];
+
+/// The kernel's mark for "to no handler either".
+fn core_limit() -> crate::Outcome {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
+    match (limit.current, limit.maximum) {
+        (Some(1), Some(1)) => Ok(()),
+        other => Err(format!("limits {other:?}")),
+    }
+}
 
 fn processor() {
     let mut stage = Stage::new();

@@ -111,6 +111,7 @@ const ROWS: &[(&str, Must)] = &[
     ("row_51_a_full_folder", Must::StopInOwnRoot),
     ("row_52_one_large_file", Must::Stop),
     ("row_53_many_descriptors", Must::Stop),
+    ("row_aj8_the_limit_on_core_files", Must::Stop),
     ("row_54_many_threads", Must::StopAtFull),
     ("row_58_many_files", Must::StopInOwnRoot),
     ("no_limit_is_raised", Must::Stop),

@@ -460,6 +460,13 @@ def row_52_one_large_file():
     through("200 MiB")
 
 
+def row_aj8_the_limit_on_core_files():
+    prlimit64, core, none = 302, 4, (ctypes.c_ulong * 2)(0, 0)
+    denied(prlimit64, 0, core, ctypes.byref(none), 0)
+    now = (ctypes.c_ulong * 2)()
+    assert raw(prlimit64, 0, core, 0, ctypes.byref(now)) == 0 and list(now) == [1, 1], list(now)
+
+
 def row_53_many_descriptors():
     kept = []
     try:
