@@ -10,6 +10,8 @@ use rustix::net::{
 
 /// Most bytes of one answer of the kernel.
 const PART: usize = 32 << 10;
+/// What a socket takes that holds nothing.
+const SOCKET: u64 = 2 << 10;
 /// The least memory of a message in a queue, whatever it says.
 const LEAST_MESSAGE: u64 = 768;
 
@@ -108,7 +110,7 @@ impl Sockets {
                 match kind {
                     DONE => return Ok(sum),
                     ERROR => return Err(io::ErrorKind::Unsupported.into()),
-                    _ => sum += of(&rest[HEADER..length]),
+                    _ => sum += of(&rest[HEADER..length]).saturating_add(SOCKET),
                 }
                 rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
             }

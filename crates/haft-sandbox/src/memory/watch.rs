@@ -102,7 +102,10 @@ impl Watch {
         let fastest = FASTEST.saturating_mul(cores as u64);
         let left = self.limit.saturating_sub(self.used);
         let until = Duration::from_millis(left.saturating_mul(1000) / fastest);
-        until.clamp(SHORTEST, LONGEST).max(self.took * SHARE)
+        // However long a tree makes them last, looks come no further apart.
+        until
+            .clamp(SHORTEST, LONGEST)
+            .max((self.took * SHARE).min(LONGEST))
     }
 
     /// What the tree has, where that is more than it may.
@@ -258,7 +261,15 @@ mod tests {
 
     use rustix::process::getpid;
 
-    use super::{Memory, Root, Watch, of_lines};
+    use super::{LONGEST, Memory, Root, SHARE, Watch, of_lines};
+
+    #[test]
+    fn aj11_a_tree_that_takes_long_to_look_at_is_looked_at_as_often() {
+        let proc = File::open("/proc").unwrap().into();
+        let mut watch = Watch::new(proc, getpid(), 1 << 40, None);
+        watch.took = LONGEST * SHARE;
+        assert_eq!(watch.pause(), LONGEST);
+    }
 
     #[test]
     fn aj6_the_hosts_tmp_is_not_the_trees() {

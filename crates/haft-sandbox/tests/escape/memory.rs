@@ -57,6 +57,7 @@ const KINDS: &[(&str, bool)] = &[
     ("AJ7 empty messages whose senders are closed", false),
     ("AJ7 undoing of semaphores", false),
     ("AJ3 heirs", true),
+    ("AJ11 empty sockets", false),
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[

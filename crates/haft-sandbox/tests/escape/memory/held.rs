@@ -33,6 +33,7 @@ pub(super) fn hold(kind: &str) -> bool {
         "AJ7 connections that nobody accepts" => unaccepted(),
         "AJ7 datagrams behind an empty one" => datagrams(),
         "AJ7 empty messages whose senders are closed" => empty_messages(),
+        "AJ11 empty sockets" => empty_sockets(),
         "AJ7 undoing of semaphores" => undoing(),
         _ => return false,
     }
@@ -273,6 +274,21 @@ fn heirs() {
                     _ => unsafe { libc::_exit(0) },
                 }
             }
+        });
+    }
+}
+
+/// Each costs what the kernel needs to know of it.
+fn empty_sockets() {
+    for _ in 0..WANTED * MIB / (2 << 10) / 4_000 {
+        child(|| {
+            for _ in 0..4_000 {
+                // SAFETY: takes numbers.
+                if unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) } < 0 {
+                    refused();
+                }
+            }
+            std::thread::sleep(Duration::from_secs(120));
         });
     }
 }
