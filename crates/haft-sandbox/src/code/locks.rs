@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::lock::{FOLDER, Step};
+use super::stage::DEVICES;
 use crate::StartError;
 use crate::filter::command::SCRIPT_NAMESPACES;
 use crate::filter::{Around, script};
@@ -187,7 +188,7 @@ impl Locks<'_> {
         for path in self.programs {
             grant(READ_FILE | EXECUTE, path.as_os_str());
         }
-        for device in ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"] {
+        for device in DEVICES {
             let write = if device == "/dev/null" { 1 << 1 } else { 0 };
             if Path::new(device).exists() {
                 grant(READ_FILE | write, OsStr::new(device));

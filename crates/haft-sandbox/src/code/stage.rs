@@ -22,7 +22,8 @@ const ZYGOTE: &str = include_str!("zygote.py");
 const FRESH: &str = include_str!("fresh.py");
 /// Our own files inside; no script is granted them.
 const OWN: &str = "/.haft";
-const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"];
+/// Without `/dev/zero`: what is mapped of that is shared memory without a file.
+pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
 /// Files of `/etc` that the loader and the clock read.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/localtime"];
 /// Where the loader of dynamic programs lies, by architecture and C library.

@@ -56,7 +56,6 @@ const ALLOWED: &[i64] = &[
     libc::SYS_linkat,
     libc::SYS_umask,
     // Memory.
-    libc::SYS_mmap,
     libc::SYS_munmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
@@ -233,6 +232,15 @@ fn sockets(rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
+/// Mappings of files, and memory of its own. Shared memory without a file stays where a part of it is
+/// mapped, however small: nothing bounds that.
+fn mappings(rules: &mut Rules) -> Result<(), Error> {
+    for bit in [libc::MAP_SHARED, libc::MAP_ANONYMOUS] {
+        rule(rules, libc::SYS_mmap, vec![has(3, bit.cast_unsigned(), 0)?])?;
+    }
+    Ok(())
+}
+
 /// Threads, their names, limits and signals, of this process alone.
 fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     let thread = libc::CLONE_THREAD.cast_unsigned();
@@ -261,6 +269,7 @@ pub(crate) fn allow(around: Around, starting: bool) -> Result<BpfProgram, Error>
     let mut rules = Rules::new();
     files(&mut rules, around)?;
     sockets(&mut rules)?;
+    mappings(&mut rules)?;
     own_process(&mut rules, around)?;
     let allowed = ALLOWED.iter().chain(ALLOWED_HERE).chain(more);
     let answers: BTreeMap<i64, Answer> = allowed.map(|call| (*call, Answer::Allowed)).collect();

@@ -106,6 +106,7 @@ const ROWS: &[(&str, Must)] = &[
     ("row_45_every_request", Must::Stop),
     ("row_46_no_machine", Must::Stop),
     ("row_47_no_program_in_memory", Must::Stop),
+    ("row_aj13_memory_that_is_mapped_no_longer", Must::Stop),
     ("row_49_much_memory_at_once", Must::Stop),
     ("row_50_much_memory_slowly", Must::Stop),
     ("row_51_a_full_folder", Must::StopInOwnRoot),

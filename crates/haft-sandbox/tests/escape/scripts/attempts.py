@@ -346,7 +346,7 @@ def row_42_x32_kills():
 def row_42_i386_kills():
     import mmap
 
-    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     # mov eax, 20 (getpid); int 0x80; ret
     page.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")
     start = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -414,6 +414,14 @@ def row_47_no_program_in_memory():
 
 
 # Resources.
+
+
+def row_aj13_memory_that_is_mapped_no_longer():
+    shared, anonymous, both = 1, 0x20, 3
+    denied(9, 0, 1 << 20, both, shared | anonymous, -1, 0)
+    # The same with the flag that has the others checked, and by the device.
+    assert raw(9, 0, 1 << 20, both, 3 | anonymous, -1, 0) < 0
+    refused(os.open, "/dev/zero", os.O_RDONLY)
 
 
 def row_49_much_memory_at_once():
