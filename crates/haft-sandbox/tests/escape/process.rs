@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haft_sandbox::CommandSpec;
+use haft_sandbox::{CommandSpec, Config, Sandbox, StartError};
 
 use crate::runner::Test;
 use crate::{Attempt, Stage, fails_with, refused, stopped};
@@ -26,6 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("proc_29_no_process_is_traced_or_read", || {
         stopped("trace", &[]);
     }),
+    ("proc_aj12_the_program_of_the_jail_is_not_run_in_it", itself),
     ("proc_32_no_key_is_typed_into_a_terminal", || {
         stopped("terminal", &[]);
     }),
@@ -254,4 +255,17 @@ fn no_secret_in_the_environment() {
     assert!(seen.exit.success(), "{}", seen.err);
     let seen = stage.run(CommandSpec::line("cat /proc/1/environ; env", stage.path()));
     assert!(!seen.out.contains("CARGO"), "{}", seen.out);
+}
+
+/// What `/proc/self/exe` is before the command's program is executed.
+fn itself() {
+    let sandbox = Sandbox::new(Config::default());
+    for program in ["/proc/self/exe", "/proc/thread-self/exe", "/proc/1/exe"] {
+        let stage = Stage::new();
+        let spec = CommandSpec::argv([program, crate::INSIDE, "daemon_stay"], stage.path());
+        let spec = spec.with_mounts(stage.mounts.clone());
+        let started = crate::runtime().block_on(sandbox.start(spec));
+        let refused = matches!(started, Err(StartError::Program { .. }));
+        assert!(refused, "{program}: {started:?}");
+    }
 }
