@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod git;
+mod index;
 mod launch;
 mod network;
 mod output;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +10,15 @@ use crate::outlet::Outlet;
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
 use crate::words::parse_simple;
 
+/// The shell of command lines. Where it is absent, none is run.
+pub const SHELL: &str = "/bin/bash";
+
 /// What is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// A program and its arguments, executed as they are.
     Argv(Vec<OsString>),
-    /// A line for `bash -c` (`sh -c` where there is no bash).
+    /// A line for `bash -c`, and for no other shell: another would read it otherwise than whoever judged it.
     Shell(OsString),
 }
 
@@ -285,13 +288,7 @@ impl CommandSpec {
         match &self.program {
             Program::Argv(words) => words.clone(),
             Program::Shell(line) => {
-                let bash = Path::new("/bin/bash");
-                let shell = if bash.exists() {
-                    "/bin/bash"
-                } else {
-                    "/bin/sh"
-                };
-                vec![shell.into(), "-c".into(), line.clone()]
+                vec![SHELL.into(), "-c".into(), line.clone()]
             }
         }
     }

@@ -44,7 +44,9 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 use tokio::sync::OnceCell;
 
-pub use crate::command::{CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, Stdin};
+pub use crate::command::{
+    CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, SHELL, Stdin,
+};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::memory::MemoryBound;

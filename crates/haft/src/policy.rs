@@ -26,6 +26,7 @@ mod ruling;
 mod shell;
 mod subject;
 mod suggest;
+mod touched;
 #[cfg(test)]
 mod tests;
 mod view;

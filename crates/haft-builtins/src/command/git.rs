@@ -28,6 +28,7 @@ const READING: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
     ("log.showSignature", "false"),
+    ("diff.submodule", "short"),
     ("gpg.program", "false"),
     ("gpg.openpgp.program", "false"),
     ("gpg.ssh.program", "false"),
@@ -60,6 +61,12 @@ pub(super) enum Settings {
     Silenced,
     /// Perhaps programs.
     Programs,
+}
+
+/// Does a reading command of git with these words look at the workspace's files? One whose words are not known may.
+pub(super) fn compares_files(argv: Option<&[String]>) -> bool {
+    let looks = |word: &String| matches!(word.as_str(), "status" | "diff");
+    argv.is_none_or(|argv| argv.iter().any(looks))
 }
 
 /// Looks at the settings of the repository in the workspace's root.
@@ -105,6 +112,10 @@ fn look_through(text: &str) -> Settings {
         let of_section = match (name, named) {
             // A format may have signatures verified, by the program that is named there.
             ("format" | "gpg" | "log" | "pretty", _) => Settings::Silenced,
+            // Differences of a repository within this one are made by its own settings.
+            ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
+                Settings::Silenced
+            }
             // Objects that are not there are fetched.
             ("extensions" | "remote", _)
                 if rest.contains("partialclone") || rest.contains("promisor") =>

@@ -12,11 +12,13 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, SHELL, Sandbox, Spool, StartError,
+    parse_simple,
 };
 
 use crate::command::RunCommandInput;
 use crate::command::git::{self, Settings};
+use crate::command::index;
 use crate::command::network::{CommandNetwork, Connected};
 use crate::command::tasks::Tasks;
 
@@ -148,7 +150,10 @@ impl Commands {
         }
         let reads_git =
             |part: &CommandPart| part.program() == Some("git") && part.risk == Risk::Safe;
-        if line.parts.iter().any(reads_git) && !self.reads_quietly(cwd, line.risk()) {
+        let mut reading = line.parts.iter().filter(|part| reads_git(part)).peekable();
+        let any = reading.peek().is_some();
+        let compares = reading.any(|part| git::compares_files(part.argv.as_deref()));
+        if any && !self.reads_quietly(cwd, line.risk(), compares) {
             for part in line.parts.iter_mut().filter(|part| reads_git(part)) {
                 part.risk = Risk::High;
             }
@@ -157,9 +162,10 @@ impl Commands {
     }
 
     /// Does git, on a line of this risk, run no program that settings in the workspace name?
-    fn reads_quietly(&self, cwd: &str, risk: Risk) -> bool {
-        // In another folder it may find another repository.
+    fn reads_quietly(&self, cwd: &str, risk: Risk, compares: bool) -> bool {
+        // In another folder it may find another repository, and within files that it compares, too.
         cwd == "."
+            && !(compares && index::may_hold_repositories(&self.workspace))
             && match git::settings(&self.workspace) {
                 Settings::Inert => true,
                 Settings::Silenced => risk == Risk::Safe,
@@ -394,10 +400,14 @@ fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
 fn told(error: StartError) -> ToolError {
     let message = error.to_string();
     let told = match &error {
-        StartError::Program { source, .. } => {
+        StartError::Program { source, program } => {
             let absent = source.kind() == std::io::ErrorKind::NotFound;
             let told = ToolError::failed(message);
-            if absent {
+            if absent && program == SHELL {
+                told.with_advice(
+                    "a line with shell syntax is read as bash reads it, and run by no other shell; give argv",
+                )
+            } else if absent {
                 told.with_advice(
                     "there is no such program in the jail's PATH; give its name or path",
                 )

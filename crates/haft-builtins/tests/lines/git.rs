@@ -45,6 +45,9 @@ const SETTINGS: &[(&str, bool)] = &[
         "git config remote.x.url \"ext::$PWD/evil\"; git config remote.x.promisor true; git config extensions.partialClone x; git config core.repositoryFormatVersion 1",
         true,
     ),
+    ("git config diff.submodule diff", true),
+    ("git update-index --index-version 4", true),
+    ("git add -N g", true),
     ("git config diff.external ./evil", false),
     (
         "git config diff.x.command ./evil; echo 'f diff=x' > .gitattributes",
@@ -87,6 +90,10 @@ const SETTINGS: &[(&str, bool)] = &[
     ("rm .git/config; mkfifo .git/config", false),
 ];
 
+/// Makes a repository within the repository, whose own settings name a program.
+const NESTED: &str = "mkdir sub; cp -r .git sub; cp evil sub; echo one > sub/f; echo '* filter=x' > sub/.gitattributes; \
+    git -C sub config filter.x.clean ./evil; git -c advice.addEmbeddedRepo=false add sub";
+
 const READING: &[&str] = &[
     "git status",
     "git log -1",
@@ -122,6 +129,29 @@ pub(crate) async fn reading_commands_run_nothing_that_settings_name(sandbox: &Sa
                     "{settings}: {line}: {shown}"
                 );
             }
+        }
+    }
+}
+
+/// AP6: commands that look at files would start git within it, where it obeys other settings.
+pub(crate) async fn a_repository_within_the_repository_has_settings_of_its_own(sandbox: &Sandbox) {
+    for index in [
+        "true",
+        "git update-index --index-version 4",
+        "git add -N g",
+        "git update-index --split-index",
+    ] {
+        let scene = Scene::new(sandbox, Profile::ReadOnly);
+        scene.put_program("evil", EVIL);
+        scene.prepare(REPOSITORY);
+        scene.prepare(NESTED);
+        scene.prepare(index);
+        for line in READING {
+            let outcome = scene.run(json!({"command": line})).await;
+            let shown = serde_json::to_string(&outcome).unwrap();
+            assert!(!shown.contains("EVIL RAN"), "{index}: {line}: {shown}");
+            let looks = line.contains("status") || line.contains("diff");
+            assert_eq!(outcome.is_ok(), !looks, "{index}: {line}: {shown}");
         }
     }
 }

@@ -30,6 +30,7 @@ fn main() {
             return;
         }
         git::reading_commands_run_nothing_that_settings_name(&sandbox).await;
+        git::a_repository_within_the_repository_has_settings_of_its_own(&sandbox).await;
         git::another_folder_is_another_repository(&sandbox).await;
         git::what_only_reads_changes_nothing(&sandbox).await;
         replay::what_a_line_executes_is_seen(&sandbox).await;

@@ -242,3 +242,57 @@ fn f7_passthrough_is_below_the_floor() {
     let check = outcome["data"]["check"].to_string();
     assert!(check.contains("ermission denied"), "{outcome}");
 }
+
+/// AP9: the line is one text for bash, and three commands for other shells.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test hides bash from the binary by mounts of its own"
+)]
+fn ap9_a_line_is_run_by_bash_or_not_at_all() {
+    let lab = Lab::new();
+    let bin = lab.work().with_file_name("bin");
+    fs::create_dir_all(&bin).unwrap();
+    for name in ["sh", "ls", "touch"] {
+        fs::copy(Path::new("/bin").join(name), bin.join(name)).unwrap();
+    }
+    let script = "mount --bind \"$1\" /usr/bin && mount --bind \"$1\" /bin && shift && exec \"$@\"";
+    let inside = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", script, "sh"]).arg(&bin);
+        command.args(words);
+        command
+    };
+    let possible = inside(&["ls", "/"]).output();
+    if !possible.is_ok_and(|ran| ran.status.success()) {
+        eprintln!("SKIPPED: no mounts of one's own here");
+        return;
+    }
+    let line = serde_json::json!({"command": "echo $'\\'; touch ran; #'"}).to_string();
+    let enabled = "tools.enable=[\"commands\"]";
+    let args = [
+        "call",
+        "run_command",
+        "--args",
+        &line,
+        "-c",
+        enabled,
+        "--profile",
+        "trusted",
+    ];
+    assert_eq!(lab.run(&args).code, 0, "bash runs it");
+    let like = lab.command(&args);
+    let mut command = inside(&[like.get_program().to_str().unwrap()]);
+    command
+        .args(args)
+        .current_dir(lab.work())
+        .env_clear()
+        .envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let ran = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(!lab.work().join("ran").exists(), "{said}");
+    assert!(
+        said.contains("/bin/bash") && said.contains("no other shell"),
+        "{said}"
+    );
+}

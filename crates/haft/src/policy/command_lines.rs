@@ -1,14 +1,13 @@
 //! `CommandLines`: the guard over command lines.
 
 use super::JudgedCall;
-use super::command::{Places, is_too_long};
+use super::command::{Places, is_too_long, keeps_nothing};
 use super::folders::{folders, goes_anywhere, moves};
 use super::guard::{Floor, Guard, runs_command};
-use super::paths::clean;
 use super::removal::{Ground, removes_critical};
 use super::shell::{AsWord, Unread, take_apart};
 use super::suggest::clip;
-use super::words::plain_words;
+use super::words::{may_spell, plain_words};
 use super::wrapper::{layers, unwrapped};
 use crate::permission::{Effect, PathClaim, Permission};
 
@@ -64,7 +63,7 @@ pub(super) fn is_critical_removal(
     let Effect::Run { command, argv, .. } = &permission.effect else {
         return false;
     };
-    if !command.contains("rm") {
+    if !may_spell(command, "rm") {
         return false;
     }
     let ground = ground(call, places);
@@ -106,7 +105,7 @@ fn against_line(line: &str, ground: &Ground<'_>) -> Floor {
         Ok(read) => read,
         Err(why) => return unread(why),
     };
-    if read.writes.iter().any(|to| clean(&to.text) != "/dev/null") {
+    if read.writes.iter().any(|to| !keeps_nothing(&to.text)) {
         return Floor::ask("it writes a file that is not judged by itself");
     }
     for part in &read.parts {

@@ -2,7 +2,8 @@
 
 use super::JudgedCall;
 use super::paths::clean;
-use super::shell::AsWord;
+use super::shell::{AsWord, take_apart};
+use super::words::may_spell;
 use super::wrapper::unwrapped;
 use crate::permission::{Effect, Permission};
 
@@ -23,10 +24,14 @@ pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
     }
 }
 
-/// Does a command, part of which is only known at run time, change the folder?
-pub(crate) fn names_mover(command: &str) -> bool {
-    let mut words = command.split([' ', '\t']);
-    words.any(|word| matches!(word, "cd" | "pushd" | "popd"))
+/// Does a command, part of which is only known at run time, change the folder? One that cannot be read may.
+pub(crate) fn may_move(command: &str) -> bool {
+    let named = ["cd", "pushd", "popd"];
+    named.iter().any(|name| may_spell(command, name))
+        && take_apart(command).map_or(true, |read| {
+            let mut parts = read.parts.iter();
+            parts.any(|part| folder_of(&part.words).is_some())
+        })
 }
 
 /// Where a command goes that changes the folder for those after it; empty where that cannot be told.
@@ -35,7 +40,7 @@ pub(crate) fn moves(permission: &Permission) -> Option<&str> {
         Effect::Run {
             argv: Some(words), ..
         } => folder_of(words),
-        Effect::Run { command, .. } => names_mover(command).then_some(""),
+        Effect::Run { command, .. } => may_move(command).then_some(""),
         _ => None,
     }
 }

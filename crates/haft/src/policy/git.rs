@@ -70,6 +70,79 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     })
 }
 
+/// What of the differences is said without showing what files hold.
+const NAMES: &str = "--raw --stat --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= \
+    --cumulative --summary --name-only --name-status -s --no-patch -q --quiet";
+
+/// Options of differences that show nothing by themselves.
+const SILENT: &str = "--color --color= --no-color -M… --find-renames --find-renames= -C… --find-copies \
+    --find-copies= --find-copies-harder --no-renames -l… --diff-filter= -R --relative --relative= \
+    --no-relative -z -r -t --no-ext-diff --no-textconv --cached --staged --merge-base --abbrev \
+    --abbrev= --no-abbrev --exit-code --ignore-submodules --ignore-submodules=";
+
+/// What git may show of what files hold.
+#[derive(Debug, Default)]
+pub(crate) struct Shown<'a> {
+    /// Whether it shows any of it.
+    pub(crate) contents: bool,
+    /// Words that may name a file.
+    pub(crate) named: Vec<&'a str>,
+    /// Folders, or files, of which it may be.
+    pub(crate) below: Vec<&'a str>,
+}
+
+/// What a reading form of git may show, given the words behind `git`; nothing for another form.
+pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
+    let general = |word: &&&str| GENERAL.split(' ').any(|known| known == **word);
+    let mut words = words.iter().skip_while(|word| general(word)).copied();
+    let command = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    let end = words.iter().position(|word| *word == "--");
+    let (before, paths) = words.split_at(end.unwrap_or(words.len()));
+    let paths = paths.get(1..).unwrap_or_default();
+    let is_option = |word: &&&str| word.starts_with('-');
+    let contents = may_show(command, before.iter().filter(is_option).copied());
+    if !contents {
+        return Shown::default();
+    }
+    let operands = || before.iter().filter(|word| !word.starts_with('-'));
+    // A revision may be a file's own.
+    let limited = command == "log" || (command == "diff" && operands().next().is_none());
+    let plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '\\']);
+    let follows = before.contains(&"--follow");
+    let below = if limited && !follows && !paths.is_empty() && paths.iter().all(plain) {
+        paths.to_vec()
+    } else {
+        vec!["."]
+    };
+    let behind_colon = |word: &&'a str| word.rsplit_once(':').map(|(_, path)| path);
+    let named = operands()
+        .copied()
+        .chain(operands().filter_map(behind_colon));
+    Shown {
+        contents,
+        named: named.chain(paths.iter().copied()).collect(),
+        below,
+    }
+}
+
+/// May this command with these options show what files hold?
+fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let lists = |table: &str, option: &str| table.split(' ').any(|known| is(option, known));
+    let says_names = |option: &str| lists(NAMES, option);
+    let quiet = |option: &str| says_names(option) || lists(SILENT, option);
+    let of_commits = |option: &str| {
+        (lists(COMMITS, option) || is_number(option)) && !option.starts_with("-L") && option != "-m"
+    };
+    match command {
+        "status" => options.any(|option| option == "--verbose" || option.starts_with("-v")),
+        "log" => !options.all(|option| quiet(option) || of_commits(option)),
+        "diff" => !options.clone().all(quiet) || !options.any(says_names),
+        "show" => true,
+        _ => false,
+    }
+}
+
 /// Is the option the one of the table?
 fn is(option: &str, known: &str) -> bool {
     if let Some(letter) = known.strip_suffix('…') {

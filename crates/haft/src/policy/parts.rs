@@ -1,9 +1,8 @@
 //! `CommandLine`: what a tool that runs command lines states as its effects, part by part.
 
 use super::builtin::{runs_quoted, unsettles};
-use super::command::{command_risk, harmless, risk};
-use super::folders::{folder_of, names_mover};
-use super::paths::clean;
+use super::command::{command_risk, harmless, keeps_nothing, risk};
+use super::folders::{folder_of, may_move};
 use super::shell::{AsWord, Line, Simple, Word, take_apart};
 use super::words::{join_words, plain_words};
 use super::wrapper::unwrapped;
@@ -95,7 +94,7 @@ impl CommandLine {
                 known: word.is_known() && !word.text.starts_with('~'),
                 path: word.text,
             };
-            let free = |target: &Target| target.known && clean(&target.path) == "/dev/null";
+            let free = |target: &Target| target.known && keeps_nothing(&target.path);
             words
                 .into_iter()
                 .map(known)
@@ -120,7 +119,7 @@ impl CommandLine {
     pub fn stays_in_its_folder(&self) -> bool {
         let moves = |part: &CommandPart| match &part.argv {
             Some(words) => folder_of(words).is_some(),
-            None => names_mover(&part.command),
+            None => may_move(&part.command),
         };
         !self.parts.iter().any(moves)
     }

@@ -166,6 +166,19 @@ impl PathPattern {
         }
     }
 
+    /// May a path that the pattern names lie in this folder, or be it?
+    pub(crate) fn may_lie_below(&self, path: &PathView<'_>) -> bool {
+        if self.anchor == Anchor::AnyDepth {
+            return true;
+        }
+        // A folder outside of the workspace may hold it.
+        let Some(parts) = self.start(path, true) else {
+            return true;
+        };
+        let met = self.segments.iter().take_while(|s| **s != Segment::Deep);
+        met.zip(parts).all(|(segment, part)| segment.matches(part))
+    }
+
     /// Would removing or replacing this folder remove what the pattern names?
     pub(crate) fn lies_below(&self, path: &PathView<'_>) -> bool {
         if self.anchor == Anchor::AnyDepth {

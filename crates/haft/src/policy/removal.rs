@@ -1,10 +1,14 @@
 //! Removals that could take a whole system, home or workspace with them: clause 15 of the shell rules.
 
 use super::command::Places;
-use super::folders::within;
+use super::folders::{folder_of, within};
+use super::fragments::fragments;
 use super::paths::clean;
-use super::shell::{AsWord, Open};
+use super::shell::{AsWord, Open, take_apart};
 use super::wrapper::{Layer, base_name, layers};
+
+/// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more are critical.
+const DEEPEST_SCRIPT: usize = 8;
 
 /// Where a removal runs, and what must not be removed there.
 #[derive(Debug)]
@@ -27,13 +31,44 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// `rm` or `rmdir` of a critical path, also within wrappers.
+/// `rm` or `rmdir` of a critical path, also within wrappers, and in text that is handed to a shell.
 pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &Ground<'_>) -> bool {
-    layers(words).commands.iter().any(|layer| {
+    removes_within(words, ground, 0)
+}
+
+fn removes_within<W: AsWord>(words: &[W], ground: &Ground<'_>, depth: usize) -> bool {
+    let all = layers(words);
+    let direct = all.commands.iter().any(|layer| {
         let name = layer.words.first().map(|name| base_name(name.text()));
         let removes = matches!(name, Some("rm" | "rmdir"));
         removes && (layer.fed || removed(*layer).any(|word| is_critical(*layer, word, ground)))
-    })
+    });
+    let mut scripts = all.scripts.iter();
+    direct || scripts.any(|text| depth >= DEEPEST_SCRIPT || in_script(text, ground, depth + 1))
+}
+
+/// The same in a text that is a command line of its own, and may change the folder. One that cannot be read is looked at as
+/// far as it can be seen.
+fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
+    let Ok(read) = take_apart(text) else {
+        let seen = fragments(text).commands;
+        return seen
+            .iter()
+            .any(|words| removes_within(words, ground, depth));
+    };
+    let mut folders = ground.folders.clone();
+    let mut anywhere = ground.anywhere;
+    for folder in read.parts.iter().filter_map(|part| folder_of(&part.words)) {
+        anywhere |= folder.is_empty();
+        folders.extend(folders.last().map(|last| within(last, folder)));
+    }
+    let ground = Ground {
+        places: ground.places,
+        folders,
+        anywhere,
+    };
+    let mut parts = read.parts.iter();
+    parts.any(|part| removes_within(&part.words, &ground, depth))
 }
 
 /// What a removal removes: the words that are no options, and all words after `--`.

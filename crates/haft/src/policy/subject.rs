@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use super::JudgedCall;
 use super::builtin::unsettles;
 use super::command::{Places, sets_variables};
-use super::folders::{folders, goes_elsewhere, moves, within};
-use super::paths::{PathView, clean};
+use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, within};
+use super::paths::{PathPattern, PathView, clean};
 use super::rule::{Class, List, Rule, Selector, Specifier};
 use super::shell::take_apart;
 use super::view::{CommandView, Reach};
@@ -265,6 +265,20 @@ impl<'a> Subject<'a> {
             })
     }
 
+    /// May a file that the pattern names lie in a folder that the command goes through?
+    fn may_read_below(&self, command: &CommandView, pattern: &PathPattern) -> bool {
+        let below = &command.touched.below;
+        if below.is_empty() {
+            return false;
+        }
+        let workspace = self.places.workspace.as_deref();
+        let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
+        goes_anywhere(self.call)
+            || folders(self.call)
+                .iter()
+                .any(|folder| below.iter().any(|path| lies(within(folder, path))))
+    }
+
     /// May another command of the line set a variable, or change what a name stands for?
     fn is_unsettled(&self) -> bool {
         let others = self.call.permissions.iter();
@@ -292,9 +306,10 @@ impl<'a> Subject<'a> {
         };
         match (&rule.specifier, &rule.selector) {
             (Specifier::Command(pattern), _) => pattern.could_forbid(command),
-            (Specifier::Path(_), Selector::Class(Class::Read | Class::Edit)) => {
-                command.touched.unknown
+            (Specifier::Path(pattern), Selector::Class(Class::Read)) => {
+                command.touched.unknown || self.may_read_below(command, pattern)
             }
+            (Specifier::Path(_), Selector::Class(Class::Edit)) => command.touched.unknown,
             _ => false,
         }
     }

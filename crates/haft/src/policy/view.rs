@@ -1,10 +1,11 @@
 //! `CommandView`: a command as rules match it, taken apart once an effect.
 
-use super::command::{Touched, harmless, is_too_long, touched};
+use super::command::{harmless, is_too_long, keeps_nothing};
 use super::fragments::{Fragments, fragments};
 use super::glob::{Glob, Piece};
 use super::paths::clean;
 use super::shell::{AsWord, Open, Unread, take_apart};
+use super::touched::{Touched, touched};
 use super::words::{join_words, plain_words};
 use super::wrapper::{Layer, Layers, base_name, layers, needs_exact_rule, unwrapped};
 
@@ -80,9 +81,9 @@ impl CommandView {
                 for part in &line.parts {
                     view.add(&part.words, &part.assigned);
                 }
-                let targets = line.writes.iter().map(|target| clean(&target.text));
-                view.targets
-                    .extend(targets.filter(|path| path != "/dev/null"));
+                let targets = line.writes.iter().map(|target| target.text.as_str());
+                let kept = targets.filter(|path| !keeps_nothing(path));
+                view.targets.extend(kept.map(clean));
             }
             Err(why) => {
                 view.unread = Some(why);
@@ -128,14 +129,14 @@ impl CommandView {
         self.doubtful.iter().any(could)
     }
 
-    /// Is a word of a part only known at run time?
+    /// Is a word of a part, or a file that it reads, only known at run time?
     pub(crate) fn is_doubtful(&self) -> bool {
-        !self.doubtful.is_empty()
+        !self.doubtful.is_empty() || self.touched.is_open()
     }
 
     /// Does a part run this program?
     pub(crate) fn runs(&self, name: &str) -> bool {
-        let is = |part: &PartView| part.inner.split(' ').next() == Some(name);
+        let is = |part: &PartView| part.inner.split(' ').next().map(base_name) == Some(name);
         self.parts.iter().any(is)
     }
 
@@ -180,10 +181,7 @@ impl CommandView {
             if !layer.is_known() {
                 self.doubtful.push(doubt(*layer));
             }
-            let files = touched(*layer);
-            self.touched.reads.extend(files.reads);
-            self.touched.edits.extend(files.edits);
-            self.touched.unknown |= files.unknown;
+            self.touched.add(touched(*layer));
         }
         if depth < DEEPEST_SCRIPT {
             for text in &all.scripts {

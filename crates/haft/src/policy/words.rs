@@ -37,6 +37,11 @@ pub fn plain_words(line: &str) -> Option<Vec<String>> {
     (!RESERVED.contains(&first.as_str())).then_some(words)
 }
 
+/// May a word of the line, once its quotes are undone, hold this name? A quick look that spares reading the line.
+pub(crate) fn may_spell(line: &str, name: &str) -> bool {
+    line.contains(name) || line.contains(['\\', '\'', '"'])
+}
+
 /// The words of a command pattern; `*` is a star unless a backslash stands before it.
 pub(crate) fn pattern_words(pattern: &str) -> Result<Vec<Vec<Piece>>, NotPlain> {
     Reader::new(pattern, true).read()

@@ -7,6 +7,9 @@ use super::{Unread, Word};
 const MOST_HERE: usize = 8;
 const LONGEST_DELIMITER: usize = 32;
 
+/// Most digits of a descriptor.
+const LONGEST_DESCRIPTOR: usize = 4;
+
 /// A sign between words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
@@ -99,11 +102,14 @@ impl<'a> Lexer<'a> {
         if raw.starts_with('{') && raw.ends_with('}') {
             return Err(Unread::Syntax("{…}> sets the variable that it names"));
         }
-        let token = if is_descriptor(raw) {
-            self.redirect()?
-        } else {
-            None
-        };
+        if !is_descriptor(raw) {
+            return Ok((Token::Word(word), start));
+        }
+        // A number that is too large for one is a word of the command.
+        if raw.len() > LONGEST_DESCRIPTOR {
+            return Err(Unread::Syntax("a descriptor of too many digits"));
+        }
+        let token = self.redirect()?;
         Ok((token.unwrap_or(Token::Word(word)), start))
     }
 
@@ -168,7 +174,7 @@ impl<'a> Lexer<'a> {
             "<<<" => Redirect::NoFile,
             "<&" => return Err(Unread::Syntax("a descriptor that is none")),
             // What a substitution is connected to is no file.
-            _ if matches!(target.word.text.as_str(), ">()" | "<()") => Redirect::NoFile,
+            _ if target.is_process(self.walk.text) => Redirect::NoFile,
             "<" => Redirect::Read(target.word),
             _ => Redirect::Write(target.word),
         };

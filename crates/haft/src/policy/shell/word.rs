@@ -69,6 +69,12 @@ impl ReadWord {
         whole && text[at..].starts_with("$((")
     }
 
+    /// Is it one process substitution and nothing beside it? A quoted text may look like one.
+    pub(super) fn is_process(&self, text: &str) -> bool {
+        let whole = self.cuts.first().is_some_and(|(cut, _)| *cut == self.span);
+        whole && text[self.span.start..].starts_with(['<', '>'])
+    }
+
     /// As it is written, but for what its substitutions run.
     pub(super) fn shown(&self, text: &str, out: &mut String) {
         let mut from = self.span.start;

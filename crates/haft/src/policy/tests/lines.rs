@@ -121,6 +121,18 @@ fn redirections_are_files() {
         ("f() { a; } > b", &["a", "> b"]),
         ("a 2 > b", &["a 2", "> b"]),
         ("a x2> b", &["a x2", "> b"]),
+        ("a > >(b)", &["a", "b"]),
+        // AP1: a quoted text that looks like a substitution is a file.
+        ("a > '>()'", &["a", "> >()"]),
+        ("a > \\<\\(\\)", &["a", "> <()"]),
+        ("a < '<()'", &["a", "< <()"]),
+        ("a > '>'\"()\"", &["a", "> >()"]),
+        // AP2: `..` behind a link leads elsewhere than its text says.
+        (
+            "a > /x/link/../../dev/null",
+            &["a", "> /x/link/../../dev/null"],
+        ),
+        ("a > /dev/../dev/null", &["a", "> /dev/../dev/null"]),
     ] {
         check(line, expect);
     }

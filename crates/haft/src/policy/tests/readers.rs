@@ -176,6 +176,31 @@ fn git_in_another_folder_obeys_other_settings() {
 }
 
 #[test]
+fn a_folder_that_is_changed_under_another_spelling_is_another_folder() {
+    // AP3: part of the command is only known at run time, and its name is quoted.
+    let lists = Lists {
+        deny: &["Edit(sub/**)"],
+        allow: &[
+            "Bash(cd *)",
+            "Bash(make)",
+            "Bash(git *)",
+            "Bash(/usr/bin/git *)",
+            "Edit(key)",
+        ],
+        ..Lists::default()
+    };
+    for cd in ["cd", "c\\d", "'cd'", "\"c\"d", "$'cd'", "command c\\d"] {
+        for then in ["make > key", "git gc", "/usr/bin/git gc"] {
+            let line = format!("for x in sub; do {cd} \"$x\"; done; {then}");
+            assert_eq!(judge(lists, &run(&line)).verdict, ASK, "{line}");
+        }
+    }
+    let named = judge(lists, &run("cd sub; /usr/bin/git gc"));
+    assert_eq!(named.verdict, ASK, "git by its path");
+    assert_eq!(judge(lists, &run("make > key")).verdict, ALLOW);
+}
+
+#[test]
 fn a_command_of_more_than_ten_thousand_characters_is_asked_about() {
     let long = |length: usize| format!("echo {}", "a".repeat(length - 5));
     let lists = Lists {

@@ -215,6 +215,63 @@ fn files_named_by_reading_commands_are_covered_too() {
 }
 
 #[test]
+fn what_reads_unasked_reads_no_denied_file() {
+    // AP5: where a folder is gone through, or a repository shown, the file is not named.
+    for (line, expect) in [
+        ("grep -r '' .", ASK),
+        ("grep -r ''", ASK),
+        ("grep -nR x", ASK),
+        ("grep -d recurse x .", ASK),
+        ("grep --recursive x .", ASK),
+        ("grep --dereference-recursive x conf", ASK),
+        ("cd conf && grep -r x .", ASK),
+        ("ls && timeout 5 grep -r x .", ASK),
+        ("diff -r . other", ASK),
+        ("diff conf other", ASK),
+        ("git diff", ASK),
+        ("git diff -U0 --stat", ASK),
+        ("git diff --cached", ASK),
+        ("git diff HEAD -- src", ASK),
+        ("git diff -- conf", ASK),
+        ("git log -p -1", ASK),
+        ("git log -L1,9:x", ASK),
+        ("git log -p --follow -- src/a", ASK),
+        ("git show", ASK),
+        ("git show -s 5f2c1e", ASK),
+        ("git status -v", ASK),
+        ("git diff -- conf/prod/key", DENY),
+        ("git diff /dev/null conf/prod/key", DENY),
+        ("git log -p -- conf/prod/key", DENY),
+        ("git show HEAD:conf/prod/key", DENY),
+        ("grep -fconf/prod/key x", DENY),
+        ("grep -nfconf/prod/key x", DENY),
+        ("wc --files0-from=conf/prod/key", DENY),
+        ("wc --files0-from conf/prod/key", DENY),
+        ("du --files0-from=conf/prod/key", DENY),
+        ("grep -r conf/prod/key src", ALLOW),
+        ("grep -r x src", ALLOW),
+        ("grep -n x README.md", ALLOW),
+        ("diff -r src other", ALLOW),
+        ("git diff --stat", ALLOW),
+        ("git diff -- src", ALLOW),
+        ("git log --oneline -5", ALLOW),
+        ("git log --stat -M -1", ALLOW),
+        ("git log -p -- src lib", ALLOW),
+        ("git status --short", ALLOW),
+        ("wc -l src/a", ALLOW),
+    ] {
+        deny(&["Read(conf/prod/*)"], &run(line), expect);
+    }
+    for rule in ["Read(.env)", "Read(**/key)", "Read(//home/dev/app/.env)"] {
+        deny(&[rule], &run("grep -r x ."), ASK);
+        deny(&[rule], &run("git diff"), ASK);
+        ask(&[rule], &run("grep -r x ."), ASK);
+    }
+    deny(&["Read"], &run("grep -r x"), DENY);
+    deny(&["Edit(.env)"], &run("grep -r x ."), ALLOW);
+}
+
+#[test]
 fn deny_then_ask_then_allow_whatever_is_narrower() {
     let lists = |deny, ask, allow| Lists { deny, ask, allow };
     let scene = write("src/a.rs");

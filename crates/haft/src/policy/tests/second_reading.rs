@@ -319,6 +319,9 @@ fn lines_joined_within_words_are_asked_about() {
         "ls ${x\\\n@P}",
         "ls `ls\\\n`",
         "{PATH}\\\n>x ls",
+        // AP8: what is no descriptor is a word of the command, or its name.
+        "ls 99999999999>/dev/null",
+        "2147483648>/dev/null ls",
     ] {
         check_unread(line);
     }

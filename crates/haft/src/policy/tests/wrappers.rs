@@ -93,6 +93,9 @@ const RUN_TOUCH: &[&str] = &[
     "env -S'touch pwn'",
     "env --split-string='touch pwn'",
     "exec -a n touch pwn",
+    // AP7: a builtin that runs its words.
+    "jobs -x touch pwn",
+    "builtin jobs -x touch pwn",
     "sh -c -e 'touch pwn'",
     "bash -c -x 'touch pwn'",
     "bash -c -- 'touch pwn'",

@@ -146,6 +146,14 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper::new("env", Stripped::Never, ENV),
     Wrapper::new("sudo", Stripped::Never, SUDO),
     Wrapper::new("exec", Stripped::Never, EXEC),
+    Wrapper::new(
+        "jobs",
+        Stripped::Never,
+        Options {
+            flags: "lnprsx",
+            ..Options::NONE
+        },
+    ),
     Wrapper::new("ionice", Stripped::Never, IONICE),
     Wrapper::new(
         "setsid",

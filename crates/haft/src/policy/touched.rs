@@ -1,0 +1,120 @@
+//! Which files a command shows or edits, as far as its words tell: clause 14 of the shell rules.
+
+use super::git;
+use super::paths::clean;
+use super::shell::AsWord;
+use super::wrapper::{Layer, base_name};
+
+/// Programs whose words name files that they show, or tell something of. What runs unasked is among them: a denied file would
+/// be read unasked through it.
+const PRINTERS: &[&str] = &["cat", "head", "tail", "sed", "grep", "diff", "wc", "du"];
+
+/// Most letters of one word that are taken for options; a file's name may follow the last of them.
+const MOST_LETTERS: usize = 8;
+
+/// Files that a command names where rules on files speak of it too.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) reads: Vec<String>,
+    pub(crate) edits: Vec<String>,
+    /// What lies below these folders may be read, too.
+    pub(crate) below: Vec<String>,
+    /// Also files that are only known at run time.
+    pub(crate) unknown: bool,
+}
+
+impl Touched {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.reads.extend(other.reads);
+        self.edits.extend(other.edits);
+        self.below.extend(other.below);
+        self.unknown |= other.unknown;
+    }
+
+    /// Could a rule on a file that is not named speak of it?
+    pub(crate) fn is_open(&self) -> bool {
+        self.unknown || !self.below.is_empty()
+    }
+}
+
+/// The files that a printing command names; `sed -i` edits them.
+pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
+    let mut found = Touched::default();
+    let Some((name, rest)) = layer.words.split_first() else {
+        return found;
+    };
+    let name = base_name(name.text());
+    let rest: Vec<&str> = rest.iter().map(AsWord::text).collect();
+    if name == "git" {
+        let shown = git::shown(&rest);
+        found.unknown = shown.contents && !layer.is_known();
+        found.reads = shown.named.into_iter().map(clean).collect();
+        found.below = shown.below.into_iter().map(clean).collect();
+        found.reads.extend_from_slice(&found.below);
+        return found;
+    }
+    if !PRINTERS.contains(&name) {
+        return found;
+    }
+    found.unknown = !layer.is_known();
+    let mut files: Vec<&str> = operands(&rest).collect();
+    if matches!(name, "sed" | "grep") && !rest.iter().any(gives_pattern) && !files.is_empty() {
+        files.remove(0);
+    }
+    let in_place = |w: &&str| (is_short(w) && w.contains('i')) || w.starts_with("--i");
+    if name == "sed" && rest.iter().any(in_place) {
+        found.edits = files.iter().map(|&file| clean(file)).collect();
+    }
+    let descends = match name {
+        "grep" => rest.iter().any(may_descend),
+        name => name == "diff",
+    };
+    if descends {
+        if files.is_empty() {
+            files.push(".");
+        }
+        let folders = files.iter().filter(|file| **file != "/dev/null");
+        found.below = folders.map(|&file| clean(file)).collect();
+    }
+    files.extend(rest.iter().flat_map(|word| values(word)));
+    found.reads = files.into_iter().map(clean).collect();
+    found
+}
+
+/// The script or pattern comes first unless an option gives it.
+fn gives_pattern(word: &&str) -> bool {
+    let long = ["--e", "--f", "--reg"];
+    (is_short(word) && word.contains(['e', 'f'])) || long.iter().any(|o| word.starts_with(o))
+}
+
+/// An option by which `grep` may go through folders: `-r`, `-R`, `-d recurse`, and their long names.
+fn may_descend(word: &&str) -> bool {
+    (is_short(word) && word.contains(['r', 'R', 'd']))
+        || word.starts_with("--r")
+        || word.starts_with("--d")
+}
+
+/// What may be the value of an option within its own word: `--from-file=x`, `-nfx`.
+fn values(word: &str) -> Vec<&str> {
+    if !is_short(word) {
+        let value = word.strip_prefix("--").and_then(|w| w.split_once('='));
+        return value.map(|(_, value)| value).into_iter().collect();
+    }
+    let ends = word.char_indices().skip(2).take(MOST_LETTERS);
+    ends.map(|(at, _)| &word[at..]).collect()
+}
+
+/// The words that are no options; all of them after `--`.
+fn operands<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let end = words.iter().position(|w| *w == "--");
+    let end = end.unwrap_or(words.len());
+    let before = words[..end].iter();
+    let before = before.filter(|w| !w.starts_with('-') || w.len() == 1);
+    before
+        .chain(words.get(end + 1..).unwrap_or_default())
+        .copied()
+}
+
+fn is_short(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
+}
