@@ -7,7 +7,7 @@ use haft::arguments::Arguments;
 use haft::audit::BoxFuture;
 use haft::call::CallId;
 use haft::clock;
-use haft::context::CallContext;
+use haft::context::{CallContext, Scope};
 use haft::error::{ErrorKind, ToolError};
 use haft::journal::{ChainStart, Journal, Recorded};
 use haft::result::ToolResult;
@@ -200,34 +200,16 @@ impl Shared {
         });
         let _present = self.looking.enter();
         let scope = context.scope(self.limits.clone(), Some(within(context)));
-        let recorded = self.recorded(context, &input.code)?;
+        // Before all else: where the process is ended while the interpreter starts, there is a chain to resume.
+        let (mut record, seed) = self.record(context, &scope, &input.code, arguments)?;
         let worker = tokio::select! {
-            worker = self.engine.start(&input.code) => worker.map_err(|error| absent(&error))?,
-            () = scope.elapsed(limit) => return Err(late(limit)),
+            worker = self.engine.start(&input.code) => worker.map_err(|error| absent(&error)),
+            () = scope.elapsed(limit) => Err(late(limit)),
         };
-        let seed = recorded
-            .as_ref()
-            .map_or_else(fresh_seed, |old| old.start.seed);
+        let worker = worker.inspect_err(|_| record.not_begun())?;
         let script = Script {
             code: &input.code,
             seed,
-        };
-        let (run, chain) = (context.run().clone(), context.call_id().clone());
-        let record = match (&self.journal, recorded) {
-            (None, _) => Record::none(run, chain),
-            (Some(journal), Some(recorded)) => {
-                let tools = scope.session().tools();
-                Record::resume(Arc::clone(journal), run, recorded, &tools)?
-            }
-            (Some(journal), None) => {
-                let start = ChainStart {
-                    code: input.code.clone(),
-                    arguments: arguments.to_owned(),
-                    seed,
-                    started_ns: clock::now(),
-                };
-                Record::begin(Arc::clone(journal), run, chain, &start)?
-            }
         };
         let worker: &dyn Worker = &*worker;
         let folder = (self.folders)(context.run());
@@ -239,6 +221,34 @@ impl Shared {
             Output::new(context.progress(), self.spool.as_ref()),
         );
         chain.run(&script, folder).await
+    }
+
+    /// The chain's record, begun or resumed, and what the script's random numbers begin with.
+    fn record(
+        &self,
+        context: &CallContext,
+        scope: &Scope,
+        code: &str,
+        arguments: &str,
+    ) -> Result<(Record, u64), ToolError> {
+        let (run, chain) = (context.run().clone(), context.call_id().clone());
+        let Some(journal) = &self.journal else {
+            return Ok((Record::none(run, chain), fresh_seed()));
+        };
+        let journal = Arc::clone(journal);
+        if let Some(recorded) = self.recorded(context, code)? {
+            let seed = recorded.start.seed;
+            let tools = scope.session().tools();
+            return Ok((Record::resume(journal, run, recorded, &tools)?, seed));
+        }
+        let seed = fresh_seed();
+        let start = ChainStart {
+            code: code.to_owned(),
+            arguments: arguments.to_owned(),
+            seed,
+            started_ns: clock::now(),
+        };
+        Ok((Record::begin(journal, run, chain, &start)?, seed))
     }
 
     /// The interrupted chain that this one resumes: that of a resumed run, under the same id, with this very script.

@@ -57,6 +57,10 @@ _raw_time = types.SimpleNamespace(**{name: getattr(time, name) for name in dir(t
 _raw_urandom = os.urandom
 
 
+# Bytes of noise before one call; the host bounds those of all calls.
+_MOST_NOISE = 8 << 20
+
+
 class _Noise:
     """What was read since the last call, and what is to be read again."""
 
@@ -65,6 +69,8 @@ class _Noise:
         self.log = None
         self.groups = ()
         self.group = collections.deque()
+        self.key = None
+        self.drawn = itertools.count()
 
     def start(self, record, groups):
         self.log = [] if record else None
@@ -97,7 +103,10 @@ class _Noise:
         if self.log is None:
             return b""
         log, self.log = self.log, []
-        return _encode([seen, log]).encode()
+        noise = _encode([seen, log]).encode()
+        if len(noise) > _MOST_NOISE:
+            raise RuntimeError("clocks were read too often since the call before: wait with time.sleep, not by reading a clock in a loop")
+        return noise
 
 
 _noise = _Noise()
@@ -115,10 +124,14 @@ def _clock(name):
 
 
 def _urandom(size):
+    """Random bytes: the system's, or, where they are noted, a stream under a key from the system. The key is all there is to note."""
     if _noise.off:
         return _raw_urandom(size)
-    taken = bytes.fromhex(_noise.take("urandom", lambda: _raw_urandom(size).hex()))
-    return taken if len(taken) == size else _raw_urandom(size)
+    if _noise.key is None:
+        _noise.key = bytes.fromhex(_noise.take("key", lambda: _raw_urandom(32).hex()))
+    if size < 0:
+        raise ValueError("negative argument not allowed")
+    return hashlib.shake_256(_noise.key + next(_noise.drawn).to_bytes(8, "little")).digest(size)
 
 
 def _of_now(name):

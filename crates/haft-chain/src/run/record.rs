@@ -13,12 +13,17 @@ use haft::spec::Risk;
 use haft::toolset::Snapshot;
 use serde_json::value::RawValue;
 
+/// Most bytes that the noise of one chain takes in its journal: all of it goes back to the script in one message.
+const NOISE: usize = 8 << 20;
+
 /// A chain's entries: written as it goes, read again where it goes on.
 pub(crate) struct Record {
     journal: Option<Arc<dyn Journal>>,
     run: RunId,
     chain: CallId,
     open: bool,
+    /// Bytes of noise that were written.
+    noise: usize,
     replay: Option<Replay>,
 }
 
@@ -82,6 +87,7 @@ impl Record {
             run,
             chain,
             open: false,
+            noise: 0,
             replay: None,
         }
     }
@@ -117,6 +123,8 @@ impl Record {
         if let Some(entry) = recorded.calls.iter().find(unsafe_twice) {
             return Err(in_doubt(&entry.call));
         }
+        let noise = recorded.calls.iter().map(|entry| entry.call.noise.len());
+        let noise = noise.sum();
         let calls = recorded.calls.into_iter().map(|entry| Entry {
             seen: noise_of(&entry.call.noise).map_or(0, |(seen, _)| seen),
             call: entry.call,
@@ -135,6 +143,7 @@ impl Record {
         let mut record = Self::none(run, recorded.chain);
         record.journal = Some(journal);
         record.open = true;
+        record.noise = noise;
         record.replay = Some(replay);
         Ok(record)
     }
@@ -177,6 +186,10 @@ impl Record {
             Some(entry)
         });
         let Some(entry) = entry else {
+            self.noise += call.noise.len();
+            if self.noise > NOISE {
+                return Err(too_noisy(&call));
+            }
             journal
                 .call(&self.run, &self.chain, &call)
                 .map_err(unwritten)?;
@@ -220,6 +233,15 @@ impl Record {
             tracing::error!(run = %self.run, %error, "leave a chain that waits");
         }
         self.open = false;
+    }
+
+    /// The script does not begin. A chain that was to be resumed stays as it was.
+    pub(crate) fn not_begun(&mut self) {
+        if self.replay.is_some() {
+            self.leave();
+        } else {
+            self.close(Status::Error);
+        }
     }
 
     /// Closes it.
@@ -287,6 +309,18 @@ fn status_of(reply: &str) -> Status {
     ];
     let found = all.into_iter().find(|status| status.as_str() == known);
     found.unwrap_or(Status::Error)
+}
+
+fn too_noisy(call: &JournalCall) -> ToolError {
+    let message = format!(
+        "by call {}, {}, the script has read clocks and random sources too often to be recorded: more than {} MiB",
+        call.seq,
+        call.tool,
+        NOISE >> 20
+    );
+    ToolError::failed(message).with_advice(
+        "read a clock once and keep what it says; wait with time.sleep, not by reading a clock in a loop",
+    )
 }
 
 fn in_doubt(call: &JournalCall) -> ToolError {

@@ -11,6 +11,7 @@ use haft::result::{Outcome, Status, ToolResult};
 use haft::spec::ToolSpec;
 use haft::testing::TestTool;
 use haft::tool::Tool;
+use haft_chain::engine::{Engine, EngineError, Worker};
 use serde_json::json;
 
 use crate::runner::Test;
@@ -24,6 +25,14 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "no_78_a_script_reads_the_same_times_and_random_numbers_again",
         noise,
+    ),
+    (
+        "j13_a_journal_holds_no_more_noise_than_can_be_told_again",
+        bounded_noise,
+    ),
+    (
+        "f5_a_script_killed_while_its_interpreter_starts_is_resumed",
+        killed_at_start,
     ),
     (
         "no_78_calls_side_by_side_are_answered_in_their_order_again",
@@ -126,6 +135,10 @@ impl World {
 
     /// A process that is killed after so many entries of its journal; `None` for one that is not.
     fn process(&self, left: Option<usize>, resumed: bool) -> Scene {
+        Scene::of(self.parts(left, resumed))
+    }
+
+    fn parts(&self, left: Option<usize>, resumed: bool) -> Parts {
         let tool = |name: &str, idempotent: bool| -> Arc<dyn Tool> {
             let lines = Arc::clone(&self.lines);
             let spec = ToolSpec {
@@ -139,14 +152,14 @@ impl World {
             };
             TestTool::with_body(spec, body).arc()
         };
-        Scene::of(Parts {
+        Parts {
             journal: Some(journal(self.home.path(), left)),
             run: Some(self.run.clone()),
             resumed,
             tools: vec![tool("append", false), tool("again", true)],
             artifacts: Some(Arc::clone(&self.artifacts)),
             ..Parts::default()
-        })
+        }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -245,6 +258,76 @@ for n in range(4):
     for at in [0, 5, 6, 7, 8, 9, 10, 11, 14] {
         assert_ne!(a[at], b[at], "value {at}");
     }
+}
+
+fn bounded_noise() {
+    let code = r"
+import os, hashlib
+for n in range(4):
+    tools.append(n=hashlib.sha256(b''.join(os.urandom(7 << 20) for _ in range(3))).hexdigest())
+'done'
+";
+    let world = World::new();
+    wait(world.process(Some(5), false).chain(code));
+    assert_eq!(world.lines().len(), 2);
+    let outcome = wait(world.process(None, true).chain(code));
+    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    let mut lines = world.lines();
+    assert_eq!(lines.len(), 4);
+    lines.sort();
+    lines.dedup();
+    assert_eq!(lines.len(), 4, "the same random bytes twice");
+    // What no stream stands for is bounded, in one call and in all of them.
+    for (reads, calls, told) in [
+        (600_000, 1, "clocks were read too often"),
+        (150_000, 6, "read clocks and random sources too often"),
+    ] {
+        let world = World::new();
+        let code = format!(
+            "import time\nfor n in range({calls}):\n    for _ in range({reads}): time.perf_counter_ns()\n    tools.append(n=n)"
+        );
+        let outcome = wait(world.process(None, false).chain(&code));
+        assert!(shown(&outcome).contains(told), "{}", shown(&outcome));
+        assert!(world.lines().len() < 6, "{:?}", world.lines());
+    }
+}
+
+/// An interpreter that does not come up, and sees whether the chain is recorded by then.
+#[derive(Debug)]
+struct Slow(std::path::PathBuf);
+
+impl Engine for Slow {
+    fn describe(&self) -> String {
+        "None.".to_owned()
+    }
+
+    fn start<'a>(
+        &'a self,
+        _: &'a str,
+    ) -> haft::audit::BoxFuture<'a, Result<Box<dyn Worker>, EngineError>> {
+        let journal = std::fs::metadata(self.0.join("runs/r1/journal.jsonl"));
+        assert!(journal.is_ok_and(|file| file.len() > 0), "not recorded yet");
+        Box::pin(async {
+            Err(EngineError {
+                message: "killed".to_owned(),
+                advice: None,
+            })
+        })
+    }
+}
+
+fn killed_at_start() {
+    let world = World::new();
+    let code = "tools.append(n=1)\n'done'";
+    for (left, resumed) in [(1, false), (1, true)] {
+        let mut parts = world.parts(Some(left), resumed);
+        parts.engine = Arc::new(Slow(world.home.path().to_owned()));
+        let outcome = wait(Scene::of(parts).chain(code));
+        assert!(said(&outcome).contains("killed"), "{}", shown(&outcome));
+    }
+    let outcome = wait(world.process(None, true).chain(code));
+    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(world.lines(), ["1"]);
 }
 
 fn side_by_side() {

@@ -16,6 +16,7 @@ use haft::spec::{Declaration, ToolSpec};
 use haft::testing::MemoryAudit;
 use haft::tool::Tool;
 use haft::toolset::registry::ToolRegistry;
+use haft_chain::engine::Engine;
 use haft_chain::python::PythonEngine;
 use haft_chain::toolset::chain_tools;
 use haft_chain::{ChainTool, RUNTIME};
@@ -69,7 +70,7 @@ pub(crate) struct Parts {
     pub(crate) resumed: bool,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) artifacts: Option<Arc<MemoryArtifacts>>,
-    pub(crate) engine: Arc<PythonEngine>,
+    pub(crate) engine: Arc<dyn Engine>,
 }
 
 impl Default for Parts {

@@ -33,7 +33,9 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     if let Some(done) = decided(at, house, &id).await? {
         return Ok(done);
     }
-    let recorded = interrupted(house, &id)?;
+    let Some(recorded) = interrupted(house, &id)? else {
+        return Err(nothing(house, run).await?);
+    };
     same_workspace(house, &id).await?;
     let calls = runs::last_call(house.home(), run).map_err(|e| super::runs::told(&e))?;
     // Its own line may not have come to the disk.
@@ -110,17 +112,48 @@ async fn same_workspace(house: &House, run: &RunId) -> Result<(), Problem> {
     }
 }
 
-/// The chain that was interrupted.
-fn interrupted(house: &House, run: &RunId) -> Result<Recorded, Problem> {
-    match house.journal().interrupted(run, None) {
-        Ok(Some(recorded)) => Ok(recorded),
-        Ok(None) => Err(
-            Problem::usage(format!("run {run} has nothing to go on with"))
-                .advise("only a chain whose haft was ended while it ran can be resumed"),
-        ),
-        Err(error @ JournalError::Busy(_)) => {
-            Err(Problem::usage(error.to_string()).advise("end that process, or wait for it"))
+/// The chain that was interrupted, if one was.
+fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> {
+    house.journal().interrupted(run, None).map_err(|error| {
+        let busy = matches!(error, JournalError::Busy(_));
+        let problem = if busy {
+            Problem::usage
+        } else {
+            Problem::failed
+        };
+        let problem = problem(error.to_string());
+        if busy {
+            problem.advise("end that process, or wait for it")
+        } else {
+            problem
         }
-        Err(error) => Err(Problem::failed(error.to_string())),
+    })
+}
+
+/// Why there is no chain: a call that nobody can resume may have run, or nothing was interrupted.
+async fn nothing(house: &House, run: &str) -> Result<Problem, Problem> {
+    let id = RunId::new(run);
+    if runs::is_held(house.home(), run) {
+        let held = JournalError::Busy(id).to_string();
+        return Ok(Problem::usage(held).advise("end that process, or wait for it"));
     }
+    let report = super::runs::verified(house, run).await?;
+    let calls = report.in_doubt.iter();
+    let calls: Vec<String> = calls
+        .map(|call| format!("call {} of {}", call.call, call.tool))
+        .collect();
+    if !calls.is_empty() {
+        let message = format!(
+            "{} began and did not end: it may have run",
+            calls.join(", ")
+        );
+        let advice = format!(
+            "see what it changed (`haft runs show {run}` shows the call), then make it again if it did not run"
+        );
+        return Ok(Problem::failed(message).advise(advice));
+    }
+    Ok(
+        Problem::usage(format!("run {run} has nothing to go on with"))
+            .advise("only a chain whose haft was ended while it ran can be resumed"),
+    )
 }

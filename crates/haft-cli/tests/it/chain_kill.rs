@@ -104,7 +104,7 @@ fn kill_and_resume(after: Duration) -> Fate {
         }
         1 => {
             assert!(
-                ran.stdout.contains("may have run"),
+                format!("{}{}", ran.stdout, ran.stderr).contains("may have run"),
                 "{}{}",
                 ran.stdout,
                 ran.stderr
@@ -121,7 +121,14 @@ fn kill_and_resume(after: Duration) -> Fate {
     };
     // Whatever came of it, it is not gone on with twice, and the record is sound.
     let again = lab.run(&resume);
-    assert_eq!(again.code, 2, "{}{}", again.stdout, again.stderr);
+    // A call that nobody can resume stays in doubt, and is said to be.
+    let doubtful = again.code == 1 && again.stderr == ran.stderr;
+    assert!(
+        again.code == 2 || doubtful,
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
     let verified: Value = lab.run(&["runs", "verify", run, "--json"]).json();
     assert_eq!(verified["ok"], true, "{verified}");
     let after = std::fs::read_to_string(lab.work().join("log.txt")).unwrap_or_default();

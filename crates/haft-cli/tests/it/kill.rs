@@ -92,7 +92,7 @@ fn runs_killed_at_random_points_are_open_and_sound_and_name_what_may_have_run() 
 }
 
 #[test]
-fn a_call_that_was_running_when_its_server_was_killed_may_have_run() {
+fn f6_a_call_that_was_running_when_its_server_was_killed_may_have_run() {
     let lab = Lab::new();
     let args = [
         "serve",
@@ -141,5 +141,12 @@ fn a_call_that_was_running_when_its_server_was_killed_may_have_run() {
         said.stdout.contains("may have run") && said.stdout.contains("run_command"),
         "{}",
         said.stdout
+    );
+    let said = lab.run(&["runs", "resume", &run]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(
+        said.stderr.contains("may have run") && said.stderr.contains("run_command"),
+        "{}",
+        said.stderr
     );
 }
