@@ -59,6 +59,8 @@ pub(crate) struct Door {
     outgoing: Outgoing,
     /// Calls under way.
     calls: Places,
+    /// Other requests under way.
+    reads: Places,
     /// Streams of changes that may be open.
     streams: Places,
 }
@@ -99,6 +101,7 @@ impl McpService {
             bodies: Intake::new(shares(limits.body_bytes)),
             outgoing: Outgoing::new(shares(limits.answer_bytes)),
             calls: Places::new(shares(limits.calls)),
+            reads: Places::new(shares(limits.reads)),
             streams: Places::new(shares(limits.streams)),
             access,
             core,
@@ -252,14 +255,14 @@ impl Door {
 
     /// Does a job, if there is a place for it.
     async fn perform(self: &Arc<Self>, mut work: Work, mut charge: Charge) -> Response<McpBody> {
-        let place = if work.job.is_call() {
-            let Some(place) = self.calls.take(work.class) else {
-                let (id, error) = (Some(work.id), busy());
-                return refuse(&Refused { id, error });
-            };
-            Some(place)
+        let places = if work.job.is_call() {
+            &self.calls
         } else {
-            None
+            &self.reads
+        };
+        let Some(place) = places.take(work.class) else {
+            let (id, error) = (Some(work.id), busy());
+            return refuse(&Refused { id, error });
         };
         charge.shrink(charge.held().saturating_sub(work.job.bytes()));
         work.charge = Some(charge);
@@ -369,7 +372,8 @@ fn plain(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Response<
 
 /// Its class of callers makes the server hold too much.
 fn busy() -> RpcError {
-    let message = "too many calls are under way or too many answers untaken: try again in a moment";
+    let message =
+        "too many requests are under way or too many answers untaken: try again in a moment";
     RpcError::new(RpcError::BUSY, message)
 }
 

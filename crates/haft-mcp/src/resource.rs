@@ -148,9 +148,7 @@ pub(crate) async fn write_contents(
 ) -> Result<(), RpcError> {
     if uri.starts_with(skill::SCHEME) {
         let (media_type, bytes) = skill::read(run, uri, limit).await?;
-        out.extend_from_slice(b"\"contents\":");
-        reply::json(out, &[contents(uri, &media_type, &bytes)]);
-        return Ok(());
+        return encode(out, uri, media_type, bytes.into()).await;
     }
     let missing = || missing(run, uri);
     let reference = reference_of(run.session.run(), uri).ok_or_else(missing)?;
@@ -175,8 +173,28 @@ pub(crate) async fn write_contents(
             "the resource has {bytes} bytes, over {limit}: read it in pieces with the read_artifact tool"
         )));
     }
+    encode(out, uri, info.media_type, bytes).await
+}
+
+/// Writes `"contents":[…]`. On a thread of its own: megabytes would keep every other request of this one waiting.
+async fn encode(
+    out: &mut Vec<u8>,
+    uri: &str,
+    media_type: String,
+    bytes: Bytes,
+) -> Result<(), RpcError> {
+    let uri = uri.to_owned();
+    let encoded = tokio::task::spawn_blocking(move || {
+        let mut json = Vec::new();
+        reply::json(&mut json, &[contents(&uri, &media_type, &bytes)]);
+        json
+    });
+    let encoded = encoded.await.map_err(|error| {
+        tracing::error!(%error, "write a resource as JSON");
+        RpcError::new(RpcError::INTERNAL, "the resource could not be written")
+    })?;
     out.extend_from_slice(b"\"contents\":");
-    reply::json(out, &[contents(uri, &info.media_type, &bytes)]);
+    out.extend_from_slice(&encoded);
     Ok(())
 }
 

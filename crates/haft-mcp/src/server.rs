@@ -56,6 +56,8 @@ pub struct Limits {
     pub in_flight: usize,
     /// Calls under way over HTTP.
     pub calls: usize,
+    /// Other requests under way over HTTP: lists, and what is read.
+    pub reads: usize,
     /// Bytes of request bodies, and of the arguments of calls under way, held at once over HTTP.
     pub body_bytes: usize,
     /// Bytes of answers that clients have not taken yet, over HTTP.
@@ -89,6 +91,7 @@ impl Default for Limits {
             page: 200,
             in_flight: 1024,
             calls: 512,
+            reads: 32,
             body_bytes: 256 << 20,
             answer_bytes: 128 << 20,
             progress_bytes: 64 << 20,

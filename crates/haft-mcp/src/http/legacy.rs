@@ -136,11 +136,7 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
 }
 
 /// Does a job of a session. It goes on when the client's connection breaks, as the era wants; the client cancels by saying so.
-pub(crate) async fn perform(
-    door: &Arc<Door>,
-    work: Work,
-    place: Option<Place>,
-) -> Response<McpBody> {
+pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
     let Work {
         lease,
         id,

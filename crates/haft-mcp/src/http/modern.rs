@@ -77,12 +77,10 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
 }
 
 /// Does a job. It ends when the client hangs up.
-pub(crate) async fn perform(
-    door: &Arc<Door>,
-    work: Work,
-    place: Option<Place>,
-) -> Response<McpBody> {
+pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
     if let Job::Listen(tools) = work.job {
+        // A stream has a place among the streams.
+        drop(place);
         return subscribe(door, work, tools);
     }
     let Work {

@@ -190,6 +190,53 @@ async fn calls_under_way_are_bounded_and_the_operator_has_a_share() {
 }
 
 #[tokio::test]
+async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator_out() {
+    let (server, opener) = server(Limits {
+        reads: 4,
+        ..Limits::default()
+    });
+    let service = server.http(Access::checked_before());
+    let id = open(&service).await;
+    let session = [("mcp-session-id", id.as_str())];
+    // A folder of skills that takes its time: whoever lists resources waits for it.
+    let (slow, ready) = tokio::sync::oneshot::channel();
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let folder = {
+        let opener = Arc::clone(&opener);
+        std::thread::spawn(move || {
+            let _skills = opener.skills.lock().unwrap();
+            slow.send(()).unwrap();
+            let _ended = wait.recv();
+        })
+    };
+    ready.await.unwrap();
+    let ask = |id: usize, method: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+        request(Method::POST, &session, body)
+    };
+    let mut reading = JoinSet::new();
+    for nth in 0..5 {
+        let (service, list) = (service.clone(), ask(nth, "resources/list"));
+        reading.spawn(async move { reply(send(&service, list).await).await });
+    }
+    let fifth = reading.join_next().await.unwrap().unwrap();
+    assert_eq!(fifth.verdict(), (503, -32000));
+    let mut operators = ask(5, "tools/list");
+    operators.extensions_mut().insert(ByOperator);
+    let operators = reply(send(&service, operators).await).await;
+    assert_eq!(operators.verdict(), (200, 0));
+    let read = call("6", "read_file", r#"{"path":"hello.txt"}"#);
+    assert_eq!(post(&service, &session, &read).await.verdict(), (200, 0));
+    drop(go_on);
+    folder.join().unwrap();
+    for read in reading.join_all().await {
+        assert_eq!(read.verdict(), (200, 0));
+    }
+    let again = reply(send(&service, ask(7, "resources/list")).await).await;
+    assert_eq!(again.verdict(), (200, 0));
+}
+
+#[tokio::test]
 async fn answers_that_nobody_takes_are_bounded() {
     let (server, _) = server(Limits {
         answer_bytes: 1 << 20,
