@@ -3,6 +3,7 @@
 use std::fmt;
 
 use haft::audit::BoxFuture;
+use haft::bounds::Class;
 use haft::call::Principal;
 use haft::executor::Executor;
 use haft::progress::Pace;
@@ -112,8 +113,18 @@ pub struct ClientInfo {
     pub transport: Transport,
     /// Who it is, where the transport has checked that.
     pub principal: Option<Principal>,
+    /// Whose share of bounded resources it uses.
+    pub class: Class,
     /// What it can ask its person.
     pub elicitation: Elicitation,
+}
+
+/// How a client connected, and who the transport found it to be.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) transport: Transport,
+    pub(crate) principal: Option<Principal>,
+    pub(crate) class: Class,
 }
 
 impl ClientInfo {
@@ -122,14 +133,15 @@ impl ClientInfo {
         said: Implementation,
         elicitation: Elicitation,
         era: Era,
-        (transport, principal): (Transport, Option<Principal>),
+        arrival: Arrival,
     ) -> Self {
         Self {
             name: clipped(said.name),
             version: clipped(said.version),
             era,
-            transport,
-            principal,
+            transport: arrival.transport,
+            principal: arrival.principal,
+            class: arrival.class,
             elicitation,
         }
     }

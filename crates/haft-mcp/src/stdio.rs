@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::bounds::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -11,7 +12,7 @@ use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
-use crate::opener::{ClientInfo, Transport};
+use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::run::Run;
 use crate::server::{Answer, Core, Limits};
@@ -255,7 +256,12 @@ impl Connection {
         can: Elicitation,
         era: Era,
     ) -> Result<Arc<Run>, RpcError> {
-        let client = ClientInfo::new(client, can, era, (Transport::Stdio, None));
+        let arrival = Arrival {
+            transport: Transport::Stdio,
+            principal: None,
+            class: Class::Client,
+        };
+        let client = ClientInfo::new(client, can, era, arrival);
         let opened = self.core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
         self.state = State::Open(Arc::clone(&run));

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use haft::approval::inbox::{Entry, InboxError, RequestStatus};
+use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::journal;
 
@@ -67,22 +67,25 @@ impl Draft {
     }
 }
 
-/// What is looked at to find out whether one more request of a run may wait.
+/// What is looked at to find out whether one more request may wait.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) tenant: String,
     pub(crate) run: String,
     pub(crate) fingerprint: String,
-    pub(crate) most: i64,
+    pub(crate) per_run: i64,
+    pub(crate) total: i64,
 }
 
 impl Room {
-    pub(crate) fn of(request: &ApprovalRequest, most: usize) -> Self {
+    pub(crate) fn of(request: &ApprovalRequest, limits: WaitingLimits) -> Self {
+        let number = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
         Self {
             tenant: request.principal.tenant.to_string(),
             run: request.run.to_string(),
             fingerprint: request.fingerprint.clone(),
-            most: i64::try_from(most).unwrap_or(i64::MAX),
+            per_run: number(limits.per_run),
+            total: number(limits.total),
         }
     }
 }

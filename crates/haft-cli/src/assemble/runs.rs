@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft::approval::inbox::{Filter, RequestStatus};
 use haft::audit::{AuditSink, CallEnd, CallRecord, Event, RunStart, What};
+use haft::bounds::Class;
 use haft::call::{CallId, Origin, Principal, RunId, ToolCall};
 use haft::clock;
 use haft::error::ErrorKind;
@@ -28,6 +29,8 @@ pub(crate) struct Door {
     pub(crate) name: &'static str,
     /// For whom, where the door has checked that.
     pub(crate) principal: Option<Principal>,
+    /// Whose share of bounded resources it uses.
+    pub(crate) class: Class,
     /// The client's own name, where there is one: shown, never trusted.
     pub(crate) client: Option<String>,
     /// Who shows progress.
@@ -141,6 +144,7 @@ impl House {
         let mut builder = Session::builder(Arc::clone(&parts.tools))
             .with_patience(patience)
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
+            .with_class(door.class)
             .with_door(door.name)
             .with_client(door.client)
             .with_limits(limits)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 
+use haft::bounds::Class;
 use haft::call::ToolCall;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
 use haft::result::{Content, Outcome, Status, TracedCall};
@@ -43,6 +44,7 @@ pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
     Door {
         name,
         principal: None,
+        class: Class::Operator,
         client: None,
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
         waits: Waits::Never,

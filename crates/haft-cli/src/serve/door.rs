@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft::audit::BoxFuture;
+use haft::bounds::Class;
 use haft::executor::Executor;
 use haft::progress::Pace;
 use haft::session::Session;
@@ -105,6 +106,7 @@ impl Opener for Doors {
                 )
                 .filter(|name| !name.is_empty()),
                 principal: client.principal,
+                class: client.class,
                 progress: self.house.watched(),
                 waits: Waits::Limit,
             };
@@ -180,6 +182,7 @@ impl Opener for Doors {
             let door = Door {
                 name,
                 principal: None,
+                class: Class::Client,
                 client: None,
                 progress: None,
                 waits: Waits::Limit,

@@ -2,6 +2,7 @@
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, RequestStatus};
+use haft::bounds::Class;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
@@ -51,6 +52,7 @@ async fn act(house: &House, id: &ApprovalId) {
     let door = Door {
         name: "approval",
         principal: None,
+        class: Class::Operator,
         client: None,
         progress: house.watched(),
         waits: Waits::Limit,

@@ -15,7 +15,7 @@ use super::{
 use crate::era::{Era, Revision};
 use crate::job::Job;
 use crate::listen::{self, Change, Watch};
-use crate::opener::{ClientInfo, Transport};
+use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::server::Answer;
 use crate::wire::params::Params;
@@ -116,8 +116,12 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
         return refused(RpcError::invalid_request("the session is not initialized"));
     };
     let (principal, class) = (post.caller.principal.clone(), post.caller.class());
-    let from = (Transport::Http, principal.clone());
-    let client = ClientInfo::new(said.clone(), *can, Era::Legacy(*revision), from);
+    let arrival = Arrival {
+        transport: Transport::Http,
+        principal: principal.clone(),
+        class,
+    };
+    let client = ClientInfo::new(said.clone(), *can, Era::Legacy(*revision), arrival);
     let run = match door.core.open(client).await {
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),

@@ -13,7 +13,7 @@ use crate::elicit::Elicitation;
 use crate::era::{Era, MODERN};
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
-use crate::opener::{ClientInfo, Transport};
+use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
 
@@ -62,9 +62,13 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
         envelope.meta.client_capabilities,
     );
     let can = Elicitation::of(can, Era::Modern);
-    let from = (Transport::Http, post.caller.principal.clone());
-    let client = ClientInfo::new(client, can, Era::Modern, from);
     let class = post.caller.class();
+    let arrival = Arrival {
+        transport: Transport::Http,
+        principal: post.caller.principal.clone(),
+        class,
+    };
+    let client = ClientInfo::new(client, can, Era::Modern, arrival);
     let lease = door.callers.lease(&door.core, client, class).await?;
     Ok(Work {
         lease,

@@ -1,6 +1,8 @@
 //! The inbox in `PostgreSQL`: each step is one statement, a compare-and-set.
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{
+    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
 use haft::clock;
@@ -36,6 +38,8 @@ const LIST: &str = concat!(
 /// Fewer than `$4` of the run wait, or one that says the same stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND run = $2 AND expires > $5 LIMIT $4) AS waiting) < $4 \
+    AND (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
+    WHERE tenant = $1 AND status = 'pending' AND expires > $5 LIMIT $6) AS waiting) < $6 \
     OR EXISTS (SELECT 1 FROM haft.approvals WHERE fingerprint = $3 AND run = $2 AND stands \
     AND (status <> 'pending' OR expires > $5))";
 const DECIDE: &str = concat!(
@@ -214,8 +218,9 @@ async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
         .bind(&room.tenant)
         .bind(&room.run)
         .bind(&room.fingerprint)
-        .bind(room.most)
-        .bind(nanoseconds(clock::now()));
+        .bind(room.per_run)
+        .bind(nanoseconds(clock::now()))
+        .bind(room.total);
     Ok(asked.fetch_one(pool).await?)
 }
 
@@ -243,10 +248,10 @@ impl Inbox for PostgresStore {
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-        most: usize,
+        limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let room = &Room::of(request, most);
+            let room = &Room::of(request, limits);
             let step = self
                 .0
                 .step(move |pool| async move { has_room(&pool, room).await });

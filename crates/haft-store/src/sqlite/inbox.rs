@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError};
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
 use tokio::sync::{broadcast, oneshot};
@@ -227,10 +227,10 @@ impl Inbox for SqliteInbox {
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-        most: usize,
+        limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let room = Room::of(request, most);
+            let room = Room::of(request, limits);
             self.read(|answer| Read::Room(room, answer)).await
         })
     }

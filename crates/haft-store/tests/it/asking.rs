@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use haft::approval::inbox::{Entry, Inbox, RequestStatus};
 use haft::approval::{ApprovalId, Decision};
+use haft::bounds::Class;
 use haft::call::RunId;
 use haft::error::ErrorKind;
 use haft::permission::{Condition, Effect, Permission};
@@ -279,6 +280,29 @@ async fn p16_bound_values_are_kept_as_written_and_compared() {
 
 fn numbered(number: usize) -> ToolCall {
     ToolCall::new("count", json!({ "a": number }).to_string())
+}
+
+#[tokio::test]
+async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
+    let home = tempfile::tempdir().unwrap();
+    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+    let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
+    for _ in 0..50 {
+        let run = opened_by(Class::Client);
+        let calls = (0..100).map(|number| executor.execute(&run, numbered(number)));
+        let outcomes = futures_util::future::join_all(calls).await;
+        let suspended = |outcome: &Outcome| outcome.status == Status::Suspended;
+        assert!(outcomes.iter().all(suspended), "{:?}", outcomes[0].error);
+    }
+    let one_more = opened_by(Class::Client);
+    let refused = executor.execute(&one_more, numbered(0)).await;
+    let error = refused.error.as_ref().unwrap();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(error.message.contains("5000 in all"), "{}", error.message);
+    let own = opened_by(Class::Operator);
+    let outcome = executor.execute(&own, numbered(0)).await;
+    assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
 }
 
 #[tokio::test]

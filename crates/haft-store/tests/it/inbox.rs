@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{
+    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+};
 use haft::approval::memory::MemoryInbox;
 use haft::call::{Principal, RunId};
 use haft::clock;
@@ -401,10 +403,15 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
     let mut expired = request("a4", "f4");
     expired.expires = clock::now() - 1;
     inbox.file(&expired).await.unwrap();
-    let room = async |fingerprint: &str, most| {
+    let room_of = async |fingerprint: &str, per_run, total| {
         let one = request("new", fingerprint);
-        inbox.has_room(&one, most).await.unwrap()
+        let limits = WaitingLimits { per_run, total };
+        inbox.has_room(&one, limits).await.unwrap()
     };
+    let room = async |fingerprint: &str, most| room_of(fingerprint, most, usize::MAX).await;
+    // AW2: four wait in all, whatever run they are of.
+    assert!(room_of("new", 9, 5).await && !room_of("new", 9, 4).await);
+    assert!(room_of("f0", 9, 0).await && !room_of("f4", 9, 4).await);
     // Three of the run wait; the other run's and what has expired count for nothing.
     assert!(room("new", 4).await && !room("new", 3).await && !room("new", 0).await);
     assert!(room("f0", 3).await && room("f0", 0).await);

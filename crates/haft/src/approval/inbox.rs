@@ -8,6 +8,15 @@ use crate::audit::BoxFuture;
 use crate::call::RunId;
 use crate::clock;
 
+/// How many requests may wait for a decision at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitingLimits {
+    /// Of one run.
+    pub per_run: usize,
+    /// Of all runs of a tenant.
+    pub total: usize,
+}
+
 /// Keeps requests. Everything it says has happened survives this process, where [`is_durable`](Self::is_durable).
 ///
 /// A request goes one way: pending, then decided (or expired, or withdrawn), then claimed, then finished. Each step is a
@@ -21,12 +30,11 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     fn file<'a>(&'a self, request: &'a ApprovalRequest)
     -> BoxFuture<'a, Result<Filed, InboxError>>;
 
-    /// Whether a request may be written so that no more than `most` of its run wait: fewer do, or one that says the same
-    /// stands already.
+    /// Whether a request may be written within the limits: fewer wait, or one with the same fingerprint stands already.
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-        most: usize,
+        limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>>;
 
     /// A request.

@@ -4,7 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast;
 
-use crate::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus};
+use crate::approval::inbox::{
+    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+};
 use crate::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
 use crate::audit::BoxFuture;
 
@@ -157,7 +159,7 @@ impl Inbox for MemoryInbox {
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-        most: usize,
+        limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
         let mut entries = self.entries();
         entries.iter_mut().for_each(expire);
@@ -169,8 +171,14 @@ impl Inbox for MemoryInbox {
         };
         let alike = |entry: &Entry| entry.request.fingerprint == request.fingerprint;
         let stands = of_run().any(|entry| alike(entry) && entry.answers_again());
-        let waiting = of_run().filter(|entry| entry.status == RequestStatus::Pending);
-        let room = stands || waiting.count() < most;
+        let waits = |entry: &&Entry| entry.status == RequestStatus::Pending;
+        let tenant = &request.principal.tenant;
+        let of_all = entries
+            .iter()
+            .filter(|entry| entry.request.principal.tenant == *tenant);
+        let few = of_run().filter(waits).count() < limits.per_run
+            && of_all.filter(waits).count() < limits.total;
+        let room = stands || few;
         Box::pin(async move { Ok(room) })
     }
 

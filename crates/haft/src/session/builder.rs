@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::approval::suspended::OtherRuns;
+use crate::bounds::Class;
 use crate::call::{Principal, RunId};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
+use crate::session::queue::Queue;
 use crate::session::{Absent, Inner, Limits, LimitsError, Patience, Session};
 
 /// Builds a session.
@@ -39,6 +41,12 @@ impl SessionBuilder {
     /// What the client calls itself, for the person who is asked.
     pub fn with_client(mut self, client: Option<String>) -> Self {
         self.inner.client = client;
+        self
+    }
+
+    /// Who opened it. Runs of clients leave room in the inbox for the operator's; default: the operator.
+    pub fn with_class(mut self, class: Class) -> Self {
+        self.inner.queue = Arc::new(Queue::of(class));
         self
     }
 

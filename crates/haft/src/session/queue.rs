@@ -1,16 +1,22 @@
-//! `Queue`: how many requests of one run may wait for a person at a time.
+//! `Queue`: bounds the approval requests that wait at a time, per run and for all runs that clients opened.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::approval::ApprovalRequest;
-use crate::approval::inbox::{Inbox, InboxError};
+use crate::approval::inbox::{Inbox, InboxError, WaitingLimits};
+use crate::bounds::Class;
 
 /// Most requests of a run that wait at a time: more are no question to a person, and fill the inbox for everybody.
 pub(crate) const MOST_WAITING: usize = 100;
+/// Most requests that may wait when a client's run writes one. A client can open any number of runs: the rest of the inbox
+/// stays free for the operator.
+pub(crate) const MOST_OF_CLIENTS: usize = 5_000;
 
 /// The requests that a session has written, and is about to write.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
+    /// Who opened the run.
+    class: Class,
     /// Written so far. The inbox is asked only when there could be too many.
     written: AtomicUsize,
     /// About to be written: the inbox does not know of them yet.
@@ -21,8 +27,23 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 pub(crate) struct Coming<'a>(&'a Queue);
 
+impl Default for Queue {
+    fn default() -> Self {
+        Self::of(Class::Operator)
+    }
+}
+
 impl Queue {
-    /// A place for a request; none where too many of its run wait.
+    /// An empty queue of a run that a caller of this class opened.
+    pub(crate) fn of(class: Class) -> Self {
+        Self {
+            class,
+            written: AtomicUsize::new(0),
+            coming: AtomicUsize::new(0),
+        }
+    }
+
+    /// Reserves a place for a request; none where too many wait.
     pub(crate) async fn place(
         &self,
         inbox: &dyn Inbox,
@@ -32,11 +53,19 @@ impl Queue {
         let others = self.coming.fetch_add(1, Ordering::AcqRel);
         let place = Coming(self);
         let written = self.written.fetch_add(1, Ordering::AcqRel);
-        if written < MOST_WAITING && !resumed {
+        let is_operators = self.class == Class::Operator;
+        if is_operators && written < MOST_WAITING && !resumed {
             return Ok(Some(place));
         }
-        let most = MOST_WAITING.saturating_sub(others);
-        let room = inbox.has_room(request, most).await?;
+        let limits = WaitingLimits {
+            per_run: MOST_WAITING.saturating_sub(others),
+            total: if is_operators {
+                usize::MAX
+            } else {
+                MOST_OF_CLIENTS
+            },
+        };
+        let room = inbox.has_room(request, limits).await?;
         Ok(room.then_some(place))
     }
 }

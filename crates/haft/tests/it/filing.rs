@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError};
+use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::audit::BoxFuture;
@@ -31,8 +31,12 @@ impl Inbox for Mute {
         })
     }
 
-    fn has_room<'a>(&'a self, request: &'a ApprovalRequest, most: usize) -> Said<'a, bool> {
-        self.0.has_room(request, most)
+    fn has_room<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        limits: WaitingLimits,
+    ) -> Said<'a, bool> {
+        self.0.has_room(request, limits)
     }
 
     fn get<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Option<Entry>> {

@@ -56,6 +56,7 @@ impl OwnRuns {
             .open(Door {
                 name: "http api",
                 principal: None,
+                class: caller.class(),
                 client: None,
                 progress: house.watched(),
                 waits: Waits::Limit,

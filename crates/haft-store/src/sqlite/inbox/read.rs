@@ -41,6 +41,8 @@ const CHANGED: &str =
 /// Fewer than `?4` of the run wait, or one that says the same stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ?1 AND status = 'pending' AND run = ?2 AND expires > ?5 LIMIT ?4)) < ?4 \
+    AND (SELECT count(*) FROM (SELECT 1 FROM approvals \
+    WHERE tenant = ?1 AND status = 'pending' AND expires > ?5 LIMIT ?6)) < ?6 \
     OR EXISTS (SELECT 1 FROM approvals \
     WHERE substr(fingerprint, -16) = substr(?3, -16) AND run = ?2 AND fingerprint = ?3 \
     AND (status = 'pending' AND expires > ?5 OR status IN ('approved', 'running', 'denied') \
@@ -181,14 +183,16 @@ impl Reader<'_> {
             tenant,
             run,
             fingerprint,
-            most,
+            per_run,
+            total,
         } = room;
         self.read(|connection| {
             let mut asked = connection.prepare_cached(ROOM)?;
             asked
-                .query_row(params![tenant, run, fingerprint, most, now], |row| {
-                    row.get(0)
-                })
+                .query_row(
+                    params![tenant, run, fingerprint, per_run, now, total],
+                    |row| row.get(0),
+                )
                 .map(Ok)
         })
     }
