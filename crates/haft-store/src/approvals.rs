@@ -31,6 +31,9 @@ pub(crate) const MOST_SUSPENDED: i64 = 100;
 /// How long requests are kept after they have ended, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
+/// Bytes of requests that are written before it is looked again whether those that ended undecided hold too many.
+pub(crate) const SWEEP_BYTES: usize = 8 << 20;
+
 /// A request as it is written.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -75,6 +78,8 @@ pub(crate) struct Room {
     pub(crate) fingerprint: String,
     pub(crate) per_run: i64,
     pub(crate) total: i64,
+    /// None where any number may wait.
+    pub(crate) bytes: Option<i64>,
 }
 
 impl Room {
@@ -86,6 +91,9 @@ impl Room {
             fingerprint: request.fingerprint.clone(),
             per_run: number(limits.per_run),
             total: number(limits.total),
+            bytes: Some(limits.bytes)
+                .filter(|most| *most < usize::MAX)
+                .map(number),
         }
     }
 }

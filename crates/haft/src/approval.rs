@@ -14,6 +14,7 @@ pub mod form;
 mod grant;
 pub mod inbox;
 mod kept;
+pub mod listing;
 pub mod memory;
 pub mod preview;
 pub mod snapshot;
@@ -25,6 +26,7 @@ pub use kept::{KeptRules, RuleStore};
 pub use snapshot::Snapshot;
 
 use form::Form;
+use preview::FileChange;
 
 /// Random bytes of an id: nobody guesses one.
 const ID_BYTES: usize = 12;
@@ -130,6 +132,15 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
+    /// The bytes of its arguments and of the files that it shows: nearly all that it can hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let sides = |change: &FileChange| {
+            [&change.before, &change.after].map(|side| side.as_ref().map_or(0, String::len))
+        };
+        let shown = self.snapshot.preview.iter().flat_map(sides).sum::<usize>();
+        self.arguments.len() + shown
+    }
+
     /// Whether it is a question to the person instead of a call.
     pub fn is_question(&self) -> bool {
         self.form.is_some()

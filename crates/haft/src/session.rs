@@ -41,7 +41,7 @@ pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
 pub use nest::Ending;
 pub use patience::Patience;
-pub(crate) use queue::{MOST_OF_CLIENTS, MOST_WAITING};
+pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
 
 /// What a host knows of a tool that the session does not see: which setting would enable it, for one.
 pub trait Absent: Send + Sync + std::fmt::Debug {

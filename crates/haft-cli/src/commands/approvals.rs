@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::listing;
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -71,29 +72,37 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&Approval
     }
 }
 
-/// Requests of this person's, oldest first.
-pub(crate) async fn entries(
+/// Visits the user's requests, oldest first.
+pub(crate) async fn each(
     house: &House,
-    status: Vec<RequestStatus>,
-) -> Result<Vec<Entry>, Problem> {
+    filter: Filter,
+    visit: impl FnMut(Entry),
+) -> Result<(), Problem> {
     let filter = Filter {
         tenant: house.principal().tenant.to_string(),
-        status,
         limit: MOST,
-        ..Filter::default()
+        ..filter
     };
-    let found = house.executor().inbox().list(&filter).await;
-    found.map_err(|e| Problem::failed(e.to_string()))
+    let visited = listing::each(&**house.executor().inbox(), filter, visit).await;
+    visited.map_err(|e| Problem::failed(e.to_string()))
+}
+
+/// The filter for requests with this status.
+pub(crate) fn with(status: RequestStatus) -> Filter {
+    Filter {
+        status: vec![status],
+        ..Filter::default()
+    }
 }
 
 async fn list(at: &Invocation, house: &House, all: bool) -> Done {
-    let status = if all {
-        Vec::new()
+    let filter = if all {
+        Filter::default()
     } else {
-        vec![RequestStatus::Pending]
+        with(RequestStatus::Pending)
     };
-    let found = entries(house, status).await?;
-    let items: Vec<Item> = found.iter().map(|entry| Item::of(house, entry)).collect();
+    let mut items = Vec::new();
+    each(house, filter, |entry| items.push(Item::of(house, &entry))).await?;
     if at.screen.json {
         at.screen.document(&items)?;
         return Ok(Exit::Done);
@@ -132,8 +141,14 @@ async fn found(house: &House, id: &str) -> Result<Entry, Problem> {
     if let Some(entry) = known.map_err(|e| Problem::failed(e.to_string()))? {
         return Ok(entry);
     }
-    let mut alike = entries(house, Vec::new()).await?;
-    alike.retain(|entry| entry.request.id.as_str().starts_with(id) && id.len() > "ap-".len());
+    let mut alike = Vec::new();
+    let keep = |entry: Entry| {
+        let fits = entry.request.id.as_str().starts_with(id) && id.len() > "ap-".len();
+        if fits && alike.len() < 2 {
+            alike.push(entry);
+        }
+    };
+    each(house, Filter::default(), keep).await?;
     match alike.pop() {
         Some(entry) if alike.is_empty() => Ok(entry),
         Some(_) => Err(Problem::usage(format!("several approvals begin with {id}"))
@@ -188,9 +203,7 @@ fn facts(house: &House, entry: &Entry) -> Vec<String> {
 /// Prints what waits, and then whatever changes, until it is interrupted.
 async fn watch(at: &Invocation, house: &House) -> Done {
     let mut changes = house.executor().inbox().changes();
-    for entry in entries(house, vec![RequestStatus::Pending]).await? {
-        told(at.screen, house, &entry)?;
-    }
+    all_told(at.screen, house).await?;
     let mut signals = crate::commands::signals::Signals::heard()?;
     loop {
         let changed = tokio::select! {
@@ -203,14 +216,22 @@ async fn watch(at: &Invocation, house: &House) -> Done {
                     told(at.screen, house, &entry)?;
                 }
             }
-            Err(RecvError::Lagged(_)) => {
-                for entry in entries(house, vec![RequestStatus::Pending]).await? {
-                    told(at.screen, house, &entry)?;
-                }
-            }
+            Err(RecvError::Lagged(_)) => all_told(at.screen, house).await?,
             Err(RecvError::Closed) => return Ok(Exit::Done),
         }
     }
+}
+
+/// Prints what waits.
+async fn all_told(screen: Screen, house: &House) -> Result<(), Problem> {
+    let mut printed = Ok(());
+    let print = |entry: Entry| {
+        if printed.is_ok() {
+            printed = told(screen, house, &entry);
+        }
+    };
+    each(house, with(RequestStatus::Pending), print).await?;
+    printed
 }
 
 fn told(screen: Screen, house: &House, entry: &Entry) -> Result<(), Problem> {

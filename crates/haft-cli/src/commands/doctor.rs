@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use haft::approval::inbox::{Filter, RequestStatus};
+use haft::approval::inbox::RequestStatus;
 use haft::artifact::quota::Usage;
 use haft::memory::Asker;
 use haft::toolset::Toolset;
@@ -12,7 +12,7 @@ use haft_sandbox::{Backend, Sandbox};
 use serde::Serialize;
 
 use crate::assemble::{House, chain};
-use crate::commands::Done;
+use crate::commands::{Done, approvals};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::plain_file;
@@ -212,16 +212,12 @@ fn skills(house: &House) -> Check {
 
 /// Where requests wait for people.
 async fn inbox(house: &House) -> Check {
-    let filter = Filter {
-        tenant: house.principal().tenant.to_string(),
-        status: vec![RequestStatus::Pending],
-        limit: 10_000,
-        ..Filter::default()
-    };
     let durable = house.executor().inbox().is_durable();
-    match house.executor().inbox().list(&filter).await {
-        Ok(_) if !durable => check("approvals", true, "nobody is asked (approval.mode)", ""),
-        Ok(all) => check("approvals", true, format!("{} waiting", all.len()), ""),
+    let mut waiting = 0;
+    let pending = approvals::with(RequestStatus::Pending);
+    match approvals::each(house, pending, |_| waiting += 1).await {
+        Ok(()) if !durable => check("approvals", true, "nobody is asked (approval.mode)", ""),
+        Ok(()) => check("approvals", true, format!("{waiting} waiting"), ""),
         Err(e) => {
             let advice = "make room, or mend the database that store.url names";
             check("approvals", false, e.to_string(), advice)

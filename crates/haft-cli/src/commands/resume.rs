@@ -1,6 +1,6 @@
 //! `haft runs resume`: an interrupted chain gone on with; what it had done is told to it, not done again.
 
-use haft::approval::inbox::{Entry, RequestStatus};
+use haft::approval::inbox::{Entry, Filter, RequestStatus};
 use haft::audit::runs;
 use haft::call::{RunId, ToolCall};
 use haft::journal::{JournalError, Recorded};
@@ -8,7 +8,7 @@ use haft_chain::TOOL_CHAIN;
 
 use crate::assemble::House;
 use crate::assemble::follow::Followed;
-use crate::commands::approvals::entries;
+use crate::commands::approvals::each;
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
@@ -58,8 +58,17 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
 
 /// Goes on with what a person decided in this run. None where nothing of the run was put to a person.
 async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<Exit>, Problem> {
-    let mut asked = entries(house, Vec::new()).await?;
-    asked.retain(|entry| entry.request.run == *run && !entry.claimed);
+    let filter = Filter {
+        run: Some(run.clone()),
+        ..Filter::default()
+    };
+    let mut asked = Vec::new();
+    let keep = |entry: Entry| {
+        if !entry.claimed {
+            asked.push(entry);
+        }
+    };
+    each(house, filter, keep).await?;
     let of = |status| asked.iter().filter(move |entry| entry.status == status);
     let ready = asked.iter().find(|entry| {
         matches!(

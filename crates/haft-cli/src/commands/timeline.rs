@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use haft::approval::inbox::Filter;
+use haft::approval::inbox::{Entry, Filter};
 use haft::call::RunId;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::assemble::House;
-use crate::commands::runs;
+use crate::commands::{approvals, runs};
 use crate::problem::Problem;
 
 /// What a call's row takes over from its lines.
@@ -80,13 +80,10 @@ fn began(line: &Value) -> Option<Value> {
 /// How long a person took about each call, in milliseconds.
 async fn waits(house: &House, run: &str) -> HashMap<String, f64> {
     let filter = Filter {
-        tenant: house.principal().tenant.to_string(),
         run: Some(RunId::new(run)),
-        limit: 10_000,
         ..Filter::default()
     };
-    let asked = house.executor().inbox().list(&filter).await;
-    let waited = |entry: haft::approval::inbox::Entry| {
+    let waited = |entry: Entry| {
         let decided = entry.decision?.at - entry.request.created;
         let nanoseconds = u64::try_from(decided).ok()?;
         let waited = std::time::Duration::from_nanos(nanoseconds);
@@ -95,9 +92,8 @@ async fn waits(house: &House, run: &str) -> HashMap<String, f64> {
             haft::result::milliseconds(waited),
         ))
     };
-    asked
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(waited)
-        .collect()
+    let mut waits = HashMap::new();
+    // Without them the timeline is still worth showing.
+    let _ = approvals::each(house, filter, |entry| waits.extend(waited(entry))).await;
+    waits
 }

@@ -7,7 +7,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
 use crate::assemble::{Door, House, Waits};
-use crate::commands::approvals::entries;
+use crate::commands::approvals::{each, with};
 
 /// Follows decisions until it is dropped; begins with those that a process left that is gone.
 pub(crate) async fn follow(house: House) {
@@ -29,9 +29,10 @@ pub(crate) async fn follow(house: House) {
 }
 
 async fn left_over(house: &House, at_work: &mut JoinSet<()>) {
-    match entries(house, vec![RequestStatus::Approved]).await {
-        Ok(decided) => decided.iter().for_each(|entry| take(house, entry, at_work)),
-        Err(problem) => tracing::warn!(%problem, "look for decided requests"),
+    let approved = with(RequestStatus::Approved);
+    let looked = each(house, approved, |entry| take(house, &entry, at_work)).await;
+    if let Err(problem) = looked {
+        tracing::warn!(%problem, "look for decided requests");
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Filed, InboxError};
+use haft::approval::inbox::{ENDED_BYTES, Filed, InboxError};
 use haft::clock;
 use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::sync::{Semaphore, oneshot};
@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::beat::hold;
 use super::inbox::known;
 use super::{Server, is_lost};
-use crate::approvals::{Draft, MOST_PENDING, RETENTION, full, unavailable};
+use crate::approvals::{Draft, MOST_PENDING, RETENTION, SWEEP_BYTES, full, unavailable};
 use crate::sqlite::nanoseconds;
 
 /// Most requests of a statement.
@@ -61,6 +61,10 @@ const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE id = $1 AND status = 'pending' AND expires <= $2";
 const OLD: &str = "DELETE FROM haft.approvals WHERE created < $1 \
     AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn')";
+/// Of what ended undecided, all but the newest bytes.
+const UNDECIDED: &str = "DELETE FROM haft.approvals WHERE row IN (SELECT row FROM \
+    (SELECT row, sum(octet_length(request)) OVER (ORDER BY row DESC) AS newer FROM haft.approvals \
+    WHERE status IN ('expired', 'withdrawn') OR status = 'pending' AND expires <= $1) AS ended WHERE newer > $2)";
 const GONE: &str =
     "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
 
@@ -84,6 +88,8 @@ struct Desk {
     /// How many more requests a tenant may have waiting, as far as it is known.
     left: HashMap<String, i64>,
     swept: Option<Instant>,
+    /// Bytes of requests that were written since.
+    filed: usize,
 }
 
 impl Default for Filing {
@@ -206,6 +212,10 @@ async fn insert(
     drafts: &[Draft],
 ) -> Result<Vec<Result<Filed, InboxError>>, sqlx::Error> {
     sweep(server, pool).await?;
+    server.desk().filed += drafts
+        .iter()
+        .map(|draft| draft.request.len())
+        .sum::<usize>();
     let mut admitted: Vec<bool> = Vec::with_capacity(drafts.len());
     for draft in drafts {
         // Not written yet: no count knows of them.
@@ -362,13 +372,24 @@ async fn take_room(
 
 /// Takes away what ended long ago, now and then.
 async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
-    let swept = server.desk().swept;
-    if swept.is_some_and(|at| at.elapsed() < SWEEP) {
+    let due = {
+        let desk = server.desk();
+        desk.swept.is_none_or(|at| at.elapsed() >= SWEEP) || desk.filed >= SWEEP_BYTES
+    };
+    if !due {
         return Ok(());
     }
-    let before = nanoseconds(clock::now()).saturating_sub(RETENTION);
-    sqlx::query(OLD).bind(before).execute(pool).await?;
+    let now = nanoseconds(clock::now());
+    sqlx::query(OLD)
+        .bind(now.saturating_sub(RETENTION))
+        .execute(pool)
+        .await?;
+    let most = i64::try_from(ENDED_BYTES).unwrap_or(i64::MAX);
+    let undecided = sqlx::query(UNDECIDED).bind(now).bind(most);
+    undecided.execute(pool).await?;
     sqlx::query(GONE).execute(pool).await?;
-    server.desk().swept = Some(Instant::now());
+    let mut desk = server.desk();
+    desk.swept = Some(Instant::now());
+    desk.filed = 0;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use haft::approval::inbox::{
     Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
 };
+use haft::approval::listing::{PAGE_BYTES, Page};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::audit::BoxFuture;
 use haft::clock;
@@ -26,20 +27,22 @@ macro_rules! columns {
 }
 
 const GET: &str = concat!("SELECT ", columns!(), " FROM haft.approvals WHERE id = $1");
-/// `$2`, `$3` and `$4` are null for any status, any run, from the first.
+/// `$2`, `$3` and `$4` are null for any status, any run, from the first. At most `$6` bytes, or one request.
 const LIST: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM haft.approvals WHERE tenant = $1 AND ($2::text[] IS NULL OR status = ANY($2)) \
+    " FROM (SELECT *, sum(octet_length(request)) OVER (ORDER BY row) AS bytes FROM haft.approvals WHERE tenant = $1 AND ($2::text[] IS NULL OR status = ANY($2)) \
     AND ($3::text IS NULL OR run = $3) \
-    AND ($4::text IS NULL OR row > coalesce((SELECT a.row FROM haft.approvals a WHERE a.id = $4), 0)) \
-    ORDER BY row LIMIT $5"
+    AND ($4::text IS NULL OR row > coalesce((SELECT a.row FROM haft.approvals a WHERE a.id = $4), 0))) AS listed \
+    WHERE bytes <= $6 OR bytes = octet_length(request) ORDER BY row LIMIT $5"
 );
 /// Fewer than `$4` of the run wait, or one that says the same stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND run = $2 AND expires > $5 LIMIT $4) AS waiting) < $4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND expires > $5 LIMIT $6) AS waiting) < $6 \
+    AND ($7::bigint IS NULL OR (SELECT coalesce(sum(octet_length(request)), 0) FROM haft.approvals \
+    WHERE tenant = $1 AND status = 'pending' AND expires > $5) < $7) \
     OR EXISTS (SELECT 1 FROM haft.approvals WHERE fingerprint = $3 AND run = $2 AND stands \
     AND (status <> 'pending' OR expires > $5))";
 const DECIDE: &str = concat!(
@@ -179,9 +182,39 @@ async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
 }
 
 async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<Entry>, No> {
+    let (mut page, mut stale) = (Page::new(filter.limit), false);
+    let mut after = filter.after.clone();
+    // Requests that have expired since are taken out below: where none is left, the next ones are looked at.
+    while page.is_empty() {
+        let rows = rows(pool, filter, after.as_ref()).await?;
+        let Some(last) = rows.last() else { break };
+        after = Some(entry(last)??.request.id);
+        for row in &rows {
+            let (kept, request): (&str, &str) = (row.try_get("status")?, row.try_get("request")?);
+            let (entry, bytes) = (entry(row)??, request.len());
+            stale |= kept == "pending" && entry.status == RequestStatus::Expired;
+            let wanted = filter.status.is_empty() || filter.status.contains(&entry.status);
+            if wanted && !page.add(entry, bytes) {
+                break;
+            }
+        }
+    }
+    if stale {
+        let expire = sqlx::query(EXPIRE).bind(&filter.tenant);
+        expire.bind(nanoseconds(clock::now())).execute(pool).await?;
+    }
+    Ok(page.into_entries())
+}
+
+/// The rows of one page, as they are kept.
+async fn rows(
+    pool: &PgPool,
+    filter: &Filter,
+    after: Option<&ApprovalId>,
+) -> Result<Vec<PgRow>, No> {
     let kept = kept_as(&filter.status);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-    // What is taken out below for what it has become since makes room for others.
+    // What is taken out for what it has become since makes room for others.
     let over = matches!(
         filter.status.as_slice(),
         [] | [RequestStatus::Done | RequestStatus::Denied]
@@ -190,27 +223,10 @@ async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<Entry>, No> {
         .bind(&filter.tenant)
         .bind((!kept.is_empty()).then_some(&kept))
         .bind(filter.run.as_ref().map(haft::call::RunId::as_str))
-        .bind(filter.after.as_ref().map(ApprovalId::as_str))
+        .bind(after.map(ApprovalId::as_str))
         .bind(if over { limit } else { i64::MAX })
-        .fetch_all(pool)
-        .await?;
-    let (mut entries, mut stale) = (Vec::new(), false);
-    for row in &rows {
-        if entries.len() >= filter.limit {
-            break;
-        }
-        let entry = entry(row)??;
-        let pending: &str = row.try_get("status")?;
-        stale |= pending == "pending" && entry.status == RequestStatus::Expired;
-        if filter.status.is_empty() || filter.status.contains(&entry.status) {
-            entries.push(entry);
-        }
-    }
-    if stale {
-        let expire = sqlx::query(EXPIRE).bind(&filter.tenant);
-        expire.bind(nanoseconds(clock::now())).execute(pool).await?;
-    }
-    Ok(entries)
+        .bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
+    Ok(rows.fetch_all(pool).await?)
 }
 
 async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
@@ -220,7 +236,8 @@ async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
         .bind(&room.fingerprint)
         .bind(room.per_run)
         .bind(nanoseconds(clock::now()))
-        .bind(room.total);
+        .bind(room.total)
+        .bind(room.bytes);
     Ok(asked.fetch_one(pool).await?)
 }
 

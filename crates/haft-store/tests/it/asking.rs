@@ -299,10 +299,42 @@ async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
     let refused = executor.execute(&one_more, numbered(0)).await;
     let error = refused.error.as_ref().unwrap();
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert!(error.message.contains("5000 in all"), "{}", error.message);
+    assert!(
+        error.message.contains("or 5000 or 256 MiB of all clients"),
+        "{}",
+        error.message
+    );
     let own = opened_by(Class::Operator);
     let outcome = executor.execute(&own, numbered(0)).await;
     assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
+}
+
+#[tokio::test]
+async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_operators() {
+    let home = tempfile::tempdir().unwrap();
+    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
+    let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
+    let client = opened_by(Class::Client);
+    let first = executor.execute(&client, numbered(0)).await;
+    let known = inbox.get(&ApprovalId::new(first.approval.unwrap())).await;
+    let known = known.unwrap().unwrap().request;
+    for number in 0..18 {
+        let mut one = known.clone();
+        (one.id, one.fingerprint) = (ApprovalId::new(format!("ap-{number}")), number.to_string());
+        one.arguments = format!(r#"{{"a":{number}{}}}"#, " ".repeat(15 << 20));
+        inbox.file(&one).await.unwrap();
+    }
+    let long = || ToolCall::new("count", format!(r#"{{"a":1e{}1}}"#, "0".repeat(64 << 10)));
+    let refused = executor.execute(&client, long()).await;
+    let error = refused.error.as_ref().unwrap();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{}", error.message);
+    assert!(error.message.contains("256 MiB of all clients"));
+    let own = opened_by(Class::Operator);
+    for (run, call) in [(&client, numbered(2)), (&own, long())] {
+        let outcome = executor.execute(run, call).await;
+        assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
+    }
 }
 
 #[tokio::test]

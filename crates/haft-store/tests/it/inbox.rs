@@ -112,6 +112,7 @@ macro_rules! on_each {
         )* }
     };
 }
+pub(crate) use on_each;
 
 on_each!(
     a_request_goes_one_way,
@@ -405,7 +406,11 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
     inbox.file(&expired).await.unwrap();
     let room_of = async |fingerprint: &str, per_run, total| {
         let one = request("new", fingerprint);
-        let limits = WaitingLimits { per_run, total };
+        let limits = WaitingLimits {
+            per_run,
+            total,
+            bytes: usize::MAX,
+        };
         inbox.has_room(&one, limits).await.unwrap()
     };
     let room = async |fingerprint: &str, most| room_of(fingerprint, most, usize::MAX).await;

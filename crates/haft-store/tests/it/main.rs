@@ -3,6 +3,7 @@
 mod asking;
 mod cluster;
 mod inbox;
+mod inbox_bytes;
 mod journal;
 mod memory;
 mod memory_search;

@@ -15,7 +15,13 @@ pub struct WaitingLimits {
     pub per_run: usize,
     /// Of all runs of a tenant.
     pub total: usize,
+    /// Bytes of all of them together; `usize::MAX` for any number.
+    pub bytes: usize,
 }
+
+/// Bytes of expired and withdrawn requests that are kept, the newest ones: a client can write such requests without end, and no
+/// call runs on them. The records of their runs stay.
+pub const ENDED_BYTES: usize = 32 << 20;
 
 /// Keeps requests. Everything it says has happened survives this process, where [`is_durable`](Self::is_durable).
 ///
@@ -40,7 +46,8 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     /// A request.
     fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>>;
 
-    /// Requests of a tenant, oldest first.
+    /// Requests of a tenant, oldest first: one page of them, see [`Page`](crate::approval::listing::Page). For all of them use
+    /// [`each`](crate::approval::listing::each).
     fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>>;
 
     /// Decides a pending request: the first decision stands, later ones hear [`InboxError::Decided`]. One that has expired
@@ -236,7 +243,7 @@ pub struct Filter {
     pub run: Option<RunId>,
     /// Those after this one.
     pub after: Option<ApprovalId>,
-    /// At most so many.
+    /// At most so many; fewer where a page is full of bytes before.
     pub limit: usize,
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
 use crate::approval::inbox::{
-    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+    ENDED_BYTES, Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
 };
+use crate::approval::listing::Page;
 use crate::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
 use crate::audit::BoxFuture;
 
@@ -86,10 +87,31 @@ impl MemoryInbox {
             outcome: None,
             delivered: false,
         });
+        forget(&mut entries);
         drop(entries);
         let _ = self.changes.send(request.id.clone());
         Ok(Filed::New)
     }
+}
+
+/// Drops the oldest requests that ended undecided, where those hold too many bytes.
+fn forget(entries: &mut Vec<Entry>) {
+    entries.iter_mut().for_each(expire);
+    let undecided = |entry: &Entry| {
+        matches!(
+            entry.status,
+            RequestStatus::Expired | RequestStatus::Withdrawn
+        )
+    };
+    let ended = entries.iter().filter(|entry| undecided(entry));
+    let mut over = ended.map(|entry| entry.request.bytes()).sum::<usize>();
+    entries.retain(|entry| {
+        let drops = over > ENDED_BYTES && undecided(entry);
+        if drops {
+            over -= entry.request.bytes();
+        }
+        !drops
+    });
 }
 
 fn ended(status: RequestStatus) -> bool {
@@ -176,8 +198,14 @@ impl Inbox for MemoryInbox {
         let of_all = entries
             .iter()
             .filter(|entry| entry.request.principal.tenant == *tenant);
+        let (mut total, mut bytes) = (0, 0);
+        for entry in of_all.filter(waits) {
+            total += 1;
+            bytes += entry.request.bytes();
+        }
         let few = of_run().filter(waits).count() < limits.per_run
-            && of_all.filter(waits).count() < limits.total;
+            && total < limits.total
+            && bytes < limits.bytes;
         let room = stands || few;
         Box::pin(async move { Ok(room) })
     }
@@ -203,9 +231,13 @@ impl Inbox for MemoryInbox {
                 && (filter.status.is_empty() || filter.status.contains(&entry.status))
                 && filter.run.as_ref().is_none_or(|run| *run == request.run)
         };
-        let found = entries.iter().skip(first).filter(wanted);
-        let found = found.take(filter.limit).cloned().collect();
-        Box::pin(async move { Ok(found) })
+        let mut page = Page::new(filter.limit);
+        for entry in entries.iter().skip(first).filter(wanted) {
+            if !page.add(entry.clone(), entry.request.bytes()) {
+                break;
+            }
+        }
+        Box::pin(async move { Ok(page.into_entries()) })
     }
 
     fn decide<'a>(

@@ -17,7 +17,7 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, told_again};
 use crate::executor::stop::Stop;
-use crate::session::{MOST_OF_CLIENTS, MOST_WAITING, Patience, Session};
+use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Patience, Session};
 
 /// How long a place for requests that does not answer is left alone before it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -421,8 +421,9 @@ pub(super) fn unwritten(error: &InboxError) -> Stop {
 
 fn crowded(request: &ApprovalRequest) -> Stop {
     let message = format!(
-        "a person must decide ({}), and {MOST_WAITING} requests of this run wait already, or {MOST_OF_CLIENTS} in all",
-        request.rule
+        "a person must decide ({}), and {MOST_WAITING} requests of this run wait already, or {MOST_OF_CLIENTS} or {} MiB of all clients",
+        request.rule,
+        BYTES_OF_CLIENTS >> 20
     );
     Stop::new(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when some of them are decided or have expired")

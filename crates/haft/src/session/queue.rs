@@ -12,6 +12,11 @@ pub(crate) const MOST_WAITING: usize = 100;
 /// stays free for the operator.
 pub(crate) const MOST_OF_CLIENTS: usize = 5_000;
 
+/// Most bytes of requests that may wait when a client's run writes a long one.
+pub(crate) const BYTES_OF_CLIENTS: usize = 256 << 20;
+/// From so many bytes on a request is long; of shorter ones [`MOST_OF_CLIENTS`] stay below the bound.
+const LONG: usize = BYTES_OF_CLIENTS / MOST_OF_CLIENTS;
+
 /// The requests that a session has written, and is about to write.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -53,16 +58,24 @@ impl Queue {
         let others = self.coming.fetch_add(1, Ordering::AcqRel);
         let place = Coming(self);
         let written = self.written.fetch_add(1, Ordering::AcqRel);
+        // So few that the run holds its bound whatever the inbox knows: it may not know yet of those that come.
+        let few = written < MOST_WAITING && !resumed;
         let is_operators = self.class == Class::Operator;
-        if is_operators && written < MOST_WAITING && !resumed {
+        if is_operators && few {
             return Ok(Some(place));
         }
+        let of_clients = |limit| if is_operators { usize::MAX } else { limit };
         let limits = WaitingLimits {
-            per_run: MOST_WAITING.saturating_sub(others),
-            total: if is_operators {
+            per_run: if few {
                 usize::MAX
             } else {
-                MOST_OF_CLIENTS
+                MOST_WAITING.saturating_sub(others)
+            },
+            total: of_clients(MOST_OF_CLIENTS),
+            bytes: if request.bytes() < LONG {
+                usize::MAX
+            } else {
+                of_clients(BYTES_OF_CLIENTS)
             },
         };
         let room = inbox.has_room(request, limits).await?;

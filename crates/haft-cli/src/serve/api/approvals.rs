@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::approval::listing;
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
 use haft::call::RunId;
 use http::header::HeaderValue;
@@ -35,14 +36,10 @@ pub(super) async fn list(
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
     };
-    let found = match found(&api, caller, filter).await {
-        Ok(found) => found,
+    let items = match found(&api, caller, filter).await {
+        Ok(items) => items,
         Err(error) => return unavailable(&error),
     };
-    let items: Vec<Item> = found
-        .iter()
-        .map(|entry| Item::of(&api.house, entry))
-        .collect();
     let mut response = reply::document(&items);
     let total = HeaderValue::from(items.len());
     response.headers_mut().insert("x-total", total);
@@ -50,24 +47,29 @@ pub(super) async fn list(
 }
 
 /// The requests of the runs that a caller may read. The limit is on those: a client's own are not behind others'.
-async fn found(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Entry>, InboxError> {
-    let inbox = api.house.executor().inbox();
-    let Some(own) = api.readable(caller) else {
-        return inbox.list(&filter).await;
-    };
-    let limit = filter.limit;
-    let wanted = |run: &RunId| filter.run.as_ref().is_none_or(|only| only == run);
+async fn found(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
+    let inbox = &**api.house.executor().inbox();
     let mut found = Vec::new();
-    for run in own.into_iter().filter(wanted) {
-        let of_run = Filter {
-            run: Some(run),
-            ..filter.clone()
-        };
-        found.extend(inbox.list(&of_run).await?);
+    let limit = filter.limit;
+    let mut keep = |entry: Entry| {
+        let item = Item::of(&api.house, &entry);
+        found.push((entry.request.created, item));
+    };
+    if let Some(own) = api.readable(caller) {
+        let wanted = |run: &RunId| filter.run.as_ref().is_none_or(|only| only == run);
+        for run in own.into_iter().filter(wanted) {
+            let of_run = Filter {
+                run: Some(run),
+                ..filter.clone()
+            };
+            listing::each(inbox, of_run, &mut keep).await?;
+        }
+        found.sort_by(|(a, one), (b, other)| (a, &one.id).cmp(&(b, &other.id)));
+        found.truncate(limit);
+    } else {
+        listing::each(inbox, filter, keep).await?;
     }
-    found.sort_by_key(|entry| (entry.request.created, entry.request.id.to_string()));
-    found.truncate(limit);
-    Ok(found)
+    Ok(found.into_iter().map(|(_, item)| item).collect())
 }
 
 fn filter(api: &Api, uri: &Uri) -> Option<Filter> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::approval::inbox::{Entry, Filter};
+use haft::approval::listing;
 use haft::arguments::Arguments;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::audit::{BoxFuture, Event, What};
@@ -116,7 +117,11 @@ impl SmallOpener {
             limit: 100,
             ..Filter::default()
         };
-        self.executor.inbox().list(&filter).await.unwrap()
+        let mut found = Vec::new();
+        let inbox = &**self.executor.inbox();
+        let listed = listing::each(inbox, filter, |entry| found.push(entry)).await;
+        listed.unwrap();
+        found
     }
 
     /// Lists one tool more.

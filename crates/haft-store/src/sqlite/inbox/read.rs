@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::approval::listing::Page;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
@@ -43,6 +44,8 @@ const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ?1 AND status = 'pending' AND run = ?2 AND expires > ?5 LIMIT ?4)) < ?4 \
     AND (SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ?1 AND status = 'pending' AND expires > ?5 LIMIT ?6)) < ?6 \
+    AND (?7 IS NULL OR (SELECT coalesce(sum(octet_length(request)), 0) FROM approvals \
+    WHERE tenant = ?1 AND status = 'pending' AND expires > ?5) < ?7) \
     OR EXISTS (SELECT 1 FROM approvals \
     WHERE substr(fingerprint, -16) = substr(?3, -16) AND run = ?2 AND fingerprint = ?3 \
     AND (status = 'pending' AND expires > ?5 OR status IN ('approved', 'running', 'denied') \
@@ -185,12 +188,13 @@ impl Reader<'_> {
             fingerprint,
             per_run,
             total,
+            bytes,
         } = room;
         self.read(|connection| {
             let mut asked = connection.prepare_cached(ROOM)?;
             asked
                 .query_row(
-                    params![tenant, run, fingerprint, per_run, now, total],
+                    params![tenant, run, fingerprint, per_run, now, total, bytes],
                     |row| row.get(0),
                 )
                 .map(Ok)
@@ -266,24 +270,23 @@ fn list(
     filter: &Filter,
 ) -> rusqlite::Result<Result<(Vec<Entry>, bool), InboxError>> {
     let alive = alive(connection)?;
-    let (now, mut stale, mut entries) = (clock::now(), false, Vec::new());
+    let (now, mut stale, mut page) = (clock::now(), false, Page::new(filter.limit));
     let mut at = connection.prepare_cached(AT)?;
     for row in rows(connection, filter)? {
-        if entries.len() >= filter.limit {
-            break;
-        }
         let kept = at.query_row([row], bare)?.alive(&alive);
+        let bytes = kept.request.len();
         let pending = kept.status == RequestStatus::Pending.as_str();
         let entry = match kept.entry(now) {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(error)),
         };
         stale |= pending && entry.status == RequestStatus::Expired;
-        if filter.status.is_empty() || filter.status.contains(&entry.status) {
-            entries.push(entry);
+        let wanted = filter.status.is_empty() || filter.status.contains(&entry.status);
+        if wanted && !page.add(entry, bytes) {
+            break;
         }
     }
-    Ok(Ok((entries, stale)))
+    Ok(Ok((page.into_entries(), stale)))
 }
 
 /// The rows that a filter is about, oldest first. Only their numbers are sorted: `SQLite` would sort the texts with them, and

@@ -72,6 +72,16 @@ pub(super) enum Step {
     Sweep(String),
 }
 
+impl Step {
+    /// Bytes of the request that it writes.
+    pub(super) fn filed_bytes(&self) -> usize {
+        match self {
+            Self::File(draft) => draft.request.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub(super) enum Said {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::InboxError;
+use haft::approval::inbox::{ENDED_BYTES, InboxError};
 use haft::clock;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::beat::Beat;
 use super::steps::{No, Room, Said, Step, Steps};
 use super::{Shared, Turn};
-use crate::approvals::{RETENTION, unavailable};
+use crate::approvals::{RETENTION, SWEEP_BYTES, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::sqlite::file::DbFile;
 use crate::sqlite::nanoseconds;
@@ -34,6 +34,11 @@ const OLD: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM \
     (SELECT row, status, created, changed FROM approvals WHERE changed > 0 ORDER BY changed LIMIT 2000) \
     WHERE created < ? AND status IN ('done', 'denied', 'answered', 'expired', 'withdrawn') \
     AND changed < (SELECT max(changed) FROM approvals WHERE changed > 0) AND row < (SELECT max(row) FROM approvals))";
+/// Of what ended undecided, all but the newest bytes. What has expired need not be marked so yet.
+const UNDECIDED: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM (SELECT row, sum(octet_length(request)) \
+    OVER (ORDER BY row DESC) AS newer FROM approvals \
+    WHERE status IN ('expired', 'withdrawn') OR status = 'pending' AND expires <= ?) WHERE newer > ?) \
+    AND (changed = 0 OR changed < (SELECT max(changed) FROM approvals)) AND row < (SELECT max(row) FROM approvals)";
 /// Processes that are gone for a day; one that the clock makes seem so says again that it is alive.
 const GONE: &str = "DELETE FROM approval_processes WHERE abs(alive_until - ?) > 86400000000000";
 
@@ -60,6 +65,8 @@ pub(super) struct Writer {
     beat: Beat,
     room: Room,
     swept: Option<Instant>,
+    /// Bytes of requests that were written since.
+    filed: usize,
     /// How many steps the thread's last transaction had.
     last: usize,
     /// Whether the thread knows that there is something to say.
@@ -130,6 +137,7 @@ impl Writer {
             beat: Beat::new(),
             room: Room::default(),
             swept: None,
+            filed: 0,
             last: 0,
             awake: false,
         }
@@ -198,7 +206,8 @@ impl Writer {
         } else {
             Ok(())
         };
-        let sweep = self.swept.is_none_or(|at| at.elapsed() >= SWEEP);
+        let due = self.swept.is_none_or(|at| at.elapsed() >= SWEEP);
+        let sweep = due || self.filed >= SWEEP_BYTES;
         let made = made.and_then(|()| {
             let parts = (&mut self.beat, &mut self.room);
             let made = transaction(connection, parts, steps, sweep)?;
@@ -207,7 +216,9 @@ impl Writer {
         let made = made.map_err(|error| self.file.reason(&error))?;
         if sweep {
             self.swept = Some(Instant::now());
+            self.filed = 0;
         }
+        self.filed += steps.iter().map(Step::filed_bytes).sum::<usize>();
         let holds = self.beat.holds();
         shared.held.store(holds, Ordering::Relaxed);
         for id in made.changed {
@@ -272,6 +283,8 @@ fn transaction<'a>(
     if sweep {
         let now = nanoseconds(clock::now());
         transaction.execute(OLD, params![now.saturating_sub(RETENTION)])?;
+        let most = i64::try_from(ENDED_BYTES).unwrap_or(i64::MAX);
+        transaction.execute(UNDECIDED, params![now, most])?;
         transaction.execute(GONE, params![now])?;
     }
     let mut making = Steps::new(&transaction, beat, room);

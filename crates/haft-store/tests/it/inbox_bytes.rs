@@ -1,0 +1,79 @@
+//! What long requests take, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and what ended undecided goes.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use haft::approval::ApprovalRequest;
+use haft::approval::inbox::{Ending, Entry, Filter, RequestStatus, WaitingLimits};
+use haft::approval::listing;
+use haft::clock;
+
+use crate::inbox::{Kind, Place, on_each};
+use crate::request::{all, id, no, request};
+
+on_each!(
+    aw3_a_list_holds_so_many_bytes_and_all_pages_everything,
+    aw3_requests_that_ended_undecided_take_so_many_bytes,
+);
+
+/// A request with arguments of so many MiB.
+fn long(name: &str, mib: usize) -> ApprovalRequest {
+    let mut one = request(name, name);
+    one.arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(mib << 20));
+    one
+}
+
+async fn aw3_a_list_holds_so_many_bytes_and_all_pages_everything(place: &dyn Place) {
+    let inbox = place.inbox();
+    for (name, mib) in [("a0", 6), ("a1", 6), ("a2", 6), ("a3", 15), ("a4", 1)] {
+        inbox.file(&long(name, mib)).await.unwrap();
+    }
+    let listed = inbox.list(&all()).await.unwrap();
+    assert_eq!(listed.len(), 2, "16 MiB of 34");
+    let after = Filter {
+        after: Some(id("a2")),
+        ..all()
+    };
+    assert_eq!(inbox.list(&after).await.unwrap().len(), 1);
+    let pending = Filter {
+        status: vec![RequestStatus::Pending],
+        ..all()
+    };
+    let four = Filter { limit: 4, ..all() };
+    for (filter, expect) in [(all(), 5), (pending, 5), (four, 4)] {
+        let mut ids = Vec::new();
+        let visit = |entry: Entry| ids.push(entry.request.id.to_string());
+        listing::each(&*inbox, filter, visit).await.unwrap();
+        assert_eq!(ids, ["a0", "a1", "a2", "a3", "a4"][..expect]);
+    }
+    let room = async |mib: usize| {
+        let limits = WaitingLimits {
+            per_run: 9,
+            total: 9,
+            bytes: mib << 20,
+        };
+        let one = request("new", "new");
+        inbox.has_room(&one, limits).await.unwrap()
+    };
+    assert!(room(36).await && !room(34).await);
+}
+
+async fn aw3_requests_that_ended_undecided_take_so_many_bytes(place: &dyn Place) {
+    let inbox = place.inbox();
+    inbox.file(&request("a-denied", "a-denied")).await.unwrap();
+    inbox.decide(&id("a-denied"), &no("bob")).await.unwrap();
+    for n in 0..16 {
+        let mut one = long(&format!("a{n:02}"), 4);
+        if n % 2 == 0 {
+            one.expires = clock::now() - 1;
+        }
+        inbox.file(&one).await.unwrap();
+        if n % 2 == 1 {
+            let withdrawn = inbox.end(&one.id, Ending::Withdrawn).await;
+            withdrawn.unwrap();
+        }
+    }
+    let mut left = Vec::new();
+    let visit = |entry: Entry| left.push(entry.request.id.to_string());
+    listing::each(&*inbox, all(), visit).await.unwrap();
+    assert_eq!((&*left[0], &*left[left.len() - 1]), ("a-denied", "a15"));
+    assert!((8..=11).contains(&left.len()), "{left:?}");
+}

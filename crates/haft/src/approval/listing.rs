@@ -1,0 +1,66 @@
+//! Listing requests a page at a time: one list holds a bounded number of bytes, however long requests are.
+
+use crate::approval::inbox::{Entry, Filter, Inbox, InboxError};
+
+/// Most bytes of requests that one list holds; a longer request comes alone.
+pub const PAGE_BYTES: usize = 16 << 20;
+
+/// Visits the requests that fit a filter, oldest first, and holds one page of them at a time.
+///
+/// # Errors
+///
+/// Where the inbox cannot be read; the requests before were visited then.
+pub async fn each(
+    inbox: &dyn Inbox,
+    mut filter: Filter,
+    mut visit: impl FnMut(Entry),
+) -> Result<(), InboxError> {
+    while filter.limit > 0 {
+        let page = inbox.list(&filter).await?;
+        let Some(last) = page.last() else { break };
+        filter.after = Some(last.request.id.clone());
+        filter.limit = filter.limit.saturating_sub(page.len());
+        page.into_iter().for_each(&mut visit);
+    }
+    Ok(())
+}
+
+/// The requests of one list, until there are enough of them or they hold enough bytes.
+#[derive(Debug)]
+pub struct Page {
+    entries: Vec<Entry>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Page {
+    /// An empty page for at most so many requests.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Adds a request of so many bytes; false where it finds no room, and the page is complete.
+    pub fn add(&mut self, entry: Entry, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let too_long = self.bytes > PAGE_BYTES && !self.entries.is_empty();
+        if too_long || self.entries.len() >= self.limit {
+            return false;
+        }
+        self.entries.push(entry);
+        true
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The requests.
+    pub fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+}
