@@ -274,8 +274,10 @@ impl NoSession {
 
 /// The session a request names. Another's is as unknown as one that never was.
 fn session(door: &Door, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
-    let name = headers.get(SESSION).ok_or(NoSession::Unnamed)?;
-    let found = name.to_str().ok();
-    let found = found.and_then(|name| door.sessions.lease(name, caller.principal.as_ref()));
+    let mut names = headers.get_all(SESSION).iter();
+    let name = names.next().ok_or(NoSession::Unnamed)?;
+    let alone = names.next().is_none();
+    let found = name.to_str().ok().filter(|_| alone);
+    let found = found.and_then(|name| door.sessions.lease(name, caller));
     found.ok_or(NoSession::Unknown)
 }

@@ -10,6 +10,7 @@ use haft::bounds::{Class, Shares};
 use haft::call::Principal;
 use http::HeaderValue;
 
+use super::Caller;
 use super::session::{Lease, Session, least_missed};
 use crate::run::Run;
 use crate::server::{Limits, shares};
@@ -82,11 +83,12 @@ impl Sessions {
         Some(header)
     }
 
-    /// The session with this name, if it is this caller's.
-    pub(crate) fn lease(&self, name: &str, principal: Option<&Principal>) -> Option<Lease> {
+    /// The session with this name, if it is this caller's: the operator's needs the operator's token each time.
+    pub(crate) fn lease(&self, name: &str, caller: &Caller) -> Option<Lease> {
         let open = self.lock();
         let session = open.get(name)?;
-        (session.principal.as_ref() == principal).then(|| Lease::new(session))
+        let is_callers = session.principal == caller.principal && session.class <= caller.class();
+        is_callers.then(|| Lease::new(session))
     }
 
     /// Ends a session.

@@ -2,11 +2,14 @@
 
 use std::net::SocketAddr;
 
+use bytes::Bytes;
 use haft::call::Principal;
 use haft_mcp::guard::{HostGuard, same_token};
 use haft_mcp::http::{Access, Caller, McpService};
+use haft_mcp::opener::ByOperator;
 use haft_mcp::server::Limits;
-use http::Method;
+use http::{Method, Request};
+use http_body_util::Full;
 
 use crate::support::http_client::{reply, request, send};
 use crate::support::{initialize, server};
@@ -113,6 +116,38 @@ async fn e2_a_token_says_whose_session_it_is() {
             let asked = request(Method::DELETE, &headers, "");
             let found = reply(send(&service, asked).await).await.status;
             assert_eq!(found == 204, expect, "{other} for {who}'s session");
+        }
+    }
+}
+
+#[tokio::test]
+async fn aw4_the_operators_session_needs_the_operators_token_each_time() {
+    let (server, _) = server(Limits::default());
+    let service = server.http(Access::checked_before());
+    let by = |is_operator, mut asked: Request<Full<Bytes>>| {
+        if is_operator {
+            asked.extensions_mut().insert(ByOperator);
+        }
+        let service = service.clone();
+        async move { reply(send(&service, asked).await).await }
+    };
+    for (opened_by_operator, for_the_call_token) in [(true, 404), (false, 200)] {
+        let hello = request(Method::POST, &[], initialize("2025-11-25"));
+        let hello = by(opened_by_operator, hello).await;
+        let session = [("mcp-session-id", hello.header("mcp-session-id"))];
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        for (is_operator, expect) in [(false, for_the_call_token), (true, 200)] {
+            let listed = by(is_operator, request(Method::POST, &session, list)).await;
+            assert_eq!(listed.status, expect, "operator: {is_operator}");
+        }
+        let twice = [session[0], session[0]];
+        let ambiguous = by(true, request(Method::POST, &twice, list)).await;
+        assert_eq!(ambiguous.status, 404);
+        if opened_by_operator {
+            for method in [Method::GET, Method::DELETE] {
+                let refused = by(false, request(method, &session, "")).await;
+                assert_eq!(refused.status, 404);
+            }
         }
     }
 }
