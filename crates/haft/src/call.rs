@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clock;
-use crate::spec::hex;
+use crate::spec::{MAX_NAME, hex};
 
 /// Names one call within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -181,7 +181,7 @@ impl fmt::Display for Principal {
 pub struct ToolCall {
     /// The caller's id for it; made up by the executor when absent.
     pub id: Option<CallId>,
-    /// The tool's name, as written.
+    /// The tool's name, as written; one that is too long for a tool is cut and ends with `…`.
     pub name: String,
     /// The arguments as JSON text; empty text stands for `{}`.
     pub arguments: String,
@@ -192,9 +192,15 @@ pub struct ToolCall {
 impl ToolCall {
     /// A call by the host.
     pub fn new(name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        let mut name = name.into();
+        if name.len() > MAX_NAME {
+            // No tool has it, and every answer and record of the call would repeat it.
+            name.truncate(name.floor_char_boundary(MAX_NAME));
+            name.push('…');
+        }
         Self {
             id: None,
-            name: name.into(),
+            name,
             arguments: arguments.into(),
             origin: Origin::Host,
         }

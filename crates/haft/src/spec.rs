@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Longest tool name: the guidance of MCP 2025-11-25.
-const MAX_NAME: usize = 128;
+pub(crate) const MAX_NAME: usize = 128;
 
 /// A tool's name: 1 to 128 of `A-Z a-z 0-9 _ . -` (the guidance of MCP 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -424,6 +424,8 @@ fn w13_what_a_failure_says_is_bounded_on_every_way_out() {
         let body = json!({"tool": tool, "arguments": arguments}).to_string();
         let reply = server.ask(&post("/api/v1/calls", &server.call, &body));
         let error = &reply.json()["error"];
+        // AW5: nor does the answer repeat it elsewhere.
+        assert!(reply.json().to_string().len() < 20_000, "row {nth}");
         assert!(
             error["kind"].as_str().unwrap().contains(kind),
             "row {nth}: {error:.200}"
