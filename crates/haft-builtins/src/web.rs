@@ -3,7 +3,7 @@
 pub mod fetch;
 pub mod http;
 pub mod network;
-pub mod pdf;
+pub mod reader;
 pub(crate) mod redirects;
 mod robots;
 pub mod search;
@@ -16,7 +16,7 @@ use haft::permission::Verdict;
 use haft::spec::ToolSpec;
 
 use crate::web::http::Http;
-use crate::web::pdf::PdfText;
+use crate::web::reader::PageReader;
 use crate::web::search::SearchService;
 
 /// The bundle's name, and the category of its tools.
@@ -29,8 +29,8 @@ pub struct Web {
     pub http: Http,
     /// `robots.txt` is respected.
     pub robots: bool,
-    /// Reads PDF files; without one they are kept as artifacts.
-    pub pdf: Option<Arc<dyn PdfText>>,
+    /// Reads HTML and PDF files; without one they are kept as artifacts.
+    pub reader: Option<Arc<dyn PageReader>>,
     /// Rules on hosts that a redirect leads to; without one every public host is followed to.
     pub redirects: Option<Arc<dyn RedirectRule>>,
     /// Where `web_search` asks; without one there is no such tool.
@@ -43,7 +43,7 @@ impl Default for Web {
         Self {
             http: Http::guarded(),
             robots: true,
-            pdf: None,
+            reader: None,
             redirects: None,
             search: None,
         }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use haft_builtins::web::pdf;
+use haft_builtins::web::reader;
 
 mod approvals;
 mod args;
@@ -26,9 +26,9 @@ fn main() -> ExitCode {
     haft_sandbox::enter();
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == pdf::WORKER)
+        .is_some_and(|word| word == reader::WORKER)
     {
-        return pdf::worker();
+        return reader::worker();
     }
     commands::run(args::Cli::parse()).into()
 }

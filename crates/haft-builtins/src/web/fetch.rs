@@ -2,10 +2,8 @@
 
 mod charset;
 mod gate;
-mod html;
 mod page;
 mod shown;
-mod tree;
 
 use std::sync::Arc;
 
@@ -21,7 +19,6 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::describe::{builtin, from_the_web, known_as};
-use crate::web::fetch::html::Converter;
 use crate::web::fetch::page::Got;
 use crate::web::http::HttpError;
 use crate::web::redirects::Redirects;
@@ -35,7 +32,7 @@ const AT_ONCE: usize = 4;
 const MAX_URLS: usize = 10;
 
 /// How a page is given.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Its article, or its whole text, as Markdown.
@@ -151,7 +148,6 @@ pub struct FetchUrlData {
 struct Shared {
     web: Web,
     robots: Robots,
-    converter: Converter,
     redirects: Redirects,
 }
 
@@ -168,7 +164,6 @@ impl FetchUrl {
             redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             web,
             robots: Robots::default(),
-            converter: Converter::default(),
         }))
     }
 }

@@ -7,6 +7,7 @@ use haft::ErrorKind;
 use haft::permission::Verdict;
 use haft::result::{Content, Outcome, Status};
 use haft::spec::ToolSpec;
+use haft_builtins::web::reader::{PageReader, UnconfinedReader};
 use haft_builtins::web::search::{Provider, SearchService, SearchSettings};
 use haft_builtins::web::{RedirectRule, Web};
 use serde_json::{Value, json};
@@ -15,9 +16,15 @@ use crate::scene::{Scene, data};
 use crate::town::{Asked, Does, Town, answer, moved, page};
 
 fn scene(town: &Arc<Town>, robots: bool) -> Scene {
+    let reader = UnconfinedReader::default();
+    scene_with(town, robots, Some(Arc::new(reader)))
+}
+
+fn scene_with(town: &Arc<Town>, robots: bool, reader: Option<Arc<dyn PageReader>>) -> Scene {
     let web = Web {
         http: town.http(),
         robots,
+        reader,
         ..Web::default()
     };
     Scene::with(|mut builtins| {
@@ -136,7 +143,11 @@ async fn what_is_no_page_comes_as_what_it_is() {
     assert!(
         matches!(&png.content[0], Content::Image { mime_type, .. } if mime_type == "image/png")
     );
-    for (path, says) in [("lie", "no PNG"), ("pdf", "no PDF"), ("zip", "no text")] {
+    for (path, says) in [
+        ("lie", "no PNG"),
+        ("pdf", "could not be extracted"),
+        ("zip", "no text"),
+    ] {
         let got = get(path).await;
         let about = data(&got);
         assert!(
@@ -144,6 +155,23 @@ async fn what_is_no_page_comes_as_what_it_is() {
             "{about}"
         );
         assert!(about["artifact"].is_string(), "{about}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn w3_a_program_without_a_reader_keeps_pages_raw() {
+    let town = Town::new(|asked| match asked.path.as_str() {
+        "/pdf" => page("application/pdf", "%PDF-1.4"),
+        _ => page("text/html", ARTICLE),
+    })
+    .await;
+    let scene = scene_with(&town, false, None);
+    for (path, says) in [("html", "converts no HTML"), ("pdf", "reads no PDF")] {
+        let url = format!("http://example.com/{path}");
+        let outcome = scene.call("fetch_url", json!({"url": url})).await;
+        let got = data(&outcome);
+        assert!(got["notes"].to_string().contains(says), "{got}");
+        assert!(got["artifact"].is_string(), "{got}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The web tools from settings: the client, `robots.txt`, PDF reading in the jail, the search service.
+//! The web tools from settings: the client, `robots.txt`, a reader in the jail, the search service.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use haft::permission::Verdict;
 use haft::policy::Policy;
 use haft::spec::ToolSpec;
 use haft_builtins::web::http::{Http, HttpError, Limits};
-use haft_builtins::web::pdf::{JailedPdf, PdfText};
+use haft_builtins::web::reader::{JailedReader, PageReader};
 use haft_builtins::web::search::{Provider, SearchError, SearchService, SearchSettings};
 use haft_builtins::web::{RedirectRule, Web};
 use haft_sandbox::Sandbox;
@@ -39,16 +39,16 @@ pub(crate) fn web(
         let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
         http = http.with_user_agent(agent).map_err(told)?;
     }
-    // The reader of PDF files is this program, executed again in the jail.
+    // What reads HTML and PDF files is this program, executed again in the jail.
     let reader = std::env::current_exe().ok();
-    let pdf = reader.map(|program| {
-        let reader = JailedPdf::new(sandbox.clone(), program);
-        Arc::new(reader) as Arc<dyn PdfText>
+    let reader = reader.map(|program| {
+        let reader = JailedReader::new(sandbox.clone(), program);
+        Arc::new(reader) as Arc<dyn PageReader>
     });
     Ok(Web {
         http,
         robots: settings.flag("web.robots").unwrap_or(true),
-        pdf,
+        reader,
         redirects: Some(Arc::new(Redirects(Arc::clone(policy)))),
         search: search(settings)?,
     })

@@ -129,6 +129,7 @@ def pdf():
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         pages = {"/robots.txt": ("text/plain", b"User-agent: haft\nDisallow: /private\n"), "/file.pdf": ("application/pdf", pdf()),
+            "/flood": ("text/html", b"<title>Flood</title><body" + b"".join(b" a%d" % n for n in range(300000)) + b"><p>After <i>it</i>."),
             "/page": ("text/html", b"<title>A page</title><body><h1>Head</h1><p>Some <b>bold</b> words.</p>")}
         if self.path == "/moved":
             self.send_response(302); self.send_header("Location", "/page"); self.send_header("Content-Length", "0"); self.end_headers(); return
@@ -147,7 +148,7 @@ ip link set lo up && ip addr add 93.184.216.34/32 dev lo || exit 77
 python3 server.py > ready & server=$!
 for i in $(seq 100); do grep -q ready ready && break; sleep 0.1; done
 call() { "$HAFT" call fetch_url --args "{\"url\":\"http://93.184.216.34/$1\"}" --json --profile trusted -c 'policy.allow=["WebFetch"]'; echo "code $?"; }
-call moved; call private; call absent; call file.pdf
+call moved; call private; call absent; call file.pdf; call flood
 kill $server
 "#;
 
@@ -156,7 +157,7 @@ kill $server
     clippy::disallowed_methods,
     reason = "the test makes a network of its own around the binary"
 )]
-fn a_page_of_the_public_network_is_read_by_its_rules() {
+fn w3_pages_of_the_public_network_are_read_by_their_rules_and_in_the_jail() {
     let possible = Command::new("unshare").args(["-rn", "ip", "link"]).output();
     let python = Command::new("python3").arg("--version").output();
     if !possible.is_ok_and(|ran| ran.status.success()) || python.is_err() {
@@ -193,7 +194,7 @@ fn a_page_of_the_public_network_is_read_by_its_rules() {
         .iter()
         .filter_map(|l| l.strip_prefix("code "))
         .collect();
-    assert_eq!(codes, ["0", "1", "1", "0"], "{said}");
+    assert_eq!(codes, ["0", "1", "1", "0", "0"], "{said}");
     let data = &parts[0]["data"];
     assert_eq!(data["final_url"], "http://93.184.216.34/page", "{said}");
     assert_eq!(data["title"], "A page");
@@ -204,4 +205,6 @@ fn a_page_of_the_public_network_is_read_by_its_rules() {
     assert_eq!(parts[2]["data"]["status"], 404);
     let pdf = parts[3]["content"][0]["text"].as_str().unwrap();
     assert!(pdf.contains("Words of a file"), "{said}");
+    let flood = parts[4]["content"][0]["text"].as_str().unwrap();
+    assert!(flood.contains("After *it*."), "{said}");
 }

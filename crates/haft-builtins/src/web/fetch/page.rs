@@ -8,9 +8,9 @@ use hyper::header::CONTENT_TYPE;
 use image::ImageFormat;
 
 use crate::web::fetch::gate::Hops;
-use crate::web::fetch::html::Converted;
 use crate::web::fetch::{Format, Shared, charset};
 use crate::web::http::{HttpError, Reply};
+use crate::web::reader::{Read, Task};
 use crate::web::target::Target;
 
 /// What is asked for first.
@@ -100,12 +100,15 @@ async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
     let header = header.unwrap_or_default();
     let markup = is_markup(&got.media_type);
     if markup && format != Format::Raw {
+        let Some(reader) = &shared.web.reader else {
+            got.notes
+                .push("this host converts no HTML: the raw page is kept, not shown".to_owned());
+            return;
+        };
         let source = charset::decode(&reply.body, &header, true);
-        let converted = shared
-            .converter
-            .convert(source, got.final_url.clone(), format);
-        match converted.await {
-            Ok(converted) => got.take(converted, format),
+        let url = got.final_url.clone();
+        match reader.read(Task::Html { url, format }, source.into()).await {
+            Ok(read) => got.take(read, format),
             Err(why) => got.notes.push(format!("only the raw page is kept: {why}")),
         }
     } else if markup || is_text(&got.media_type) {
@@ -126,19 +129,18 @@ async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
 }
 
 impl Got {
-    fn take(&mut self, converted: Converted, format: Format) {
+    fn take(&mut self, read: Read, format: Format) {
         let media_type = match format {
             Format::Markdown => "text/markdown",
             Format::Text => "text/plain",
             Format::Html | Format::Raw => "text/html",
         };
-        self.title = converted.title;
-        let cut = converted
-            .cut
-            .map(|why| format!("only its beginning is converted: {why}"));
-        self.notes.extend(cut);
+        self.title = read.title;
+        let cut = read.cut;
+        self.notes
+            .extend(cut.map(|why| format!("only its beginning is converted: {why}")));
         self.body = Body::Text {
-            text: converted.text,
+            text: read.text,
             media_type: media_type.into(),
             as_sent: false,
         };
@@ -146,13 +148,15 @@ impl Got {
 }
 
 async fn pdf(shared: &Shared, got: &mut Got) {
-    let Some(reader) = &shared.web.pdf else {
+    let Some(reader) = &shared.web.reader else {
         got.notes
             .push("this host reads no PDF: its bytes are kept, not shown".to_owned());
         return;
     };
-    match reader.extract(got.raw.clone()).await {
-        Ok(text) => {
+    match reader.read(Task::Pdf, got.raw.clone()).await {
+        Ok(Read { text, cut, .. }) => {
+            let cut = cut.map(|why| format!("only its beginning is shown: {why}"));
+            got.notes.extend(cut);
             if text.trim().is_empty() {
                 got.notes
                     .push("it holds no text; it may be a scan".to_owned());

@@ -1,21 +1,13 @@
 //! A page as Markdown, text or clean HTML: the article where there is one, else the whole body.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use dom_query::Document;
 use dom_smoothie::{Article, Config, Readability, TextMode};
-use tokio::sync::{Semaphore, oneshot};
 
+use super::Read;
+use super::tags::bounded;
+use super::tree::parse;
 use crate::web::fetch::Format;
-use crate::web::fetch::tree::parse;
 
-/// Stack of a converting thread: what walks a tree of the deepest nesting needs a part of it.
-const STACK: usize = 64 * 1024 * 1024;
-/// Conversions at one time; a page that takes forever holds one of them.
-const AT_ONCE: usize = 4;
-/// How long one conversion may take.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// Elements beyond which a page is shown whole, without a search for its article.
 const MAX_ELEMENTS: usize = 60_000;
 /// An article shorter than this part of the page's whole text (1/n) is not what the page is about.
@@ -23,59 +15,10 @@ const LEAST_PART: usize = 20;
 /// Bytes of HTML that are converted; the rest is in the artifact.
 const MAX_HTML: usize = 5 * 1024 * 1024;
 
-/// Converts pages on threads of their own.
-#[derive(Debug, Clone)]
-pub(super) struct Converter(Arc<Semaphore>);
-
-impl Default for Converter {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
-    }
-}
-
-/// What a page became.
-#[derive(Debug, Default)]
-pub(super) struct Converted {
-    pub(super) text: String,
-    pub(super) title: Option<String>,
-    /// What is missing, as the end of a sentence.
-    pub(super) cut: Option<&'static str>,
-}
-
-impl Converter {
-    /// Converts a page of this address; says why it could not.
-    pub(super) async fn convert(
-        &self,
-        html: String,
-        url: String,
-        format: Format,
-    ) -> Result<Converted, &'static str> {
-        let late = "its HTML takes too long to convert";
-        let (send, receive) = oneshot::channel();
-        let permits = Arc::clone(&self.0);
-        let work = async move {
-            let permit = permits.acquire_owned().await.map_err(|_| late)?;
-            let thread = std::thread::Builder::new()
-                .name("haft-html".to_owned())
-                .stack_size(STACK);
-            let started = thread.spawn(move || {
-                let converted = convert(&html, &url, format);
-                drop(permit);
-                // Nobody waits any longer where the call has ended.
-                let _ = send.send(converted);
-            });
-            started.map_err(|_| "no thread could be had to convert it")?;
-            receive.await.map_err(|_| "its HTML could not be converted")
-        };
-        tokio::time::timeout(PATIENCE, work)
-            .await
-            .unwrap_or(Err(late))
-    }
-}
-
-fn convert(html: &str, url: &str, format: Format) -> Converted {
+/// Converts a page of this address. It needs a stack of [`STACK`](super::STACK) bytes.
+pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     let shown = &html[..html.floor_char_boundary(MAX_HTML)];
-    let parsed = parse(shown);
+    let parsed = parse(&bounded(shown));
     let (whole, title) = (body(&parsed.document, format), title(&parsed.document));
     let cut = match (parsed.cut, shown.len() < html.len()) {
         (true, _) => Some("its HTML is nested too deeply or has too many elements"),
@@ -87,7 +30,11 @@ fn convert(html: &str, url: &str, format: Format) -> Converted {
         Some(article) if article.text.len() >= whole.len() / LEAST_PART => article.text,
         _ => whole,
     };
-    Converted { text, title, cut }
+    Read {
+        text,
+        title,
+        cut: cut.map(str::to_owned),
+    }
 }
 
 fn title(document: &Document) -> Option<String> {
@@ -185,7 +132,7 @@ mod tests {
             for format in [Format::Markdown, Format::Text, Format::Html] {
                 let html = page.clone();
                 let done = std::thread::Builder::new()
-                    .stack_size(super::STACK)
+                    .stack_size(crate::web::reader::STACK)
                     .spawn(move || convert(&html, URL, format).cut)
                     .unwrap()
                     .join()

@@ -1,0 +1,87 @@
+//! `JailedReader`: reads each file in a process of its own under the jail.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft_sandbox::{CommandSpec, Limits, Mounts, Sandbox};
+use tokio::sync::Semaphore;
+
+use super::worker::{HEADER, WORKER, answered, asked};
+use super::{AT_ONCE, MAX_TEXT, PageReader, Read, ReadError, Task};
+use crate::web::network::BoxFuture;
+
+/// Memory of a reader, in MiB.
+const MEMORY_MB: u64 = 512;
+/// How long one file may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most bytes that a reader answers with.
+const ANSWER: usize = MAX_TEXT + HEADER;
+
+/// Runs a program, whose `main` calls [`worker`](super::worker()) when its first argument is [`WORKER`], in the jail.
+#[derive(Debug, Clone)]
+pub struct JailedReader {
+    sandbox: Sandbox,
+    program: PathBuf,
+    permits: Arc<Semaphore>,
+}
+
+impl JailedReader {
+    /// In this sandbox, by this program: an absolute path.
+    pub fn new(sandbox: Sandbox, program: PathBuf) -> Self {
+        Self {
+            sandbox,
+            program,
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
+    async fn run(&self, task: Task, file: Bytes) -> Result<Read, ReadError> {
+        let told = |e: &dyn ToString| ReadError(e.to_string());
+        let _permit = self.permits.acquire().await.map_err(|e| told(&e))?;
+        let started = self.sandbox.start_jailed(self.spec(&task, &file)).await;
+        let running = started.map_err(|e| told(&e))?;
+        let exit = running.wait().await;
+        if exit.success() {
+            let answer = running.stdout().text(0, ANSWER).text;
+            return answered(&answer)
+                .ok_or_else(|| ReadError("its reader ended within its answer".into()));
+        }
+        let said = running.stderr().text(0, 300).text;
+        let why = said.lines().last().unwrap_or_default().trim();
+        Err(ReadError(if why.is_empty() {
+            "its reader ended at a limit of time or memory".to_owned()
+        } else {
+            why.to_owned()
+        }))
+    }
+
+    fn spec(&self, task: &Task, file: &[u8]) -> CommandSpec {
+        let mounts = Mounts {
+            read_only: vec![self.program.clone()],
+            ..Mounts::default()
+        };
+        let argv = [self.program.as_os_str(), WORKER.as_ref()];
+        let mut spec = CommandSpec::argv(argv, "/tmp")
+            .with_mounts(mounts)
+            .with_timeout(PATIENCE)
+            .with_stdin(asked(task, file));
+        spec.limits = Limits {
+            memory_mb: Some(MEMORY_MB),
+            pids: Some(16),
+            file_mb: Some(1),
+            cpu_s: Some(PATIENCE.as_secs()),
+            tmp_mb: 1,
+            ..Limits::default()
+        };
+        spec.log_cap = ANSWER;
+        spec
+    }
+}
+
+impl PageReader for JailedReader {
+    fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>> {
+        Box::pin(self.run(task, file))
+    }
+}

@@ -1,0 +1,141 @@
+//! Tags of HTML cut to a sane size before they are parsed: a parser compares each attribute of a tag with those before it.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// Most attributes of a tag.
+const MAX_ATTRIBUTES: usize = 1_000;
+/// Most bytes of a tag. What is longer loses its later attributes, such as a picture that is written out in its address.
+const MAX_BYTES: usize = 64 << 10;
+
+/// The page, with the attributes of each tag left out that are beyond the bounds.
+///
+/// A tag is read as HTML's tokenizer reads one, wherever it stands: in a comment or a script nobody misses its attributes.
+pub(super) fn bounded(html: &str) -> Cow<'_, str> {
+    let bytes = html.as_bytes();
+    let mut out = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = memchr(b'<', &bytes[at..]) {
+        let tag = at + found;
+        let name = tag + 1 + usize::from(bytes.get(tag + 1) == Some(&b'/'));
+        if !bytes.get(name).is_some_and(u8::is_ascii_alphabetic) {
+            at = tag + 1;
+            continue;
+        }
+        let Tag { within, end } = tag_at(bytes, tag);
+        if within < end {
+            out.push_str(&html[kept..within]);
+            kept = end;
+        }
+        at = end;
+    }
+    if kept == 0 {
+        return Cow::Borrowed(html);
+    }
+    out.push_str(&html[kept..]);
+    Cow::Owned(out)
+}
+
+/// Where a tag's kept attributes end, and where it ends: before its `>`, or with the page.
+struct Tag {
+    within: usize,
+    end: usize,
+}
+
+fn tag_at(bytes: &[u8], start: usize) -> Tag {
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r');
+    let skip = |mut at: usize, over: &dyn Fn(u8) -> bool| {
+        while bytes.get(at).is_some_and(|byte| over(*byte)) {
+            at += 1;
+        }
+        at
+    };
+    let is_name = |byte: u8| !is_space(byte) && byte != b'/' && byte != b'>';
+    let mut at = skip(start + 1, &|byte| byte == b'/');
+    at = skip(at, &is_name);
+    let (mut within, mut count) = (at, 0);
+    loop {
+        at = skip(at, &|byte| is_space(byte) || byte == b'/');
+        if matches!(bytes.get(at), None | Some(b'>')) {
+            break;
+        }
+        // An equals sign begins a name like any other letter.
+        at = skip(at + 1, &|byte| is_name(byte) && byte != b'=');
+        let value = skip(at, &is_space);
+        if bytes.get(value) == Some(&b'=') {
+            at = value_end(bytes, skip(value + 1, &is_space));
+        }
+        count += 1;
+        if count <= MAX_ATTRIBUTES && at - start <= MAX_BYTES {
+            within = at;
+        }
+    }
+    let fits = count <= MAX_ATTRIBUTES && at - start <= MAX_BYTES;
+    Tag {
+        within: if fits { at } else { within },
+        end: at,
+    }
+}
+
+/// Where a value ends that begins here.
+fn value_end(bytes: &[u8], at: usize) -> usize {
+    let end = if let Some(quote @ (b'"' | b'\'')) = bytes.get(at) {
+        memchr(*quote, &bytes[at + 1..]).map(|n| at + n + 2)
+    } else {
+        let ends = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r' | b'>');
+        bytes[at..].iter().position(ends).map(|n| at + n)
+    };
+    end.unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::{MAX_BYTES, bounded};
+
+    #[test]
+    fn w3_a_tag_keeps_a_thousand_attributes_and_64_kib() {
+        let many = |n: usize| " a=\"<b>'\"".repeat(n);
+        let large = "x".repeat(MAX_BYTES);
+        let rows = [
+            ("plain", "<p a=1>x</p> 1 < 2".to_owned(), None),
+            ("a thousand", format!("<p{}>x", many(1000)), None),
+            (
+                "more",
+                format!("<p{} b>x<i c=d>", many(1000)),
+                Some(format!("<p{}>x<i c=d>", many(1000))),
+            ),
+            (
+                "many more, of an end tag, to the end",
+                format!("</p{}", many(100_000)),
+                Some(format!("</p{}", many(1000))),
+            ),
+            (
+                "large, among others",
+                format!("<img alt='a>b' src='{large}' id=é>é"),
+                Some("<img alt='a>b'>é".to_owned()),
+            ),
+            (
+                "an open quote",
+                format!("<p a=\"{large}"),
+                Some("<p".to_owned()),
+            ),
+            ("no tag", format!("<{large}> <!{large} <3"), None),
+        ];
+        for (what, html, expect) in rows {
+            let got = bounded(&html);
+            let borrowed = matches!(got, Cow::Borrowed(_));
+            assert_eq!(borrowed, expect.is_none(), "{what}");
+            assert!(*got == expect.unwrap_or(html.clone()), "{what}: {got:.200}");
+        }
+    }
+
+    #[test]
+    fn w3_a_flood_of_attributes_costs_no_more_than_its_length() {
+        // A million attributes: quadratic, this would not end.
+        let html = format!("<p{}>", " a".repeat(1_000_000));
+        assert_eq!(bounded(&html).len(), "<p>".len() + 2_000);
+    }
+}

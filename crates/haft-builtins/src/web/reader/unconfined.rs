@@ -1,0 +1,58 @@
+//! `UnconfinedReader`: reads files on threads of this process, for a program that a container confines whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{AT_ONCE, PageReader, Read, ReadError, STACK, Task, read_here};
+use crate::web::network::BoxFuture;
+
+/// How long a call waits for one file. The thread goes on.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Reads files on threads of this process. A hostile file holds a thread for as long as it likes, and takes what memory it
+/// likes: only for a program that something else confines, and for tests. Others take
+/// [`JailedReader`](super::JailedReader).
+#[derive(Debug, Clone)]
+pub struct UnconfinedReader(Arc<Semaphore>);
+
+impl Default for UnconfinedReader {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
+impl UnconfinedReader {
+    async fn run(&self, task: Task, file: Bytes) -> Result<Read, ReadError> {
+        let late = || ReadError("it takes too long to read".to_owned());
+        let (send, receive) = oneshot::channel();
+        let permits = Arc::clone(&self.0);
+        let work = async move {
+            let permit = permits.acquire_owned().await.map_err(|_| late())?;
+            let thread = std::thread::Builder::new()
+                .name("haft-reader".to_owned())
+                .stack_size(STACK);
+            let started = thread.spawn(move || {
+                let read = read_here(&task, &file);
+                drop(permit);
+                // Nobody waits any longer where the call has ended.
+                let _ = send.send(read);
+            });
+            started.map_err(|e| ReadError(e.to_string()))?;
+            let read = receive.await;
+            read.unwrap_or_else(|_| Err("its reader failed".to_owned()))
+                .map_err(ReadError)
+        };
+        tokio::time::timeout(PATIENCE, work)
+            .await
+            .unwrap_or_else(|_| Err(late()))
+    }
+}
+
+impl PageReader for UnconfinedReader {
+    fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>> {
+        Box::pin(self.run(task, file))
+    }
+}

@@ -1,0 +1,73 @@
+//! The reader's side of a jailed process: a task and a file on standard input, the text on standard output.
+
+use std::io::{self, Read as _, Write as _};
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{Read, STACK, Task, read_here};
+
+/// The word that makes a program a reader of files: its first argument.
+pub const WORKER: &str = "__read-page";
+
+/// Most bytes of an answer before its text. A title has at most 300 characters.
+pub(super) const HEADER: usize = 16 << 10;
+
+/// What an answer begins with, on a line of its own.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Header {
+    title: Option<String>,
+    cut: Option<String>,
+}
+
+/// What a worker is given.
+pub(super) fn asked(task: &Task, file: &[u8]) -> Bytes {
+    let mut input = serde_json::to_vec(task).unwrap_or_default();
+    input.push(b'\n');
+    input.extend_from_slice(file);
+    input.into()
+}
+
+/// What a worker said.
+pub(super) fn answered(answer: &str) -> Option<Read> {
+    let (header, text) = answer.split_once('\n')?;
+    let Header { title, cut } = serde_json::from_str(header).ok()?;
+    Some(Read {
+        text: text.to_owned(),
+        title,
+        cut,
+    })
+}
+
+/// The reader's `main`. Call it in a confined process alone.
+pub fn worker() -> ExitCode {
+    let mut input = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut input);
+    let read = read.map_err(|e| e.to_string()).and_then(|_| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let started = thread.spawn(move || work(&input));
+        let ended = started.map_err(|e| e.to_string())?.join();
+        ended.unwrap_or_else(|_| Err("its reader failed".to_owned()))
+    });
+    let told = match &read {
+        Ok(answer) => io::stdout().lock().write_all(answer),
+        Err(why) => io::stderr().lock().write_all(why.as_bytes()),
+    };
+    if read.is_ok() && told.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn work(input: &[u8]) -> Result<Vec<u8>, String> {
+    let end = memchr::memchr(b'\n', input).ok_or("it was given no task")?;
+    let (task, file) = (&input[..end], &input[end + 1..]);
+    let task: Task = serde_json::from_slice(task).map_err(|e| e.to_string())?;
+    let Read { text, title, cut } = read_here(&task, file)?;
+    let mut answer = serde_json::to_vec(&Header { title, cut }).map_err(|e| e.to_string())?;
+    answer.push(b'\n');
+    answer.extend_from_slice(text.as_bytes());
+    Ok(answer)
+}
