@@ -2,7 +2,7 @@
 
 use super::JudgedCall;
 use super::command::{Places, is_too_long, keeps_nothing};
-use super::folders::{folders, goes_anywhere, moves};
+use super::folders::moves;
 use super::guard::{Floor, Guard, runs_command};
 use super::removal::{Ground, removes_critical};
 use super::shell::{AsWord, Unread, take_apart};
@@ -44,10 +44,10 @@ impl Guard for CommandLines {
             } if words.is_empty() => Floor::deny("the command is empty"),
             Effect::Run {
                 argv: Some(words), ..
-            } => against(words, &ground(call, &self.places)),
+            } => against(words, &Ground::of(call, &self.places)),
             Effect::Run { command, .. } => match plain_words(command) {
-                Some(words) => against(&words, &ground(call, &self.places)),
-                None => against_line(command, &ground(call, &self.places)),
+                Some(words) => against(&words, &Ground::of(call, &self.places)),
+                None => against_line(command, &Ground::of(call, &self.places)),
             },
             _ => Floor::NONE,
         })
@@ -66,21 +66,13 @@ pub(super) fn is_critical_removal(
     if !may_spell(command, "rm") {
         return false;
     }
-    let ground = ground(call, places);
+    let ground = Ground::of(call, places);
     match argv {
         Some(words) => removes_critical(words, &ground),
         None => take_apart(command).is_ok_and(|read| {
             let mut parts = read.parts.iter();
             parts.any(|part| removes_critical(&part.words, &ground))
         }),
-    }
-}
-
-fn ground<'a>(call: &JudgedCall<'_>, places: &'a Places) -> Ground<'a> {
-    Ground {
-        places,
-        folders: folders(call),
-        anywhere: goes_anywhere(call),
     }
 }
 

@@ -7,6 +7,7 @@ use super::guard::{Floor, Guard};
 use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
+use super::shell::remember;
 use super::subject::Subject;
 use super::suggest::{clip, phrase};
 use super::{JudgedCall, Policy, Profile};
@@ -62,6 +63,7 @@ pub(super) fn own_permission(call: &JudgedCall<'_>) -> Permission {
 impl Policy {
     /// Rules on a call.
     pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
+        let _judgement = remember();
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec.name.as_str());
         let (mut decisive, mut top) = (&own, self.judge_effect(call, &naming, &own));
@@ -95,6 +97,7 @@ impl Policy {
 
     /// What is said of each permission by itself, in their order.
     pub(crate) fn verdicts(&self, call: &JudgedCall<'_>) -> Vec<Verdict> {
+        let _judgement = remember();
         let naming = self.rules.naming(call.spec.name.as_str());
         let each = call.permissions.iter();
         each.map(|one| self.judge_effect(call, &naming, one).verdict)

@@ -1,5 +1,7 @@
 //! `CommandLine`: what a tool that runs command lines states as its effects, part by part.
 
+use std::rc::Rc;
+
 use super::builtin::{runs_quoted, unsettles};
 use super::command::{command_risk, harmless, keeps_nothing, risk};
 use super::folders::{folder_of, may_move};
@@ -61,9 +63,10 @@ impl CommandLine {
             risk: Risk::High,
             program: None,
         };
-        let Ok(mut read) = take_apart(line) else {
+        let Ok(read) = take_apart(line) else {
             return Self::of(vec![whole()], Line::default());
         };
+        let mut read = Rc::unwrap_or_clone(read);
         let parts = std::mem::take(&mut read.parts);
         let elsewhere = parts.iter().any(|part| folder_of(&part.words).is_some());
         let unsettled = parts.iter().any(|part| unsettles(&part.words));

@@ -1,7 +1,10 @@
 //! Removals that could take a whole system, home or workspace with them: clause 15 of the shell rules.
 
+use std::cell::OnceCell;
+
+use super::JudgedCall;
 use super::command::Places;
-use super::folders::{folder_of, within};
+use super::folders::{folder_of, folders, goes_anywhere, within};
 use super::fragments::fragments;
 use super::paths::clean;
 use super::shell::{AsWord, Open, take_apart};
@@ -10,14 +13,21 @@ use super::wrapper::{Layer, base_name, layers};
 /// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more are critical.
 const DEEPEST_SCRIPT: usize = 8;
 
-/// Where a removal runs, and what must not be removed there.
+/// Where a removal runs, and what must not be removed there. Folders are looked for once something is removed.
 #[derive(Debug)]
 pub(crate) struct Ground<'a> {
-    pub(crate) places: &'a Places,
-    /// Every folder that its relative paths may start at, relative to the workspace or absolute.
-    pub(crate) folders: Vec<String>,
+    places: &'a Places,
+    call: Option<&'a JudgedCall<'a>>,
+    folders: OnceCell<Folders>,
+}
+
+/// Where relative paths start.
+#[derive(Debug, Clone)]
+struct Folders {
+    /// Each of them, relative to the workspace or absolute.
+    paths: Vec<String>,
     /// It may run in a folder that cannot be told.
-    pub(crate) anywhere: bool,
+    anywhere: bool,
 }
 
 impl<'a> Ground<'a> {
@@ -25,9 +35,24 @@ impl<'a> Ground<'a> {
     pub(crate) fn root(places: &'a Places) -> Self {
         Self {
             places,
-            folders: vec![".".to_owned()],
-            anywhere: false,
+            call: None,
+            folders: OnceCell::new(),
         }
+    }
+
+    /// The folders that a call goes to.
+    pub(crate) fn of(call: &'a JudgedCall<'a>, places: &'a Places) -> Self {
+        Self {
+            call: Some(call),
+            ..Self::root(places)
+        }
+    }
+
+    fn folders(&self) -> &Folders {
+        self.folders.get_or_init(|| Folders {
+            paths: self.call.map_or_else(|| vec![".".to_owned()], folders),
+            anywhere: self.call.is_some_and(goes_anywhere),
+        })
     }
 }
 
@@ -56,16 +81,16 @@ fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
             .iter()
             .any(|words| removes_within(words, ground, depth));
     };
-    let mut folders = ground.folders.clone();
-    let mut anywhere = ground.anywhere;
+    let mut within_it = ground.folders().clone();
     for folder in read.parts.iter().filter_map(|part| folder_of(&part.words)) {
-        anywhere |= folder.is_empty();
-        folders.extend(folders.last().map(|last| within(last, folder)));
+        within_it.anywhere |= folder.is_empty();
+        let next = within_it.paths.last().map(|last| within(last, folder));
+        within_it.paths.extend(next);
     }
     let ground = Ground {
         places: ground.places,
-        folders,
-        anywhere,
+        call: None,
+        folders: OnceCell::from(within_it),
     };
     let mut parts = read.parts.iter();
     parts.any(|part| removes_within(&part.words, &ground, depth))
@@ -170,11 +195,11 @@ fn is_critical_path(target: &str, ground: &Ground<'_>) -> bool {
         return is_critical_place(&path, ground.places);
     }
     let climbs = path == "." || path.split('/').all(|part| part == "..");
-    if climbs || (ground.anywhere && path.starts_with("..")) {
+    if climbs || (ground.folders().anywhere && path.starts_with("..")) {
         return true;
     }
     let workspace = ground.places.workspace.as_deref();
-    ground.folders.iter().any(|folder| {
+    ground.folders().paths.iter().any(|folder| {
         let path = within(folder, &path);
         let path = match workspace {
             Some(workspace) => within(workspace, &path),

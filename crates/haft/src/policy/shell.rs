@@ -2,6 +2,8 @@
 //!
 //! The reader knows a small language exactly; docs/reference/shell-rules.md lists it. Everything else is unread.
 
+use std::rc::Rc;
+
 use super::builtin::{runs_quoted, unsettles};
 use super::words::LONGEST_LINE;
 
@@ -13,12 +15,14 @@ mod extent;
 mod grammar;
 mod lexer;
 mod parameter;
+mod remembered;
 mod tree;
 mod variables;
 mod word;
 
 use variables::Variables;
 
+pub(crate) use remembered::remember;
 pub(crate) use word::Open;
 
 /// Deepest nesting that is followed, of groups, substitutions and compound commands together: clause 16 of the shell rules.
@@ -114,8 +118,12 @@ pub(crate) struct Line {
     pub(crate) reads: Vec<Word>,
 }
 
-/// Takes a line apart. Its cost is bounded: the length and the nesting are, and what the grammar may spend.
-pub(crate) fn take_apart(line: &str) -> Result<Line, Unread> {
+/// Takes a line apart, once a judgement. Its cost is bounded: the length and the nesting are, and what the grammar may spend.
+pub(crate) fn take_apart(line: &str) -> Result<Rc<Line>, Unread> {
+    remembered::once(line, || read(line))
+}
+
+fn read(line: &str) -> Result<Line, Unread> {
     if line.len() > LONGEST_LINE && line.chars().count() > LONGEST_LINE {
         return Err(Unread::TooLong);
     }

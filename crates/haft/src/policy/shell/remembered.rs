@@ -1,0 +1,84 @@
+//! What one judgement has read already: guards, rules and folders look at the same few lines.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::{Line, MOST_PARTS, Unread};
+
+/// Most readings that are kept: a line, and each of its parts.
+const MOST: usize = MOST_PARTS + 1;
+
+type Reading = Result<Rc<Line>, Unread>;
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static READINGS: RefCell<Vec<(String, Reading)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While it lives, this thread keeps what it reads; nothing is kept afterwards.
+#[derive(Debug)]
+pub(crate) struct Remembered(());
+
+/// Begins a judgement, or goes on within one.
+pub(crate) fn remember() -> Remembered {
+    DEPTH.set(DEPTH.get() + 1);
+    Remembered(())
+}
+
+impl Drop for Remembered {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        if DEPTH.get() == 0 {
+            READINGS.with_borrow_mut(Vec::clear);
+        }
+    }
+}
+
+/// The reading of a line, made now or earlier in this judgement.
+pub(super) fn once(line: &str, read: impl FnOnce() -> Result<Line, Unread>) -> Reading {
+    if DEPTH.get() == 0 {
+        return read().map(Rc::new);
+    }
+    let known = READINGS.with_borrow(|all| {
+        let found = all.iter().find(|(text, _)| text == line);
+        found.map(|(_, reading)| reading.clone())
+    });
+    known.unwrap_or_else(|| {
+        let reading = read().map(Rc::new);
+        READINGS.with_borrow_mut(|all| {
+            if all.len() < MOST {
+                all.push((line.to_owned(), reading.clone()));
+            }
+        });
+        reading
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::{once, remember};
+    use crate::policy::shell::Line;
+
+    #[test]
+    fn a_line_is_read_once_a_judgement_and_nothing_is_kept_after_it() {
+        let read = Cell::new(0);
+        let look = |line: &str| {
+            let reading = once(line, || {
+                read.set(read.get() + 1);
+                Ok(Line::default())
+            });
+            reading.unwrap();
+            read.get()
+        };
+        assert_eq!([look("a"), look("a")], [1, 2]);
+        {
+            let _judgement = remember();
+            assert_eq!([look("a"), look("b"), look("a")], [3, 4, 4]);
+            drop(remember());
+            assert_eq!(look("b"), 4);
+        }
+        assert_eq!([look("a"), look("a")], [5, 6]);
+    }
+}
