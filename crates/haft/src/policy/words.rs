@@ -64,13 +64,39 @@ pub fn join_words<S: AsRef<str>>(words: &[S]) -> String {
         if at > 0 {
             line.push(' ');
         }
-        quote(word.as_ref().chars().map(Piece::Literal), &mut |piece| {
+        let word = word.as_ref();
+        if is_plain(word) {
+            line.push_str(word);
+            continue;
+        }
+        quote(word.chars().map(Piece::Literal), &mut |piece| {
             if let Piece::Literal(c) = piece {
                 line.push(c);
             }
         });
     }
     line
+}
+
+/// For each byte, whether the shell would read it otherwise outside quotes. No part of a longer character is such a byte.
+const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let (mut at, signs) = (0, b" '\"\\$`;&|<>(){}[]?!#~\x7f");
+    while at < signs.len() {
+        table[signs[at] as usize] = true;
+        at += 1;
+    }
+    let mut control = 0;
+    while control < 0x20 {
+        table[control] = true;
+        control += 1;
+    }
+    table
+};
+
+/// Does the word stand for itself without quotes?
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && !word.bytes().any(|byte| SPECIAL[usize::from(byte)])
 }
 
 /// A pattern's words in the form of `join_words`.
@@ -89,7 +115,9 @@ pub(crate) fn join_pieces(words: &[Vec<Piece>]) -> Vec<Piece> {
 fn quote(word: impl Iterator<Item = Piece> + Clone, out: &mut dyn FnMut(Piece)) {
     let special = |piece: Piece| match piece {
         Piece::Star => false,
-        Piece::Literal(c) => c.is_ascii_control() || " '\"\\$`;&|<>(){}[]?!#~".contains(c),
+        Piece::Literal(c) => {
+            u8::try_from(c).is_ok_and(|byte| byte.is_ascii() && SPECIAL[usize::from(byte)])
+        }
     };
     let mut empty = true;
     let needed = word.clone().any(|piece| {
