@@ -30,10 +30,13 @@ pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row) -> Got {
 
 /// The same call, made by a tool through its context.
 pub(crate) fn nested(scene: &tempfile::TempDir, row: &Row) -> Got {
-    let house = House::build(scene.path(), row);
+    // The outer call outlives the inner one, whose deadline the row is about.
+    let house = House::bounded(scene.path(), row, Duration::from_secs(600));
     let arguments = json!({"tool": row.tool, "arguments": row.arguments}).to_string();
     let outcome = house.execute("nest", &arguments);
-    let inner: Value = serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
+    let data = outcome.data.as_ref();
+    let data = data.unwrap_or_else(|| panic!("{}: {:?}", row.name, outcome.error));
+    let inner: Value = serde_json::from_str(data.get()).unwrap();
     Got {
         status: inner["status"].as_str().unwrap().into(),
         lines: house.lines(),
@@ -49,6 +52,10 @@ struct House {
 
 impl House {
     fn build(scene: &Path, row: &Row) -> Self {
+        Self::bounded(scene, row, Duration::from_secs_f64(row.call_timeout_s))
+    }
+
+    fn bounded(scene: &Path, row: &Row, call_timeout: Duration) -> Self {
         let ws = scene.join("ws");
         let audit = Arc::new(MemoryAudit::new());
         let mut executor = Executor::new(policy(&ws, row)).with_audit(Arc::clone(&audit) as _);
@@ -61,7 +68,7 @@ impl House {
             executor = executor.with_approver(AutoApprove::up_to(risk));
         }
         let limits = Limits {
-            call_timeout: Duration::from_secs_f64(row.call_timeout_s),
+            call_timeout,
             ..Limits::default()
         };
         let session = Session::builder(Arc::new(tools(&ws, row)))
@@ -130,15 +137,15 @@ fn tools(ws: &Path, row: &Row) -> impl haft::Toolset + 'static {
     registry
         .add_all(builtins.into_iter().filter(on).map(|b| b.tool))
         .unwrap();
-    // The outer call outlives the inner one, whose deadline the row is about.
-    let nest = haft::ToolSpec {
-        timeout: Some(Duration::from_secs(60)),
-        ..TestTool::echo("nest")
+    let limits = Limits {
+        call_timeout: Duration::from_secs_f64(row.call_timeout_s),
+        ..Limits::default()
     };
-    let nest = TestTool::with_body(nest, |value, context| {
+    let nest = TestTool::with_body(TestTool::echo("nest"), move |value, context| {
+        let scope = context.scope(limits.clone(), None);
         Box::pin(async move {
             let text = |name: &str| value[name].as_str().unwrap().to_owned();
-            let outcome = context.call(text("tool"), text("arguments")).await;
+            let outcome = scope.call(text("tool"), text("arguments")).await;
             ToolResult::data(&json!({"status": outcome.status.as_str()}))
         })
     });
