@@ -12,6 +12,7 @@ mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod system;
 mod users;
+mod waiting;
 mod zygote;
 
 use std::collections::BTreeMap;

@@ -9,16 +9,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getuid, pidfd_open, pidfd_send_signal, waitpid,
-};
+use rustix::process::getuid;
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Net, Plan, Role};
 use super::users::{self, Users};
+use super::waiting::First;
 use super::{inside, script, sys};
 use crate::memory::sockets::Sockets;
 use crate::memory::watch::{Root, Watch};
@@ -253,10 +251,11 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
         let outside = namespaces.then_some(outside);
         Watch::new(proc, first, plan.watch, outside).with_sockets(sockets)
     });
-    let done = wait_for(child, link, watch).map_err(step("wait for the jail"))?;
-    if !namespaces {
-        end_orphans();
-    }
+    let first = First {
+        child,
+        adopts: !namespaces,
+    };
+    let done = first.wait(link, watch).map_err(step("wait for the jail"))?;
     if let Some(bytes) = done {
         let mib = i32::try_from(bytes >> 20).unwrap_or(i32::MAX);
         tell(link, &Report::TooMuch { mib });
@@ -293,60 +292,4 @@ pub(crate) fn open_proc() -> Result<OwnedFd, Fail> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let proc = rustix::fs::open("/proc", flags, Mode::empty());
     proc.map_err(io::Error::from).map_err(step("open /proc"))
-}
-
-/// Waits until the first process is gone, ending it when the host says so or its tree has too much memory:
-/// how much.
-fn wait_for(child: Pid, link: &UnixStream, mut watch: Option<Watch>) -> io::Result<Option<u64>> {
-    let process: OwnedFd = pidfd_open(child, PidfdFlags::empty())?;
-    let mut exceeded = None;
-    loop {
-        let mut fds = [
-            PollFd::new(&process, PollFlags::IN),
-            PollFd::new(link, PollFlags::IN | PollFlags::RDHUP),
-        ];
-        let pause = watch.as_ref().map(Watch::pause);
-        let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
-        let ready = match poll(&mut fds, pause.as_ref()) {
-            Err(rustix::io::Errno::INTR) => continue,
-            other => other?,
-        };
-        let ended = !fds[0].revents().is_empty();
-        if ready == 0 {
-            exceeded = watch.as_mut().and_then(Watch::exceeded);
-            if exceeded.is_none() {
-                continue;
-            }
-        }
-        if !ended {
-            // The host says nothing after the plan: whatever comes is the end of the link.
-            let _ = pidfd_send_signal(&process, Signal::KILL);
-        }
-        while let Err(rustix::io::Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
-        return Ok(exceeded);
-    }
-}
-
-/// Without a pid namespace whatever the command started is left to this process, its adopter: ended one
-/// by one until none is left.
-fn end_orphans() {
-    let me = std::process::id();
-    for _ in 0..10_000 {
-        let children = std::fs::read_to_string(format!("/proc/self/task/{me}/children"));
-        let children = children.unwrap_or_default();
-        let mut any = false;
-        for child in children
-            .split_ascii_whitespace()
-            .filter_map(|word| word.parse().ok())
-        {
-            if let Some(child) = Pid::from_raw(child) {
-                any = true;
-                let _ = rustix::process::kill_process(child, Signal::KILL);
-                let _ = waitpid(Some(child), WaitOptions::empty());
-            }
-        }
-        if !any {
-            return;
-        }
-    }
 }

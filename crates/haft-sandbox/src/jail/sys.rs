@@ -5,7 +5,7 @@
 )]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
@@ -166,6 +166,42 @@ fn is_at_least(release: &str, least: (u32, u32)) -> bool {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     let mut next = || numbers.next()?.parse::<u32>().ok();
     next().zip(next()).is_some_and(|version| version >= least)
+}
+
+/// Says when a child of this process has ended.
+#[derive(Debug)]
+pub(crate) struct ChildSignals(OwnedFd);
+
+impl ChildSignals {
+    /// From now on `SIGCHLD` comes here alone; children that are made later inherit that.
+    pub(crate) fn open() -> io::Result<Self> {
+        // SAFETY: all-zero bytes are a valid set, and it outlives the calls that fill and read it.
+        let file = unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGCHLD);
+            if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: made above, and owned by nothing else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(file) }))
+    }
+
+    /// Readable when one has ended since the last [`Self::clear`].
+    pub(crate) fn file(&self) -> &OwnedFd {
+        &self.0
+    }
+
+    /// Forgets those that have ended; to be called before they are reaped.
+    pub(crate) fn clear(&self) {
+        // A signal waits at most once, so one is read at most.
+        let _ = rustix::io::read(&self.0, &mut [0; size_of::<libc::signalfd_siginfo>()]);
+    }
 }
 
 /// Watches a pidfd for the end of its process.

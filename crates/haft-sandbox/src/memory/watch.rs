@@ -23,8 +23,12 @@ const LONGEST: Duration = Duration::from_millis(500);
 const SHARE: u32 = 20;
 /// Most bytes that are read of a process's state.
 const STATE: u64 = 64 << 10;
-/// Most processes of one tree that are looked at; no limit on processes lets there be more.
-const PROCESSES: usize = 1 << 16;
+/// The kernel has no more processes than this (`PID_MAX_LIMIT`).
+const PROCESSES: usize = 1 << 22;
+/// Most bytes of a list of them.
+const NUMBERS: u64 = 8 * PROCESSES as u64;
+/// What each thread has in the kernel for its stack alone (`THREAD_SIZE`).
+const STACK: u64 = 16 << 10;
 /// What a file in `/tmp` takes for its name and its number alone.
 const NAMED_FILE: u64 = 1 << 10;
 /// What maps a process's memory is memory.
@@ -111,17 +115,18 @@ impl Watch {
     /// What the tree has, where that is more than it may.
     pub(crate) fn exceeded(&mut self) -> Option<u64> {
         let begun = Instant::now();
-        let processes = self.tree();
+        let (processes, threads) = self.tree();
         let stored = self.stored(processes.len() as u64);
+        let stacks = threads * STACK;
         let resident = self.sum(&processes, resident);
-        self.used = resident.anonymous + resident.shared + stored;
+        self.used = resident.anonymous + resident.shared + stored + stacks;
         if self.used > self.limit {
             let shares = self.sum(&processes, share);
             // What is stored in `/tmp` or as shared memory is there whether it is mapped or not.
-            self.used = shares.anonymous + shares.shared + stored;
+            self.used = shares.anonymous + shares.shared + stored + stacks;
             if self.used > self.limit && stored > 0 && shares.shared > 0 {
                 let unnamed: u64 = processes.iter().map(|pid| self.unnamed(*pid)).sum();
-                self.used = shares.anonymous + stored + unnamed.min(shares.shared);
+                self.used = shares.anonymous + stored + unnamed.min(shares.shared) + stacks;
             }
         }
         self.took = begun.elapsed();
@@ -138,20 +143,22 @@ impl Watch {
         sum
     }
 
-    /// The processes, the first one among them.
-    fn tree(&self) -> Vec<u32> {
+    /// The processes, the first one among them, and how many threads they have.
+    fn tree(&self) -> (Vec<u32>, u64) {
+        let mut count = 0;
         let mut all = vec![self.first.as_raw_nonzero().get().cast_unsigned()];
         let mut at = 0;
         while let Some(pid) = all.get(at).copied().filter(|_| all.len() < PROCESSES) {
             at += 1;
             for thread in threads(&self.proc, pid) {
+                count += 1;
                 let path = format!("{pid}/task/{thread}/children");
-                let children = text(&self.proc, &path);
+                let children = text(&self.proc, &path, NUMBERS);
                 let numbers = children.split_ascii_whitespace();
                 all.extend(numbers.filter_map(|word| word.parse::<u32>().ok()));
             }
         }
-        all
+        (all, count)
     }
 
     /// What lies in the tree's `/tmp`, in its objects of System V and in its sockets.
@@ -207,10 +214,10 @@ fn open(proc: &OwnedFd, path: &str) -> Option<File> {
         .map(File::from)
 }
 
-fn text(proc: &OwnedFd, path: &str) -> String {
+fn text(proc: &OwnedFd, path: &str, most: u64) -> String {
     let mut text = String::new();
     if let Some(file) = open(proc, path) {
-        let _ = file.take(STATE).read_to_string(&mut text);
+        let _ = file.take(most).read_to_string(&mut text);
     }
     text
 }
@@ -218,7 +225,7 @@ fn text(proc: &OwnedFd, path: &str) -> String {
 /// What is resident or swapped out, whoever shares it.
 fn resident(proc: &OwnedFd, pid: u32) -> Memory {
     of_lines(
-        &text(proc, &format!("{pid}/status")),
+        &text(proc, &format!("{pid}/status"), STATE),
         &["RssAnon:", "VmSwap:", TABLES],
         "RssShmem:",
     )
@@ -226,12 +233,12 @@ fn resident(proc: &OwnedFd, pid: u32) -> Memory {
 
 /// The same divided among those who share it; where that is not told, whole.
 fn share(proc: &OwnedFd, pid: u32) -> Memory {
-    let told = text(proc, &format!("{pid}/smaps_rollup"));
+    let told = text(proc, &format!("{pid}/smaps_rollup"), STATE);
     if !told.contains("Pss_Anon:") {
         return resident(proc, pid);
     }
     let mut memory = of_lines(&told, &["Pss_Anon:", "SwapPss:"], "Pss_Shmem:");
-    let status = text(proc, &format!("{pid}/status"));
+    let status = text(proc, &format!("{pid}/status"), STATE);
     memory.anonymous += of_lines(&status, &[TABLES], "-").anonymous;
     memory
 }

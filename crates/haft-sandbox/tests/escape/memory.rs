@@ -4,7 +4,7 @@
 mod held;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use haft_sandbox::{CommandSpec, Config, MemoryBound, Mounts, Sandbox, Strength};
@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
         every(Strength::Full, true);
     }),
     ("j8_what_processes_share_counts_once", shared_counts_once),
+    ("aj14_orphans_that_have_ended_are_gone", orphans_are_gone),
     ("j8_the_kernel_takes_memory_from_a_jail_first", || {
         crate::stopped("oom_score", &[]);
     }),
@@ -80,6 +81,24 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             if status != 0 {
                 return Err(format!("a child ended by {status}"));
             }
+        }
+        Ok(())
+    }),
+    ("orphan_ends", |_| {
+        let (mut told, mut tells) = std::io::pipe().map_err(|error| error.to_string())?;
+        let parent = child(|| {
+            let orphan = child(|| {});
+            let _ = tells.write_all(&orphan.to_ne_bytes());
+        });
+        let mut number = [0; 4];
+        told.read_exact(&mut number)
+            .map_err(|error| error.to_string())?;
+        // SAFETY: a null pointer asks for no status.
+        unsafe { libc::waitpid(parent, std::ptr::null_mut(), 0) };
+        // Nobody here is its parent: until somebody else asks how it ended, it is a process.
+        // SAFETY: signal 0 asks alone.
+        while unsafe { libc::kill(i32::from_ne_bytes(number), 0) } == 0 {
+            std::thread::yield_now();
         }
         Ok(())
     }),
@@ -292,6 +311,17 @@ fn shared_counts_once() {
             let sandbox = sandbox(Strength::Full, cgroups);
             let (exit, bound, said) = start(&sandbox, &["fork_shared"]).await;
             assert!(exit.success(), "{bound}: {exit:?} {said}");
+        }
+    });
+}
+
+/// Nobody asks how they ended but whoever adopted them; else each stays a process, and the living ones hide
+/// behind them.
+fn orphans_are_gone() {
+    runtime().block_on(async {
+        for strength in [Strength::Full, Strength::LandlockSeccomp] {
+            let (exit, _, said) = start(&sandbox(strength, false), &["orphan_ends"]).await;
+            assert!(exit.success(), "{strength}: {exit:?} {said}");
         }
     });
 }
