@@ -1,9 +1,10 @@
 //! Builtins of bash by what they do to the rest of a line: some set variables, or change which command a name stands for.
 
+use super::looks::FirstLook;
 use super::shell::{AsWord, Open};
 use super::wrapper::unwrapped;
 
-/// Builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for; sorted.
+/// Builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
 pub(super) const UNSETTLING: &[&str] = &[
     ".",
     "alias",
@@ -35,6 +36,8 @@ pub(super) const UNSETTLING: &[&str] = &[
     "unset",
 ];
 
+const LOOK: FirstLook = FirstLook::NONE.and_all(UNSETTLING);
+
 /// Tests of one word, and of two, that look at files and texts or compare plain numbers.
 const OF_ONE: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
 const OF_TWO: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
@@ -59,7 +62,7 @@ pub(crate) fn unsettles<W: AsWord>(words: &[W]) -> bool {
         }),
         "set" => !sets_only_stricter(rest),
         "command" => !queries(rest),
-        name => UNSETTLING.binary_search(&name).is_ok(),
+        name => LOOK.may_be(name) && UNSETTLING.contains(&name),
     }
 }
 

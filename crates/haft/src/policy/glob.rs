@@ -76,6 +76,9 @@ impl Glob {
 impl Glob {
     /// Is there a text that both patterns match? Very long patterns are taken to meet.
     pub(crate) fn meets(&self, other: &Self) -> bool {
+        if !self.begins_like(other) {
+            return false;
+        }
         let (ours, those) = (self.pieces(), other.pieces());
         if ours.len().saturating_mul(those.len()) > MOST_COMPARED {
             return true;
@@ -99,6 +102,13 @@ impl Glob {
         reached.last() == Some(&true)
     }
 
+    /// What both begin with, up to the first star of each, is the same as far as the shorter one goes. Most patterns that do
+    /// not meet differ there.
+    fn begins_like(&self, other: &Self) -> bool {
+        let (ours, those) = (&*self.literals[0], &*other.literals[0]);
+        ours.starts_with(those) || those.starts_with(ours)
+    }
+
     fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (at, literal) in self.literals.iter().enumerate() {
@@ -120,4 +130,43 @@ fn close(reached: &mut [bool], those: &[Piece], read: Option<Piece>) {
 /// The text as a pattern that matches it alone.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', r"\\").replace('*', r"\*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    /// Every text of these signs up to a length.
+    fn texts(signs: &[char], longest: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut last = all.clone();
+        for _ in 0..longest {
+            let longer = last
+                .iter()
+                .flat_map(|text| signs.iter().map(move |c| format!("{text}{c}")));
+            last = longer.collect();
+            all.extend_from_slice(&last);
+        }
+        all
+    }
+
+    #[test]
+    fn two_patterns_meet_where_a_text_fits_both() {
+        // Two patterns of four pieces that meet do so in a text of at most eight.
+        let all = texts(&['a', 'b'], 8);
+        let patterns: Vec<(Glob, Vec<bool>)> = texts(&['a', 'b', '*'], 4)
+            .iter()
+            .map(|pattern| {
+                let glob = Glob::parse(pattern);
+                let fits = all.iter().map(|text| glob.matches(text)).collect();
+                (glob, fits)
+            })
+            .collect();
+        for (one, fit_one) in &patterns {
+            for (other, fit_other) in &patterns {
+                let expect = fit_one.iter().zip(fit_other).any(|(a, b)| *a && *b);
+                assert_eq!(one.meets(other), expect, "{one:?} {other:?}");
+            }
+        }
+    }
 }

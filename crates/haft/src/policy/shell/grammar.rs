@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         if !any {
             return Err(Unread::Syntax("a command is missing"));
         }
-        self.finish(&assigned, &words);
+        self.finish(assigned, words);
         Ok(())
     }
 
@@ -328,21 +328,21 @@ impl<'a> Parser<'a> {
         name.to_owned()
     }
 
-    fn finish(&mut self, assigned: &[(String, ReadWord)], words: &[ReadWord]) {
+    fn finish(&mut self, assigned: Vec<(String, ReadWord)>, words: Vec<ReadWord>) {
         if assigned.is_empty() && words.is_empty() {
             return;
         }
         let text = self.text();
         let mut shown = String::new();
-        for word in assigned.iter().map(|(_, word)| word).chain(words) {
+        for word in assigned.iter().map(|(_, word)| word).chain(&words) {
             if !shown.is_empty() {
                 shown.push(' ');
             }
             word.shown(text, &mut shown);
         }
         self.found.parts.push(Simple {
-            assigned: assigned.iter().map(|(name, _)| name.clone()).collect(),
-            words: words.iter().map(|word| word.word.clone()).collect(),
+            assigned: assigned.into_iter().map(|(name, _)| name).collect(),
+            words: words.into_iter().map(|word| word.word).collect(),
             shown,
         });
     }

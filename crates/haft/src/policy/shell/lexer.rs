@@ -129,6 +129,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn sign(&mut self) -> Option<Sign> {
+        if !self.walk.rest().starts_with(['&', '|', ';', '(', ')']) {
+            return None;
+        }
         let signs = [
             ("&&", Sign::And),
             ("||", Sign::Or),
@@ -149,7 +152,8 @@ impl<'a> Lexer<'a> {
     /// A redirection and its target, if one starts here.
     fn redirect(&mut self) -> Result<Option<Token>, Unread> {
         let rest = self.walk.rest();
-        if rest.starts_with("<(") || rest.starts_with(">(") {
+        let begins = rest.starts_with(['&', '<', '>']);
+        if !begins || rest.starts_with("<(") || rest.starts_with(">(") {
             return Ok(None);
         }
         let signs = [

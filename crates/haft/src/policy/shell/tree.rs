@@ -1,8 +1,10 @@
 //! The second reading: the bash grammar of tree-sitter must find no error, and the same commands at the same places.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
-use tree_sitter::{Node, ParseOptions, Parser, Tree};
+use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
 use super::Unread;
 use super::grammar::Found;
@@ -22,8 +24,38 @@ const APART: &[&str] = &[
     "arithmetic_expansion",
     "heredoc_body",
     "array",
-    "test_command",
 ];
+
+/// What a node of the tree is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It begins where a command is named.
+    Command,
+    /// `[ … ]` or `[[ … ]]`.
+    Test,
+    /// It holds a text of its own.
+    Apart,
+    Other,
+}
+
+static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
+
+/// By the number that the grammar gives to each kind of node.
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let numbers = 0..u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
+    let kind = |number| match LANGUAGE.node_kind_for_id(number).unwrap_or_default() {
+        "command_name" | "declaration_command" | "unset_command" => Kind::Command,
+        "test_command" => Kind::Test,
+        name if APART.contains(&name) => Kind::Apart,
+        _ => Kind::Other,
+    };
+    numbers.map(kind).collect()
+});
+
+thread_local! {
+    /// Kept for its memory; nothing of a text is left in it.
+    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+}
 
 /// Fails when the grammar finds an error, or commands elsewhere than they were found.
 pub(super) fn agrees(text: &str, found: &Found) -> Result<(), Unread> {
@@ -47,10 +79,6 @@ pub(super) fn agrees(text: &str, found: &Found) -> Result<(), Unread> {
 }
 
 fn parsed(text: &str) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_bash::LANGUAGE.into())
-        .ok()?;
     let bytes = text.as_bytes();
     let mut steps = 0_usize;
     let mut watch = |_: &tree_sitter::ParseState| {
@@ -61,11 +89,16 @@ fn parsed(text: &str) -> Option<Tree> {
             ControlFlow::Continue(())
         }
     };
-    parser.parse_with_options(
-        &mut |at, _| bytes.get(at..).unwrap_or_default(),
-        None,
-        Some(ParseOptions::new().progress_callback(&mut watch)),
-    )
+    PARSER.with_borrow_mut(|parser| {
+        parser.set_language(&LANGUAGE).ok()?;
+        // It would go on where it was given up.
+        parser.reset();
+        parser.parse_with_options(
+            &mut |at, _| bytes.get(at..).unwrap_or_default(),
+            None,
+            Some(ParseOptions::new().progress_callback(&mut watch)),
+        )
+    })
 }
 
 /// Where the tree names commands, without those in texts that are read on their own.
@@ -74,8 +107,13 @@ fn names(tree: &Tree) -> Vec<usize> {
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        note(node, &mut found);
-        if !APART.contains(&node.kind()) && cursor.goto_first_child() {
+        let kind = KINDS.get(usize::from(node.kind_id()));
+        let kind = kind.copied().unwrap_or(Kind::Other);
+        if kind == Kind::Command || (kind == Kind::Test && is_single(node)) {
+            found.push(node.start_byte());
+        }
+        let apart = matches!(kind, Kind::Test | Kind::Apart);
+        if !apart && cursor.goto_first_child() {
             continue;
         }
         while !cursor.goto_next_sibling() {
@@ -86,16 +124,7 @@ fn names(tree: &Tree) -> Vec<usize> {
     }
 }
 
-fn note(node: Node<'_>, found: &mut Vec<usize>) {
-    match node.kind() {
-        "command_name" | "declaration_command" | "unset_command" => found.push(node.start_byte()),
-        // `[` is a command like others; `[[` is not.
-        "test_command" => {
-            let single = node.child(0).is_some_and(|child| child.kind() == "[");
-            if single {
-                found.push(node.start_byte());
-            }
-        }
-        _ => {}
-    }
+/// `[` is a command like others; `[[` is not.
+fn is_single(test: Node<'_>) -> bool {
+    test.child(0).is_some_and(|child| child.kind() == "[")
 }

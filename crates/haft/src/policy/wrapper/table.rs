@@ -1,5 +1,6 @@
 //! Which commands run other commands, and how their own words are read.
 
+use crate::policy::looks::FirstLook;
 use crate::policy::options::Options;
 
 /// Whether an allow looks through a wrapper, too: clause 5 of the shell rules.
@@ -186,7 +187,19 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper::plain("watch"),
 ];
 
+const LOOK: FirstLook = {
+    let (mut look, mut at) = (FirstLook::NONE, 0);
+    while at < WRAPPERS.len() {
+        look = look.and(WRAPPERS[at].name);
+        at += 1;
+    }
+    look
+};
+
 /// The wrapper of this name.
 pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
+    if !LOOK.may_be(name) {
+        return None;
+    }
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
