@@ -73,6 +73,16 @@ pub(crate) fn goes_anywhere(call: &JudgedCall<'_>) -> bool {
     call.permissions.iter().any(|p| moves(p) == Some(""))
 }
 
+/// A path that a command names in a folder, as rules on files see it: where it leaves the workspace by `..` it is absolute, for it
+/// may come back.
+pub(crate) fn named(folder: &str, path: &str, workspace: Option<&str>) -> String {
+    let path = within(folder, path);
+    match workspace {
+        Some(root) if path.split('/').next() == Some("..") => within(root, &path),
+        _ => path,
+    }
+}
+
 /// The path as it is meant in a folder.
 pub(crate) fn within(folder: &str, path: &str) -> String {
     if path.starts_with('/') || folder == "." {

@@ -80,6 +80,14 @@ const SILENT: &str = "--color --color= --no-color -M… --find-renames --find-re
     --no-relative -z -r -t --no-ext-diff --no-textconv --cached --staged --merge-base --abbrev \
     --abbrev= --no-abbrev --exit-code --ignore-submodules --ignore-submodules=";
 
+/// Other options with which it shows differences of the paths behind `--` alone. `--follow` and `--full-diff` show more.
+const OF_PATHS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-with-stat --oneline --pretty --pretty= \
+    --format= --abbrev-commit --decorate --decorate= --no-decorate --graph --reverse -n… --max-count= --skip= \
+    --since= --after= --until= --before= --author= --committer= --grep= -i --merges --no-merges \
+    --first-parent --all --branches --date= --word-diff --word-diff= --minimal --patience --histogram \
+    -S… -G… -a --text -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -W \
+    --function-context --full-index --binary";
+
 /// What git may show of what files hold.
 #[derive(Debug, Default)]
 pub(crate) struct Shown<'a> {
@@ -109,8 +117,12 @@ pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
     // A revision may be a file's own.
     let limited = command == "log" || (command == "diff" && operands().next().is_none());
     let plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '\\']);
-    let follows = before.contains(&"--follow");
-    let below = if limited && !follows && !paths.is_empty() && paths.iter().all(plain) {
+    let of_paths = |option: &&str| {
+        let tables = [NAMES, SILENT, OF_PATHS];
+        is_number(option) || tables.iter().any(|table| lists(table, option))
+    };
+    let limited = limited && before.iter().filter(is_option).all(of_paths);
+    let below = if limited && !paths.is_empty() && paths.iter().all(plain) {
         paths.to_vec()
     } else {
         vec!["."]
@@ -128,7 +140,6 @@ pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
 
 /// May this command with these options show what files hold?
 fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let lists = |table: &str, option: &str| table.split(' ').any(|known| is(option, known));
     let says_names = |option: &str| lists(NAMES, option);
     let quiet = |option: &str| says_names(option) || lists(SILENT, option);
     let of_commits = |option: &str| {
@@ -141,6 +152,10 @@ fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clon
         "show" => true,
         _ => false,
     }
+}
+
+fn lists(table: &str, option: &str) -> bool {
+    table.split(' ').any(|known| is(option, known))
 }
 
 /// Is the option the one of the table?

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::JudgedCall;
 use super::builtin::unsettles;
 use super::command::{Places, sets_variables};
-use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, within};
+use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
 use super::paths::{PathPattern, PathView, clean};
 use super::rule::{Class, List, Rule, Selector, Specifier};
 use super::shell::take_apart;
@@ -202,7 +202,10 @@ impl<'a> Subject<'a> {
         }
         let workspace = self.places.workspace.as_deref();
         let mut folders = folders(self.call).into_iter().skip(1);
-        folders.any(|folder| covers(&PathView::new(&within(&folder, &claim.path), workspace)))
+        folders.any(|folder| {
+            let path = named(&folder, &claim.path, workspace);
+            covers(&PathView::new(&path, workspace))
+        })
     }
 
     fn host(&self) -> Option<&'a str> {
@@ -257,7 +260,11 @@ impl<'a> Subject<'a> {
         files
             .into_iter()
             .filter(|file| *file != "/dev/null")
-            .flat_map(|file| folders.iter().map(move |folder| within(folder, file)))
+            .flat_map(|file| {
+                folders
+                    .iter()
+                    .map(move |folder| named(folder, file, workspace))
+            })
             .any(|path| match specifier {
                 Specifier::All => true,
                 Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
@@ -274,9 +281,11 @@ impl<'a> Subject<'a> {
         let workspace = self.places.workspace.as_deref();
         let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
         goes_anywhere(self.call)
-            || folders(self.call)
-                .iter()
-                .any(|folder| below.iter().any(|path| lies(within(folder, path))))
+            || folders(self.call).iter().any(|folder| {
+                below
+                    .iter()
+                    .any(|path| lies(named(folder, path, workspace)))
+            })
     }
 
     /// May another command of the line set a variable, or change what a name stands for?

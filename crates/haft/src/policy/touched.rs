@@ -56,7 +56,7 @@ pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     if !PRINTERS.contains(&name) {
         return found;
     }
-    found.unknown = !layer.is_known();
+    found.unknown = !layer.is_known() || rest.iter().any(|word| may_name_more(word));
     let mut files: Vec<&str> = operands(&rest).collect();
     if matches!(name, "sed" | "grep") && !rest.iter().any(gives_pattern) && !files.is_empty() {
         files.remove(0);
@@ -78,7 +78,14 @@ pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     }
     files.extend(rest.iter().flat_map(|word| values(word)));
     found.reads = files.into_iter().map(clean).collect();
+    found.unknown |= found.reads.iter().any(|file| leads_through_process(file));
     found
+}
+
+/// `/proc/PID/cwd/…`, `/proc/PID/root/…`: any file at all.
+fn leads_through_process(file: &str) -> bool {
+    file.strip_prefix("/proc/")
+        .is_some_and(|rest| rest.split('/').count() > 2)
 }
 
 /// The script or pattern comes first unless an option gives it.
@@ -102,6 +109,11 @@ fn values(word: &str) -> Vec<&str> {
     }
     let ends = word.char_indices().skip(2).take(MOST_LETTERS);
     ends.map(|(at, _)| &word[at..]).collect()
+}
+
+/// Are there more letters than are looked through? The name of a file may follow any of them.
+fn may_name_more(word: &str) -> bool {
+    is_short(word) && word.chars().count() > 2 + MOST_LETTERS
 }
 
 /// The words that are no options; all of them after `--`.
