@@ -23,8 +23,6 @@ use crate::command::{Guard, GuardKind, Mounts};
 const MOST_ENTRIES: usize = 2_000_000;
 /// How many are looked at without handing the look to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
-/// Where git keeps content by its sums, in hundreds of folders: not looked at below a guarded one.
-const CONTENT: &str = "objects";
 /// When placeholders were last changed; no file is this old by chance.
 const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
@@ -225,8 +223,8 @@ impl Guards {
             .filter(|guard| guard.any_depth)
             .collect();
         let mut left = most;
-        let mut folders = vec![(PathBuf::new(), false)];
-        while let Some((folder, guarded)) = folders.pop() {
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
             // What this user cannot list, the command cannot either.
             let Ok(entries) = fs::read_dir(workspace.join(&folder)) else {
                 continue;
@@ -252,8 +250,8 @@ impl Guards {
                         continue;
                     }
                 }
-                if kind.is_dir() && !(guarded && name == CONTENT) {
-                    folders.push((at, guarded || guard.is_some()));
+                if kind.is_dir() && !is_content_of_git(&at) {
+                    folders.push(at);
                 } else if std::os::unix::fs::FileTypeExt::is_socket(&kind) {
                     // A mount that is only read does not keep anybody from connecting.
                     self.covers.push((at, Cover::Empty));
@@ -448,4 +446,17 @@ impl Drop for Placeholder {
             };
         }
     }
+}
+
+/// `.git/…/objects/xx` and `.git/…/objects/pack`: files by the thousand, and git puts nothing else there.
+fn is_content_of_git(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    let name = name.as_encoded_bytes();
+    let holds_content =
+        name == b"pack" || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit));
+    holds_content
+        && folder
+            .parent()
+            .is_some_and(|parent| parent.ends_with("objects"))
+        && folder.iter().any(|part| part == ".git")
 }

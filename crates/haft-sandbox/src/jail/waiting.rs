@@ -1,9 +1,9 @@
-//! Waits for the first process of a jail, and reaps whoever it leaves behind.
+//! Waits for the first process of a jail, and reaps the orphans it leaves.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,6 +13,9 @@ use rustix::process::{
 
 use super::sys::ChildSignals;
 use crate::memory::watch::Watch;
+
+/// Most children that are reaped before the host's link and the memory are looked at again.
+const AT_ONCE: usize = 1_000;
 
 /// The first process of a jail, a child of this one.
 #[derive(Debug, Clone, Copy)]
@@ -24,18 +27,22 @@ pub(crate) struct First {
 
 impl First {
     /// Waits until it is gone, ending it when the host says so or when its tree has too much memory: then
-    /// how much. No process that it started is left.
+    /// how much. Whatever happens, the tree is ended.
     pub(crate) fn wait(self, link: &UnixStream, watch: Option<Watch>) -> io::Result<Option<u64>> {
-        let process = pidfd_open(self.child, PidfdFlags::empty())?;
-        let exceeded = self.until_ended(&process, link, watch)?;
-        // Nothing happens where it is gone already.
-        let _ = pidfd_send_signal(&process, Signal::KILL);
-        let mut ended = [PollFd::new(&process, PollFlags::IN)];
-        while let Err(Errno::INTR) = poll(&mut ended, None) {}
+        let exceeded = pidfd_open(self.child, PidfdFlags::empty())
+            .map_err(io::Error::from)
+            .and_then(|process| {
+                let exceeded = self.until_ended(&process, link, watch);
+                // Nothing happens where it is gone already.
+                let _ = pidfd_send_signal(&process, Signal::KILL);
+                let mut ended = [PollFd::new(&process, PollFlags::IN)];
+                while let Err(Errno::INTR) = poll(&mut ended, None) {}
+                exceeded
+            });
         if self.adopts {
             end_orphans();
         }
-        Ok(exceeded)
+        exceeded
     }
 
     /// Returns when it is gone, when the host says something (after the plan that can only be the end of
@@ -50,9 +57,10 @@ impl First {
         let next_look = |watch: &Watch| Instant::now() + watch.pause();
         let mut due = watch.as_ref().map(next_look);
         loop {
+            let mut more = false;
             if let Some(orphans) = &orphans {
                 orphans.clear();
-                reap_children();
+                more = reap_children();
             }
             let mut fds = vec![
                 PollFd::new(process, PollFlags::IN),
@@ -61,6 +69,7 @@ impl First {
             let signals = orphans.as_ref().map(ChildSignals::file);
             fds.extend(signals.map(|file| PollFd::new(file, PollFlags::IN)));
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let left = if more { Some(Duration::ZERO) } else { left };
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut fds, left.as_ref()) {
                 Err(Errno::INTR) => continue,
@@ -82,10 +91,11 @@ impl First {
     }
 }
 
-/// Children that have ended count as processes of this user until somebody asks how. Nobody needs to know,
-/// of the first process neither: its pidfd tells that it is gone.
-fn reap_children() {
-    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+/// Reaps children that have exited: until then each counts against the user's limit of processes. How they
+/// exited does not matter, of the first process neither: its pidfd tells that it is gone. Whether there may be
+/// more.
+fn reap_children() -> bool {
+    (0..AT_ONCE).all(|_| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))))
 }
 
 /// Whatever the command started is left to this process, its adopter: ended one by one until none is left.

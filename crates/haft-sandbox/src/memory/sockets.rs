@@ -20,8 +20,8 @@ const REQUEST_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
 const HEADER: usize = 16;
-/// What is asked about local sockets: their memory, their queues and their other ends.
-const LOCAL_SHOWS: u32 = 0x20 | 0x10 | 0x04;
+/// What is asked about local sockets: their memory, their queues, their other ends and their names.
+const LOCAL_SHOWS: u32 = 0x20 | 0x10 | 0x04 | 0x01;
 /// The same of internet sockets: bit n - 1 is attribute n.
 const INTERNET_SHOWS: u8 = 1 << (INTERNET.memory - 1);
 
@@ -53,6 +53,7 @@ const INTERNET: Kind = Kind {
     head: 72,
     memory: 7,
 };
+const LOCAL_NAME: u16 = 0;
 const LOCAL_PEER: u16 = 2;
 const LOCAL_QUEUE: u16 = 4;
 
@@ -178,10 +179,15 @@ fn local(message: &[u8], most_sent: u64) -> u64 {
     let waiting = numbers(LOCAL_QUEUE).first().copied().unwrap_or(0);
     // One that is closed, and kept for what it sent alone, has no number.
     let connected = numbers(LOCAL_PEER).iter().any(|number| *number != 0);
+    // One without a name and without another end is sent nothing.
+    let reached = [LOCAL_NAME, LOCAL_PEER]
+        .iter()
+        .any(|wanted| attribute(message, &LOCAL, *wanted).is_some());
     let others = match (message.get(1), message.get(2)) {
         (_, Some(&LISTENS)) => waiting.saturating_mul(most_sent),
         // Each from a sender of its own, and the queue tells of the first alone.
-        (Some(&DATAGRAMS), _) => MOST_DATAGRAMS * most_sent,
+        (Some(&DATAGRAMS), _) if reached => MOST_DATAGRAMS * most_sent,
+        (Some(&DATAGRAMS), _) => waiting,
         _ if connected => 0,
         (Some(&STREAM), _) => waiting.saturating_mul(LEAST_MESSAGE).min(most_sent),
         // Empty messages are memory, too.

@@ -361,7 +361,7 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
         ground.base.clone(),
     ] {
         if name == "system" && folder == ground.base {
-            // The system's folder it lies in is shown.
+            // The system's folder it lies in is shown, with this user's folders refused in it: the rows before this one.
             continue;
         }
         let _ = writeln!(source, "refused(os.listdir, '{}')", folder.display());

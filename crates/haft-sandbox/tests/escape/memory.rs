@@ -5,6 +5,7 @@ mod held;
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use haft_sandbox::{CommandSpec, Config, MemoryBound, Mounts, Sandbox, Strength};
@@ -23,6 +24,12 @@ pub(crate) const TESTS: &[Test] = &[
         every(Strength::Full, true);
     }),
     ("j8_what_processes_share_counts_once", shared_counts_once),
+    ("idle_sockets_for_datagrams_hold_nothing", || {
+        runtime().block_on(async {
+            let (exit, _, said) = start(&sandbox(Strength::Full, false), &["idle_sockets"]).await;
+            assert!(exit.success(), "{exit:?} {said}");
+        });
+    }),
     ("aj14_orphans_that_have_ended_are_gone", orphans_are_gone),
     ("j8_the_kernel_takes_memory_from_a_jail_first", || {
         crate::stopped("oom_score", &[]);
@@ -81,6 +88,15 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             if status != 0 {
                 return Err(format!("a child ended by {status}"));
             }
+        }
+        Ok(())
+    }),
+    ("idle_sockets", |_| {
+        let sockets: Vec<_> = (0..500).map(|_| UnixDatagram::unbound()).collect();
+        loop_for(Duration::from_secs(2));
+        let made = sockets.iter().filter(|socket| socket.is_ok()).count();
+        if made < 500 {
+            return Err(format!("{made} sockets"));
         }
         Ok(())
     }),

@@ -26,7 +26,14 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     (
         "net_aj9_nor_one_in_a_folder_that_is_only_guarded_against_changes",
-        || socket_files(&[".git/s", ".git/deep/s", "deep/.git/s"]),
+        || {
+            let objects = [
+                ".git/objects/s",
+                ".git/modules/a/objects/info/s",
+                ".claude/objects/ab/s",
+            ];
+            socket_files(&[&[".git/s", ".git/deep/s", "deep/.git/s"][..], &objects].concat());
+        },
     ),
     ("net_22_no_other_kind_of_socket_is_made", || {
         stopped("families", &[]);

@@ -4,7 +4,7 @@ use dom_query::Document;
 use dom_smoothie::{Article, Config, Readability, TextMode};
 
 use super::Read;
-use super::tags::bounded;
+use super::tags::limit_tags;
 use super::tree::parse;
 use crate::web::fetch::Format;
 
@@ -18,11 +18,13 @@ const MAX_HTML: usize = 5 * 1024 * 1024;
 /// Converts a page of this address. It needs a stack of [`STACK`](super::STACK) bytes.
 pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     let shown = &html[..html.floor_char_boundary(MAX_HTML)];
-    let parsed = parse(&bounded(shown));
+    let limited = limit_tags(shown);
+    let parsed = parse(&limited.html);
     let (whole, title) = (body(&parsed.document, format), title(&parsed.document));
     let cut = match (parsed.cut, shown.len() < html.len()) {
         (true, _) => Some("its HTML is nested too deeply or has too many elements"),
         (_, true) => Some("its HTML is over 5 MiB"),
+        _ if limited.lost_tags => Some("it has a tag of more than 64 KiB"),
         _ => None,
     };
     let article = article(parsed.document, url, format);

@@ -9,12 +9,20 @@ const MAX_ATTRIBUTES: usize = 1_000;
 /// Most bytes of a tag. What is longer loses its later attributes, such as a picture that is written out in its address.
 const MAX_BYTES: usize = 64 << 10;
 
-/// The page, with the attributes of each tag left out that are beyond the bounds.
+/// A page whose tags are of a sane size.
+pub(super) struct Limited<'a> {
+    pub(super) html: Cow<'a, str>,
+    /// Whether what was left out may have held other tags.
+    pub(super) lost_tags: bool,
+}
+
+/// Leaves out the attributes of each tag that are beyond the limits.
 ///
-/// A tag is read as HTML's tokenizer reads one, wherever it stands: in a comment or a script nobody misses its attributes.
-pub(super) fn bounded(html: &str) -> Cow<'_, str> {
+/// Whatever looks like a tag is read as HTML's tokenizer reads one, also in comments and scripts: where a page's text begins
+/// and ends only the parser knows.
+pub(super) fn limit_tags(html: &str) -> Limited<'_> {
     let bytes = html.as_bytes();
-    let mut out = String::new();
+    let (mut out, mut lost_tags) = (String::new(), false);
     let (mut kept, mut at) = (0, 0);
     while let Some(found) = memchr(b'<', &bytes[at..]) {
         let tag = at + found;
@@ -26,15 +34,18 @@ pub(super) fn bounded(html: &str) -> Cow<'_, str> {
         let Tag { within, end } = tag_at(bytes, tag);
         if within < end {
             out.push_str(&html[kept..within]);
+            lost_tags |= html[within..end].contains("</");
             kept = end;
         }
         at = end;
     }
-    if kept == 0 {
-        return Cow::Borrowed(html);
-    }
     out.push_str(&html[kept..]);
-    Cow::Owned(out)
+    let html = if kept == 0 {
+        Cow::Borrowed(html)
+    } else {
+        Cow::Owned(out)
+    };
+    Limited { html, lost_tags }
 }
 
 /// Where a tag's kept attributes end, and where it ends: before its `>`, or with the page.
@@ -93,7 +104,7 @@ fn value_end(bytes: &[u8], at: usize) -> usize {
 mod tests {
     use std::borrow::Cow;
 
-    use super::{MAX_BYTES, bounded};
+    use super::{Limited, MAX_BYTES, limit_tags};
 
     #[test]
     fn w3_a_tag_keeps_a_thousand_attributes_and_64_kib() {
@@ -125,7 +136,7 @@ mod tests {
             ("no tag", format!("<{large}> <!{large} <3"), None),
         ];
         for (what, html, expect) in rows {
-            let got = bounded(&html);
+            let Limited { html: got, .. } = limit_tags(&html);
             let borrowed = matches!(got, Cow::Borrowed(_));
             assert_eq!(borrowed, expect.is_none(), "{what}");
             assert!(*got == expect.unwrap_or(html.clone()), "{what}: {got:.200}");
@@ -133,9 +144,17 @@ mod tests {
     }
 
     #[test]
+    fn what_an_odd_quote_swallows_is_told() {
+        let swallowed = format!("<script>a <b=\"{}</script><p>x", "x ".repeat(MAX_BYTES));
+        assert!(limit_tags(&swallowed).lost_tags);
+        let picture = format!("<img src=\"{}\"><p>x", "x".repeat(MAX_BYTES));
+        assert!(!limit_tags(&picture).lost_tags);
+    }
+
+    #[test]
     fn w3_a_flood_of_attributes_costs_no_more_than_its_length() {
         // A million attributes: quadratic, this would not end.
         let html = format!("<p{}>", " a".repeat(1_000_000));
-        assert_eq!(bounded(&html).len(), "<p>".len() + 2_000);
+        assert_eq!(limit_tags(&html).html.len(), "<p>".len() + 2_000);
     }
 }
