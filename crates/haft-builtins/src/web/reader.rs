@@ -29,7 +29,7 @@ const MAX_TEXT: usize = 8 << 20;
 /// Stack of a thread that converts HTML: what walks a tree of the deepest nesting needs a part of it.
 const STACK: usize = 64 << 20;
 
-/// Why there is no text.
+/// Why a file could not be read, as the end of a sentence.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ReadError(String);
@@ -76,7 +76,7 @@ pub trait PageReader: Send + Sync + fmt::Debug {
     /// Reads one file.
     ///
     /// # Errors
-    /// Why there is no text, as the end of a sentence.
+    /// Why the file could not be read.
     fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>>;
 }
 

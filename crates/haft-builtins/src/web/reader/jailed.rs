@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haft_sandbox::{CommandSpec, Limits, Mounts, Sandbox};
 use tokio::sync::Semaphore;
 
-use super::worker::{HEADER, WORKER, answered, asked};
+use super::worker::{HEADER, WORKER, decode_answer, encode_task};
 use super::{AT_ONCE, MAX_TEXT, PageReader, Read, ReadError, Task};
 use crate::web::network::BoxFuture;
 
@@ -45,7 +45,7 @@ impl JailedReader {
         let exit = running.wait().await;
         if exit.success() {
             let answer = running.stdout().text(0, ANSWER).text;
-            return answered(&answer)
+            return decode_answer(&answer)
                 .ok_or_else(|| ReadError("its reader ended within its answer".into()));
         }
         let said = running.stderr().text(0, 300).text;
@@ -66,7 +66,7 @@ impl JailedReader {
         let mut spec = CommandSpec::argv(argv, "/tmp")
             .with_mounts(mounts)
             .with_timeout(PATIENCE)
-            .with_stdin(asked(task, file));
+            .with_stdin(encode_task(task, file));
         spec.limits = Limits {
             memory_mb: Some(MEMORY_MB),
             pids: Some(16),

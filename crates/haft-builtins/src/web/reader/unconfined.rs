@@ -37,7 +37,7 @@ impl UnconfinedReader {
             let started = thread.spawn(move || {
                 let read = read_here(&task, &file);
                 drop(permit);
-                // Nobody waits any longer where the call has ended.
+                // The receiver is gone if the call ended in the meantime.
                 let _ = send.send(read);
             });
             started.map_err(|e| ReadError(e.to_string()))?;

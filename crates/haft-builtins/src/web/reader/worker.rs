@@ -21,16 +21,16 @@ struct Header {
     cut: Option<String>,
 }
 
-/// What a worker is given.
-pub(super) fn asked(task: &Task, file: &[u8]) -> Bytes {
+/// What a worker reads on its standard input.
+pub(super) fn encode_task(task: &Task, file: &[u8]) -> Bytes {
     let mut input = serde_json::to_vec(task).unwrap_or_default();
     input.push(b'\n');
     input.extend_from_slice(file);
     input.into()
 }
 
-/// What a worker said.
-pub(super) fn answered(answer: &str) -> Option<Read> {
+/// What a worker wrote on its standard output; `None` where it is not an answer.
+pub(super) fn decode_answer(answer: &str) -> Option<Read> {
     let (header, text) = answer.split_once('\n')?;
     let Header { title, cut } = serde_json::from_str(header).ok()?;
     Some(Read {
