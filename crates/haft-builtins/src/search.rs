@@ -19,6 +19,7 @@ pub mod glob;
 pub mod grep;
 pub mod list;
 mod pattern;
+mod source;
 pub mod tools;
 
 /// Threads of one search: more do not pay on small trees and would starve other calls.

@@ -1,7 +1,5 @@
 //! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,12 +21,15 @@ use crate::files::Caller;
 use crate::files::text::clip;
 use crate::search::list::{limit, root};
 use crate::search::pattern::Pattern;
+use crate::search::source::{Source, Unsearched};
 use crate::search::{Brake, relative, walker};
 
 /// Most bytes shown of one line.
 const MAX_LINE: usize = 1_000;
 /// Most bytes of lines one call gathers.
 const MAX_TEXT: usize = 1 << 20;
+/// Memory of one thread for the lines around a match, besides the longest line.
+const CONTEXT: usize = 16 << 20;
 
 /// What `grep_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,7 +126,7 @@ struct Search<'a> {
     text: AtomicUsize,
     brake: Brake,
     /// Files that were not searched to their end.
-    passed: AtomicUsize,
+    unsearched: Mutex<Vec<Unsearched>>,
     /// The matches of each file, in the order of its lines.
     found: Mutex<Vec<Vec<Match>>>,
 }
@@ -148,12 +149,16 @@ pub fn grep_files(
         kept: AtomicUsize::new(0),
         text: AtomicUsize::new(0),
         brake: Brake::default(),
-        passed: AtomicUsize::new(0),
+        unsearched: Mutex::default(),
         found: Mutex::default(),
     };
     search.run(&builder, &pattern, input);
-    let passed = search.passed.load(Ordering::Relaxed);
-    let truncated = search.brake.is_pulled() || passed > 0;
+    let unsearched = search.unsearched.into_inner();
+    let notes = notes(
+        &unsearched.unwrap_or_else(PoisonError::into_inner),
+        &pattern,
+    );
+    let truncated = search.brake.is_pulled() || !notes.is_empty();
     let found = search.found.into_inner();
     let mut found = found.unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
@@ -163,26 +168,42 @@ pub fn grep_files(
         Output::Content => "matches",
         Output::Files | Output::Count => "files",
     };
-    let more = match (passed, truncated) {
-        (0, false) => String::new(),
-        (0, true) => ", and more".to_owned(),
-        _ => format!(
-            ", and {passed} files not searched to the end: {}",
-            pattern.too_long()
-        ),
+    let more = match (notes.as_slice(), truncated) {
+        ([], false) => String::new(),
+        ([], true) => ", and more".to_owned(),
+        _ => format!(", but {}", notes.join("; ")),
     };
-    let notes = (passed > 0).then(|| {
-        format!(
-            "{passed} files were not searched to the end: {}",
-            pattern.too_long()
-        )
-    });
     let data = GrepFilesData {
         matches,
         truncated,
-        notes: notes.into_iter().collect(),
+        notes,
     };
     ToolResult::data(&data).map(|result| result.with_summary(format!("{shown} {what}{more}")))
+}
+
+/// A line for each cause that kept files from being searched to their end.
+fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
+    let causes = [
+        (Unsearched::TooLong, pattern.bound()),
+        (
+            Unsearched::Context,
+            "the lines around a match do not fit into memory; ask for fewer before and after it"
+                .to_owned(),
+        ),
+        (
+            Unsearched::Unreadable,
+            "reading ended with an error".to_owned(),
+        ),
+    ];
+    let note = |(cause, why): &(Unsearched, String)| {
+        let files = match unsearched.iter().filter(|u| *u == cause).count() {
+            0 => return None,
+            1 => "1 file was".to_owned(),
+            many => format!("{many} files were"),
+        };
+        Some(format!("{files} not searched to the end: {why}"))
+    };
+    causes.iter().filter_map(note).collect()
 }
 
 /// The walk, narrowed by glob and type.
@@ -220,8 +241,9 @@ impl Search<'_> {
         searcher
             .binary_detection(BinaryDetection::quit(0))
             .memory_map(MmapChoice::never())
-            .multi_line(input.multiline)
-            .heap_limit(Some(pattern.longest()))
+            .bom_sniffing(false)
+            .multi_line(pattern.spans_lines())
+            .heap_limit(Some(pattern.longest() + CONTEXT))
             .line_number(self.output == Output::Content);
         if self.output == Output::Content {
             searcher
@@ -232,6 +254,7 @@ impl Search<'_> {
             let mut worker = Worker {
                 search: self,
                 searcher: searcher.build(),
+                pattern,
                 matcher: pattern.matcher().clone(),
                 found: Vec::new(),
             };
@@ -266,6 +289,7 @@ impl Search<'_> {
 struct Worker<'a> {
     search: &'a Search<'a>,
     searcher: Searcher,
+    pattern: &'a Pattern,
     matcher: RegexMatcher,
     found: Vec<Vec<Match>>,
 }
@@ -300,14 +324,20 @@ impl Worker<'_> {
             found: Vec::new(),
             count: 0,
         };
-        let file = Stopping {
-            file: &open.file,
-            search,
-        };
         // A file that cannot be read to its end keeps the matches found so far, as with ripgrep.
-        let searched = self.searcher.search_reader(&self.matcher, file, &mut lines);
-        if searched.is_err() && !search.over() {
-            search.passed.fetch_add(1, Ordering::Relaxed);
+        let over = || search.over();
+        let searched = match Source::new(&open.file, self.pattern, &over) {
+            Ok(mut text) => self
+                .searcher
+                .search_reader(&self.matcher, &mut text, &mut lines)
+                .map_err(|_| text.why()),
+            Err(_) => Err(Unsearched::Unreadable),
+        };
+        if let Err(why) = searched
+            && !search.over()
+        {
+            let unsearched = search.unsearched.lock();
+            unsearched.unwrap_or_else(PoisonError::into_inner).push(why);
         }
         lines.close();
         if !lines.found.is_empty() {
@@ -318,21 +348,6 @@ impl Worker<'_> {
         } else {
             WalkState::Continue
         }
-    }
-}
-
-/// A file that ends in the middle once nobody waits for the search any more.
-struct Stopping<'a> {
-    file: &'a File,
-    search: &'a Search<'a>,
-}
-
-impl Read for Stopping<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.search.over() {
-            return Err(io::Error::other("the search has ended"));
-        }
-        self.file.read(buffer)
     }
 }
 

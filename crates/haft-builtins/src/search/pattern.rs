@@ -4,6 +4,7 @@
 //! worst case grows with the size of the compiled expression and with the text that is looked at in one go: a nested
 //! repetition takes a third of a second for each KiB. So the larger the expression, the less text it gets.
 
+use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use haft::error::ToolError;
 
@@ -25,7 +26,7 @@ const STATES: usize = 8 << 20;
 pub(super) struct Pattern {
     matcher: RegexMatcher,
     longest: usize,
-    multiline: bool,
+    spans_lines: bool,
 }
 
 impl Pattern {
@@ -45,10 +46,12 @@ impl Pattern {
         for &(size, longest) in classes {
             match builder.size_limit(size).build(text) {
                 Ok(matcher) => {
+                    let never = matcher.non_matching_bytes();
+                    let spans_lines = multiline && !never.is_some_and(|set| set.contains(b'\n'));
                     return Ok(Self {
                         matcher,
                         longest,
-                        multiline,
+                        spans_lines,
                     });
                 }
                 Err(error) => refused = Some(error),
@@ -75,17 +78,23 @@ impl Pattern {
         self.longest
     }
 
-    /// What a file is that was not searched to its end.
-    pub(super) fn too_long(&self) -> String {
-        let (what, instead) = if self.multiline {
-            ("they are", "leave out multiline")
-        } else {
-            ("they have lines", "search for a plain text")
+    /// A match may hold the end of a line.
+    pub(super) fn spans_lines(&self) -> bool {
+        self.spans_lines
+    }
+
+    /// What this pattern may look at, and what to do about it.
+    pub(super) fn bound(&self) -> String {
+        let most = match self.longest {
+            mebi if mebi >= 1 << 20 => format!("{} MiB", mebi >> 20),
+            kibi => format!("{} KiB", kibi >> 10),
         };
-        format!(
-            "they cannot be read, or {what} longer than the {} KiB that this pattern may look at; use a simpler one, or {instead}",
-            self.longest >> 10
-        )
+        let (what, instead) = match (self.spans_lines, self.longest == LITERAL.1) {
+            (true, _) => ("files", "; use a simpler one, or leave out multiline"),
+            (false, true) => ("lines", ""),
+            (false, false) => ("lines", "; use a simpler one, or search for a plain text"),
+        };
+        format!("this pattern looks at {what} of at most {most}{instead}")
     }
 }
 

@@ -9,7 +9,7 @@ use haft::error::ErrorKind;
 use haft::permission::Permission;
 use haft::workspace::Workspace;
 use haft_builtins::files::{Caller, FileOptions, Files};
-use haft_builtins::search::grep::grep_files;
+use haft_builtins::search::grep::{GrepFilesInput, grep_files};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -256,13 +256,106 @@ async fn p11_a_pattern_that_may_take_long_is_refused_or_looks_at_short_lines_alo
         assert_eq!(paths(&got), ["short"]);
         assert_eq!(got["truncated"], true);
         let note = got["notes"][0].as_str().unwrap();
-        assert!(note.starts_with("1 files were not searched"), "{note}");
+        assert!(note.starts_with("1 file was not searched"), "{note}");
     }
     let got = scene.data("grep_files", json!({"pattern": "aab"})).await;
     assert_eq!(
         (paths(&got), got.get("notes")),
         (vec!["short".to_owned()], None)
     );
+}
+
+/// A search of one file.
+struct Row {
+    name: &'static str,
+    file: Vec<u8>,
+    pattern: &'static str,
+    /// Lines before and after a match.
+    around: (usize, usize),
+    multiline: bool,
+    /// How many lines are shown.
+    lines: usize,
+    /// A part of what is noted, where something is.
+    note: Option<&'static str>,
+}
+
+/// A file with one match among so many other lines of so many bytes.
+fn log(others: usize, bytes: usize) -> String {
+    let rest = format!("{}\n", "x".repeat(bytes - 1)).repeat(others / 2);
+    format!("{rest}a ParseError here\n{rest}")
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    let units = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+    units.flat_map(u16::to_le_bytes).collect()
+}
+
+/// Looks at 8 KiB in one go.
+const SLOW: &str = r"\b[A-Z]\w{2,30}Error\b";
+/// The same across lines.
+const SPANS: &str = r"[A-Z]\w{2,30}Error\s+h";
+
+#[rustfmt::skip]
+fn bounded_rows() -> Vec<Row> {
+    let short = || log(800, 160).into_bytes();
+    let line = Some("lines of at most 8 KiB");
+    vec![
+        Row { name: "before", file: short(), pattern: SLOW, around: (100, 0), multiline: false, lines: 101, note: None },
+        Row { name: "after", file: short(), pattern: SLOW, around: (0, 100), multiline: false, lines: 101, note: None },
+        Row { name: "both", file: short(), pattern: SLOW, around: (100, 100), multiline: false, lines: 201, note: None },
+        Row { name: "long lines", file: log(200, 8_000).into(), pattern: SLOW, around: (10, 10), multiline: false, lines: 21, note: None },
+        Row { name: "multiline that spans none", file: short(), pattern: SLOW, around: (100, 0), multiline: true, lines: 101, note: None },
+        Row { name: "UTF-16", file: utf16(&log(800, 160)), pattern: SLOW, around: (100, 100), multiline: false, lines: 201, note: None },
+        Row { name: "a line too long", file: log(2, 9_000).into(), pattern: SLOW, around: (1, 1), multiline: false, lines: 0, note: line },
+        Row { name: "U+0A61 is no end of a line", file: utf16(&"\u{a61}".repeat(1 << 20)), pattern: SLOW, around: (0, 0), multiline: false, lines: 0, note: line },
+        Row { name: "a file too long", file: short(), pattern: SPANS, around: (0, 0), multiline: true, lines: 0, note: Some("files of at most 8 KiB") },
+        Row { name: "no room", file: log(60, 1 << 20).into(), pattern: "TODO|ParseError", around: (100, 0), multiline: false, lines: 0, note: Some("ask for fewer") },
+    ]
+}
+
+/// P11: what bounds the text that a pattern looks at takes no match away, and says which of its bounds was met.
+#[tokio::test]
+async fn p11_context_lines_have_room_of_their_own() {
+    for row in bounded_rows() {
+        let (name, (before, after)) = (row.name, row.around);
+        let scene = Scene::new();
+        scene.put("log", row.file);
+        let input = json!({
+            "pattern": row.pattern, "before": before, "after": after, "multiline": row.multiline,
+        });
+        let got = scene.data("grep_files", input).await;
+        let note = got["notes"][0].as_str();
+        assert_eq!(paths(&got).len(), row.lines, "{name}: {note:?}");
+        assert_eq!(note.is_some(), row.note.is_some(), "{name}: {note:?}");
+        let says = row.note.unwrap_or_default();
+        assert!(note.unwrap_or_default().contains(says), "{name}: {note:?}");
+    }
+}
+
+/// P11: each cause is counted for itself.
+#[tokio::test]
+async fn p11_files_that_were_not_searched_to_the_end_are_counted_by_cause() {
+    let scene = Scene::new();
+    for name in ["a", "b"] {
+        scene.put(name, "x".repeat(9_000));
+    }
+    scene.put("c", [&b"\xff\xfe"[..], &[b'x', 0].repeat(9_000)].concat());
+    let input = json!({"pattern": r"\b[A-Z]\w{2,30}Error\b"});
+    let got = scene.data("grep_files", input.clone()).await;
+    let bound = "this pattern looks at lines of at most 8 KiB; use a simpler one, or search for a plain text";
+    let expect = format!("3 files were not searched to the end: {bound}");
+    assert_eq!(got["notes"], json!([expect]));
+    // The first page of a process's memory is a file that opens and cannot be read.
+    let process = format!("/proc/{}", std::process::id());
+    let workspace = Workspace::open(Path::new(&process)).unwrap();
+    let claim = workspace.claim("mem").unwrap();
+    let files = Files::new(workspace, FileOptions::default(), None);
+    let caller = Caller::cleared_for(vec![Permission::read(claim)], &files);
+    let mut input = serde_json::from_value::<GrepFilesInput>(input).unwrap();
+    input.path = "mem".to_owned();
+    let got = grep_files(&input, &caller, &|| false).unwrap();
+    let expect = "0 matches, but 1 file was not searched to the end: reading ended with an error";
+    assert_eq!(got.summary.as_deref(), Some(expect));
 }
 
 /// Every file below a folder with the lines that hold the needle, the slow way.
