@@ -11,6 +11,7 @@ use similar::TextDiff;
 
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
+use crate::files::seen::Purpose;
 use crate::files::splice::{Edit, SpliceError, splice};
 use crate::files::{Caller, Files, sha256};
 
@@ -54,7 +55,9 @@ pub fn edit_file(
 ) -> Result<(EditFileData, Place), ToolError> {
     let place = caller.changes(caller.view.existing(&input.path)?)?;
     if files.must_have_read(caller) {
-        files.seen.require(&caller.run, &files.workspace, &place)?;
+        files
+            .seen
+            .require(&caller.run, &files.workspace, &place, Purpose::Change)?;
     }
     let (old, stamp) = whole(files, &place, MAX_EDITED)?;
     let path = place.shown();

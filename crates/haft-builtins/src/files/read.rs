@@ -114,14 +114,15 @@ pub fn read_file(
         return Err(cancelled());
     }
     let sha256 = hex(&pass.hasher.clone().finalize());
+    let (run, seen) = (&caller.run, &files.seen);
     if let Some(media_type) = binary {
-        return binary_result(&place, &open.stamp, sha256, media_type);
+        let result = binary_result(&place, &open.stamp, sha256.clone(), media_type)?;
+        seen.note_named(run, place.real(), open.stamp, &sha256);
+        return Ok(result);
     }
     let result = text_result(&place, input, pass, &sha256)?;
     // Only what was shown is known.
-    files
-        .seen
-        .note(&caller.run, place.real(), open.stamp, &sha256);
+    seen.note(run, place.real(), open.stamp, &sha256);
     Ok(result)
 }
 

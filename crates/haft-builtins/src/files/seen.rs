@@ -22,6 +22,64 @@ const MAX_FILES: usize = 20_000;
 struct Sight {
     stamp: FileStamp,
     sha256: String,
+    /// Its content was shown, not its type and size alone.
+    shown: bool,
+}
+
+impl Sight {
+    fn new(stamp: FileStamp, sha256: &str, shown: bool) -> Self {
+        Self {
+            stamp,
+            sha256: sha256.to_owned(),
+            shown,
+        }
+    }
+}
+
+/// What a run wants to do with a file that it must know for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Change or replace its content, which must have been shown.
+    Change,
+    /// Give it another name: of a file that is no text, its type and size are enough.
+    Move,
+}
+
+impl Purpose {
+    /// The failure where a run does not know the file at all.
+    fn unread(self, path: &str) -> ToolError {
+        let error = ToolError::conflict(format!("{path:?} exists and was not read in this run"));
+        error.with_advice(match self {
+            Self::Change => {
+                "show it with read_file (a picture: view_image), then change it; what neither shows is not \
+                 overwritten by file tools: write to another path"
+            }
+            Self::Move => {
+                "read it with read_file, then move it; of a file that is no text, the type and size that \
+                 read_file gives are enough"
+            }
+        })
+    }
+
+    /// The failure where a run knows an older state of the file.
+    fn changed(self, path: &str) -> ToolError {
+        let error = ToolError::conflict(format!("{path:?} changed since it was read in this run"));
+        error.with_advice(match self {
+            Self::Change => "read it again with read_file, then repeat the change on the new text",
+            Self::Move => "read it again with read_file, then move it",
+        })
+    }
+}
+
+/// The failure where a run was told a file's type and size alone, and wants to change it.
+fn not_shown(path: &str) -> ToolError {
+    ToolError::conflict(format!(
+        "{path:?} is no text: it was not shown in this run"
+    ))
+    .with_advice(
+        "view_image shows a picture; what is not shown is not overwritten by file tools: write to another path, \
+         or move it away first",
+    )
 }
 
 #[derive(Debug, Default)]
@@ -47,16 +105,26 @@ impl Seen {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a run knows this state of a file.
+    /// Notes that a run was shown this state of a file.
     pub(crate) fn note(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
+        self.insert(run, path, Sight::new(stamp, sha256, true));
+    }
+
+    /// Notes that a run was told the type and size of this state of a file.
+    pub(crate) fn note_named(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
+        self.insert(run, path, Sight::new(stamp, sha256, false));
+    }
+
+    fn insert(&self, run: &RunId, path: &Path, mut sight: Sight) {
         let mut runs = self.lock();
         let one = runs.touch(run);
         if one.files.len() >= MAX_FILES {
             one.files.clear();
         }
-        let sha256 = sha256.to_owned();
-        one.files
-            .insert(path.to_path_buf(), Sight { stamp, sha256 });
+        // A picture that was viewed stays shown when only its type is told after that.
+        let known = one.files.get(path);
+        sight.shown |= known.is_some_and(|known| known.shown && known.sha256 == sight.sha256);
+        one.files.insert(path.to_path_buf(), sight);
     }
 
     /// Forgets a file that was deleted or replaced.
@@ -89,24 +157,20 @@ impl Seen {
         }
     }
 
-    /// Fails unless the run has read the file at this place and it is still the same text.
+    /// Fails unless the run knows the file at this place well enough for this, and it is still the same.
     pub(crate) fn require(
         &self,
         run: &RunId,
         workspace: &Workspace,
         place: &Place,
+        purpose: Purpose,
     ) -> Result<(), ToolError> {
         let path = place.shown();
         let sight = self.lock().touch(run).files.get(place.real()).cloned();
-        let Some(sight) = sight else {
-            return Err(ToolError::conflict(format!(
-                "{path:?} exists and was not read in this run"
-            ))
-            .with_advice(
-                "show it with read_file (a picture: view_image), then change it; what neither shows is not \
-                 overwritten by file tools: write to another path",
-            ));
-        };
+        let sight = sight.ok_or_else(|| purpose.unread(&path))?;
+        if !sight.shown && purpose == Purpose::Change {
+            return Err(not_shown(&path));
+        }
         let mut open = workspace.read(place)?;
         if open.stamp == sight.stamp {
             return Ok(());
@@ -116,12 +180,7 @@ impl Seen {
         if now == sight.sha256 {
             return Ok(());
         }
-        Err(
-            ToolError::conflict(format!("{path:?} changed since it was read in this run"))
-                .with_advice(
-                    "read it again with read_file, then repeat the change on the new text",
-                ),
-        )
+        Err(purpose.changed(&path))
     }
 }
 

@@ -10,6 +10,7 @@ use haft::workspace::{Kind, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::files::seen::Purpose;
 use crate::files::{Caller, Files};
 
 /// Most entries of a folder that the policy is shown one by one; a larger folder is not moved or deleted at once.
@@ -118,10 +119,13 @@ pub fn move_file(
     let to = caller.changes(workspace.entry(&input.to)?)?;
     if files.must_have_read(caller) {
         // A file that is moved is gone where it was; a folder's files are found again below the new name.
-        let replaced = Some(&to).filter(|_| input.overwrite);
-        let files_of = [Some(&from), replaced].into_iter().flatten();
-        for place in files_of.filter(|place| place.kind() == Some(Kind::File)) {
-            files.seen.require(&caller.run, workspace, place)?;
+        let replaced = Some((&to, Purpose::Change)).filter(|_| input.overwrite);
+        let ends = [Some((&from, Purpose::Move)), replaced];
+        for (place, purpose) in ends.into_iter().flatten() {
+            if place.kind() == Some(Kind::File) {
+                let run = &caller.run;
+                files.seen.require(run, workspace, place, purpose)?;
+            }
         }
     }
     workspace

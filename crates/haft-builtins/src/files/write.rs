@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
+use crate::files::seen::Purpose;
 use crate::files::text::grouped;
 use crate::files::{Caller, Files, sha256};
 
@@ -67,14 +68,19 @@ pub fn write_file(
     let there = place.kind().is_some();
     // Adding to a file loses nothing that was not seen.
     if there && input.mode == Mode::Overwrite && files.must_have_read(caller) {
-        files.seen.require(&caller.run, workspace, &place)?;
+        files
+            .seen
+            .require(&caller.run, workspace, &place, Purpose::Change)?;
     }
     let expected = match (there, input.mode) {
         (true, Mode::Overwrite) => workspace.stamp(&place)?,
         _ => None,
     };
     let known = !(there && input.mode == Mode::Append)
-        || files.seen.require(&caller.run, workspace, &place).is_ok();
+        || files
+            .seen
+            .require(&caller.run, workspace, &place, Purpose::Change)
+            .is_ok();
     let mut whole_text = None;
     let (content, mode, expected) = match input.mode {
         Mode::Append if there => {

@@ -329,7 +329,6 @@ async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
             json!({"path": "f", "start_line": 1000}),
             "one\n",
         ),
-        ("no text", "read_file", json!({"path": "f"}), "a\0b"),
         ("no picture", "view_image", json!({"path": "f"}), "one\n"),
         ("listed", "list_files", json!({}), "one\n"),
     ];
@@ -369,6 +368,45 @@ async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
             .await
             .is_ok()
     );
+}
+
+/// F9: of what is no text its type and size are told: enough to move it, not to overwrite it.
+#[tokio::test]
+async fn f9_what_is_no_text_is_moved_once_it_was_named_and_never_overwritten() {
+    for content in ["a\0b", "PK\x03\x04\0", "SQLite format 3\0"] {
+        let scene = Scene::new();
+        scene.put("f", content);
+        scene
+            .model("write_file", json!({"path": "own", "content": "own"}))
+            .await;
+        let moves = json!({"from": "f", "to": "g"});
+        let unread = scene.model("move_file", moves.clone()).await.error;
+        let unread = unread.unwrap();
+        assert_eq!(unread.kind, Conflict);
+        let advice = unread.advice.unwrap();
+        assert!(advice.contains("then move it"), "{advice}");
+        scene.model("read_file", json!({"path": "f"})).await;
+        for (change, arguments) in [
+            ("write_file", json!({"path": "f", "content": "x"})),
+            (
+                "move_file",
+                json!({"from": "own", "to": "f", "overwrite": true}),
+            ),
+        ] {
+            let error = scene.model(change, arguments.clone()).await.error;
+            assert_eq!(error.map(|e| e.kind), Some(Conflict), "{change}");
+            assert_eq!(scene.text("f"), content, "{change}");
+        }
+        scene.put("f", format!("{content}."));
+        let stale = scene.model("move_file", moves.clone()).await.error;
+        assert_eq!(stale.map(|e| e.kind), Some(Conflict));
+        scene.model("read_file", json!({"path": "f"})).await;
+        let moved = scene.model("move_file", moves).await;
+        assert!(moved.is_ok(), "{moved:?}");
+        let over = json!({"path": "g", "content": "x"});
+        let error = scene.model("write_file", over).await.error.unwrap();
+        assert!(error.message.contains("was not shown"), "{}", error.message);
+    }
 }
 
 #[tokio::test]

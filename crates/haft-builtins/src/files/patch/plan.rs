@@ -10,6 +10,7 @@ use crate::files::edit::MAX_EDITED;
 use crate::files::patch::fit::{FitError, Fitted, fit};
 use crate::files::patch::parse::{Action, Hunk, Section};
 use crate::files::read::{cancelled, whole};
+use crate::files::seen::Purpose;
 use crate::files::text::grouped;
 use crate::files::{Caller, Files};
 
@@ -181,7 +182,9 @@ fn before(
             .with_advice("a patch moves and deletes regular files; name the file it leads to"));
     }
     if place.kind() == Some(Kind::File) && files.must_have_read(caller) {
-        files.seen.require(&caller.run, &files.workspace, place)?;
+        files
+            .seen
+            .require(&caller.run, &files.workspace, place, Purpose::Change)?;
     }
     whole(files, place, MAX_EDITED)
 }
