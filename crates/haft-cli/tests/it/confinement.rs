@@ -256,18 +256,24 @@ fn ap9_a_line_is_run_by_bash_or_not_at_all() {
     for name in ["sh", "ls", "touch"] {
         fs::copy(Path::new("/bin").join(name), bin.join(name)).unwrap();
     }
-    let script = "mount --bind \"$1\" /usr/bin && mount --bind \"$1\" /bin && shift && exec \"$@\"";
+    let possible = Command::new("unshare").args(["-rm", "true"]).status();
+    if !possible.is_ok_and(|ran| ran.success()) {
+        eprintln!("SKIPPED: no mounts of one's own here");
+        return;
+    }
+    // The first mount hides `mount` itself; most often /bin is a link to what it covers.
+    let script = "mount=$(command -v mount); for folder in /bin /usr/bin; do [ -L $folder ] || folders=\"$folders $folder\"; done\n\
+                  cp \"$mount\" \"$1\" && for folder in $folders; do \"$1/mount\" --bind \"$1\" $folder || exit 70; done\n\
+                  shift; exec \"$@\"";
     let inside = |words: &[&str]| {
         let mut command = Command::new("unshare");
         command.args(["-rm", "sh", "-c", script, "sh"]).arg(&bin);
         command.args(words);
         command
     };
-    let possible = inside(&["ls", "/"]).output();
-    if !possible.is_ok_and(|ran| ran.status.success()) {
-        eprintln!("SKIPPED: no mounts of one's own here");
-        return;
-    }
+    let shells = inside(&["ls", "/bin"]).output().unwrap();
+    let shells = String::from_utf8_lossy(&shells.stdout).into_owned();
+    assert_eq!(shells, "ls\nmount\nsh\ntouch\n", "bash is hidden");
     let line = serde_json::json!({"command": "echo $'\\'; touch ran; #'"}).to_string();
     let enabled = "tools.enable=[\"commands\"]";
     let args = [
