@@ -57,6 +57,14 @@ impl Place {
         }
     }
 
+    /// The same without the line's text.
+    pub(crate) fn without_quote(mut self) -> Self {
+        if let Some(spot) = &mut self.spot {
+            spot.text.clear();
+        }
+        self
+    }
+
     /// The place of a file as a whole.
     pub(crate) fn file(path: &Path) -> Self {
         Self::named(path.display().to_string())
@@ -128,14 +136,6 @@ impl Problem {
     /// Adds what to do.
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());
-        self
-    }
-
-    /// The same without the line of the file that it stands in.
-    pub(crate) fn without_quote(mut self) -> Self {
-        if let Some(spot) = self.0.place.as_mut().and_then(|place| place.spot.as_mut()) {
-            spot.text.clear();
-        }
         self
     }
 

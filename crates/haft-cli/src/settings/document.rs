@@ -30,15 +30,28 @@ pub(crate) struct Given {
 struct Reader<'a> {
     source: &'a str,
     text: &'a str,
+    /// Errors quote the text.
+    quotes: bool,
 }
 
 /// Reads a whole settings file.
 pub(crate) fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
-    let reader = Reader { source, text };
-    let table = DeTable::parse(text).map_err(|error| reader.syntax(&error))?;
-    let mut given = Vec::new();
-    reader.table(&mut Vec::new(), table.get_ref(), &mut given)?;
-    Ok(given)
+    Reader {
+        source,
+        text,
+        quotes: true,
+    }
+    .read()
+}
+
+/// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes a line of it.
+pub(crate) fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
+    Reader {
+        source,
+        text,
+        quotes: false,
+    }
+    .read()
 }
 
 /// Reads one value given outside a file; `source` says where, a text that is no TOML value stands for itself.
@@ -100,8 +113,20 @@ pub(crate) fn dotted(text: &str) -> Option<Vec<String>> {
 }
 
 impl Reader<'_> {
+    fn read(self) -> Result<Vec<Given>, Problem> {
+        let table = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
+        let mut given = Vec::new();
+        self.table(&mut Vec::new(), table.get_ref(), &mut given)?;
+        Ok(given)
+    }
+
     fn place(&self, range: std::ops::Range<usize>) -> Place {
-        Place::in_text(self.source, self.text, range)
+        let place = Place::in_text(self.source, self.text, range);
+        if self.quotes {
+            place
+        } else {
+            place.without_quote()
+        }
     }
 
     fn syntax(&self, error: &toml::de::Error) -> Problem {
@@ -155,7 +180,10 @@ impl Reader<'_> {
             _ => Vec::new(),
         };
         let place = self.place(spanned.span());
-        value::check(key, &value).map_err(|wrong| {
+        value::check(key, &value).map_err(|mut wrong| {
+            if !self.quotes {
+                wrong.got.clone_from(&wrong.got_kind);
+            }
             let at = wrong.item.and_then(|i| items.get(i)).unwrap_or(&place);
             mismatch(path, &wrong, at.clone())
         })?;

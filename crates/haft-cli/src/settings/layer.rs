@@ -88,14 +88,10 @@ pub(crate) fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option
 }
 
 /// Reads the settings file of the workspace. The folder may be somebody else's: no link in it is followed, and where it is not
-/// trusted no error quotes the file.
+/// trusted no error quotes the file, now or when its keys are looked at.
 pub(crate) fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
-    let sheet = sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text);
-    sheet.map_err(|problem| match layer {
-        Layer::Untrusted => problem.without_quote(),
-        _ => problem,
-    })
+    sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
 }
 
 fn sheet(
@@ -120,7 +116,10 @@ fn sheet(
         layer,
         // Absolute: guards compare it with what tools are asked to open.
         file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
-        given: document::parse(shown, &text)?,
+        given: match layer {
+            Layer::Untrusted => document::parse_unquoted(shown, &text)?,
+            _ => document::parse(shown, &text)?,
+        },
     }))
 }
 

@@ -11,6 +11,8 @@ pub(crate) struct Wrong {
     pub(crate) expected: String,
     /// What was given.
     pub(crate) got: String,
+    /// What kind of value was given, without the value.
+    pub(crate) got_kind: String,
     /// The item of a list that is wrong.
     pub(crate) item: Option<usize>,
 }
@@ -52,6 +54,7 @@ fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
             }
             _ => article(value.type_str()),
         },
+        got_kind: article(value.type_str()),
         item,
     }
 }

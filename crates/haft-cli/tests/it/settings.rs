@@ -167,11 +167,35 @@ fn p17_a_workspace_s_settings_are_no_link_and_where_untrusted_not_quoted() {
         assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
         std::fs::remove_file(&own).unwrap();
     }
-    lab.file("haft.toml", "root:hush:1\n");
-    let ran = lab.run(&["config"]);
-    assert_eq!(ran.code, 5, "{}", ran.stderr);
-    assert!(ran.stderr.contains("haft.toml:1:"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
+    let rows = [
+        ("root:hush:1\n", "haft.toml:1:"),
+        ("hush = [[\n", "haft.toml:1:"),
+        (
+            "policy.deny = [\"Reed(x)\"] # hush\n",
+            "unknown tool or class `Reed`",
+        ),
+        (
+            "limits.call_timeout_s = 60 # hush\nlimits.total_timeout_s = 10 # hush\n",
+            "limits.total_timeout_s",
+        ),
+        ("tools.read_fil.enabled = false # hush\n", "read_fil"),
+        ("tools.disable = [\"read_fil\"] # hush\n", "read_fil"),
+        ("limits.max_calls = \"many-hush\"\n", "not a string"),
+        ("limits.max_calls = -1 # hush\n", "not an integer"),
+        ("nothing = \"hush\"\n", "unknown setting `nothing`"),
+        ("policy = \"hush\"\n", "is a section"),
+    ];
+    for (text, says) in rows {
+        lab.file("haft.toml", text);
+        let ran = lab.run(&["tools"]);
+        assert_eq!(ran.code, 5, "{text}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{text}: {}", ran.stderr);
+        let said = ran.stdout + &ran.stderr + &lab.run(&["policy", "check"]).stdout;
+        assert!(!said.contains("hush"), "{text}: {said}");
+    }
+    lab.file("haft.toml", "limits.max_calls = \"many-hush\"\n");
+    let ran = lab.run(&["tools", "--trust"]);
+    assert!(ran.stderr.contains("many-hush"), "trusted: {}", ran.stderr);
 }
 
 #[test]
