@@ -45,7 +45,7 @@ mod tokens;
 const SKILL_WATCH: Duration = Duration::from_secs(2);
 
 /// What a model is told about the server.
-const INSTRUCTIONS: &str = "Tools on one folder, under a policy that a person set. Paths are relative to that folder. A call that is denied says why and what would allow it; large results are kept aside and can be read with read_artifact.";
+const INSTRUCTIONS: &str = "Tools on one folder, under a policy that a person set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
 
 /// Serves until a signal comes, or until the client on stdin hangs up.
 pub(crate) async fn run(

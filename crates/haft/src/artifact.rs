@@ -80,7 +80,7 @@ pub enum ArtifactError {
     NotFound(String),
     /// The tenant's quota is used up by what runs in use hold.
     #[error(
-        "an artifact of {bytes} bytes does not fit: runs in use hold all but {left} bytes of the quota (artifacts.max_bytes)"
+        "an artifact of {bytes} bytes does not fit: runs in use hold all but {left} bytes of the quota"
     )]
     Quota {
         /// Its size.

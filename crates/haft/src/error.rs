@@ -143,9 +143,9 @@ impl ToolError {
         self
     }
 
-    /// Adds what the person who runs haft can do about it; no model is told.
+    /// Adds what the person who runs haft can do about it, cut at [`LONGEST_MESSAGE`]; no model is told.
     pub fn for_operator(mut self, advice: impl Into<String>) -> Self {
-        self.operator = Some(advice.into());
+        self.operator = Some(bounded(advice.into()));
         self
     }
 

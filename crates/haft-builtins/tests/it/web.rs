@@ -467,7 +467,7 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
     };
     for (settings, says) in [
         (page, "no JSON"),
-        (nowhere, "web.search.results"),
+        (nowhere, "has nothing at \"/elsewhere\""),
         (settings("/none?{query}"), "401"),
     ] {
         let scene = with(Provider::Json, settings);

@@ -39,6 +39,10 @@ fn f4_no_tool_takes_longer_than_a_call_may() {
         let shown = format!("{}{}", outcome["content"], outcome["data"]);
         assert!(shown.contains("first"), "{tool}: {outcome}");
         assert!(stderr.contains("limits.call_timeout_s"), "{tool}: {stderr}");
+        assert!(
+            !outcome.to_string().contains("limits."),
+            "U6 {tool}: {outcome}"
+        );
     }
 }
 
@@ -60,7 +64,7 @@ fn f4_a_script_s_call_is_bounded_by_the_script_s_limit() {
     assert_eq!(outcome["data"], json!({"result": "went on"}), "{outcome}");
     let text = outcome["content"][0]["text"].as_str().unwrap();
     assert!(
-        text.starts_with("timeout") && text.contains("chain.call_timeout_s"),
+        text.starts_with("timeout") && text.contains("by the time limit of each call"),
         "{text}"
     );
 }

@@ -174,9 +174,10 @@ fn j14_all_artifacts_together_stay_below_their_bound() {
     assert!(large.get("artifacts").is_none(), "{large}");
     let shown = large["data"]["stdout"].as_str().unwrap();
     assert!(
-        shown.contains("not kept") && shown.contains("artifacts.max_bytes"),
+        shown.contains("not kept") && shown.contains("of the quota"),
         "{shown}"
     );
+    assert!(!large.to_string().contains("artifacts.max_bytes"), "U6");
     assert!(shown.ends_with("\n200000\n"));
     let doctor = lab.run(&[&["doctor", "--json"][..], &bound].concat());
     assert!(

@@ -197,7 +197,7 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
             ),
             "{full}"
         );
-        assert!(full.to_string().contains("artifacts.max_bytes"), "{full}");
+        assert!(full.to_string().contains("of the quota"), "{full}");
         assert!(has(&old, &second) && has(&new, &third));
         put(&new, 6, 700);
         assert!(!has(&old, &second) && !has(&new, &third) && has(&held, &kept));

@@ -55,8 +55,12 @@ pub(super) async fn asked(
     };
     let taken = taken.map_err(|stop| {
         let ruling = judged.ruling();
-        stop.or_advise(&ruling.advice)
-            .or_for_operator(&ruling.operator)
+        // A call that was withdrawn or could not be asked about is not forbidden.
+        let stop = match stop.failure.kind {
+            ErrorKind::Denied => stop.or_advise(&ruling.advice),
+            _ => stop,
+        };
+        stop.or_for_operator(&ruling.operator)
     })?;
     take(parts, session, open, judged, taken)
 }

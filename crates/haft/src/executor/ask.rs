@@ -459,6 +459,7 @@ fn withdrawn(entry: &Entry) -> Stop {
         ErrorKind::Cancelled,
         "the request to a person was withdrawn",
     )
+    .advise("nothing ran; call again to ask again, where it is still wanted")
 }
 
 pub(super) fn in_doubt(id: &ApprovalId) -> Stop {

@@ -236,10 +236,13 @@ struct Clock<'a> {
     limit: TimeLimit,
 }
 
-/// How long a call may take, and the setting that says so.
+/// How long a call may take, and what says so.
 #[derive(Debug, Clone, Copy)]
 struct TimeLimit {
     time: Duration,
+    /// For the caller.
+    name: &'static str,
+    /// For the operator, who can change it.
     setting: &'static str,
 }
 
@@ -250,13 +253,22 @@ impl TimeLimit {
         let setting = |own, of_script| if script { of_script } else { own };
         let mut limit = Self {
             time: session.limits().call_timeout,
+            name: "the time limit of each call",
             setting: setting("limits.call_timeout_s", "chain.call_timeout_s"),
         };
-        let own = spec.timeout.map(|time| (time, "the tool's timeout_s"));
-        let total = setting("limits.total_timeout_s", "chain.total_timeout_s");
-        for (time, setting) in own.into_iter().chain([(session.time_left(), total)]) {
-            if time < limit.time {
-                limit = Self { time, setting };
+        let own = spec.timeout.map(|time| Self {
+            time,
+            name: "the tool's own time limit",
+            setting: "the tool's timeout_s",
+        });
+        let total = Self {
+            time: session.time_left(),
+            name: setting("the time limit of the run", "the time limit of the script"),
+            setting: setting("limits.total_timeout_s", "chain.total_timeout_s"),
+        };
+        for other in own.into_iter().chain([total]) {
+            if other.time < limit.time {
+                limit = other;
             }
         }
         limit
@@ -269,7 +281,7 @@ impl TimeLimit {
             format!(
                 "the call was ended after {} s, by {}",
                 self.time.as_secs_f64(),
-                self.setting
+                self.name
             ),
         )
         .with_advice("ask for less")

@@ -82,9 +82,10 @@ impl Stop {
         self.advise(advice)
     }
 
-    /// Adds what people can do about it; nothing where the text is empty.
+    /// Adds what people can do about it, cut at [`LONGEST_MESSAGE`](crate::error::LONGEST_MESSAGE); nothing where the text is
+    /// empty.
     pub(super) fn for_operator(mut self, advice: impl Into<String>) -> Self {
-        self.operator = Some(advice.into()).filter(|text| !text.is_empty());
+        self.operator = Some(bounded(advice.into())).filter(|text| !text.is_empty());
         self
     }
 

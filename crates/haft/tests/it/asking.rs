@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::approval::inbox::{Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, Filter, Inbox, InboxError, RequestStatus};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, Scope};
+use haft::error::ErrorKind;
 use haft::testing::{ScriptedApprover, TestTool};
 use haft::{
     Decision, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolResult,
@@ -93,7 +94,9 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
         let id = waiting(&inbox).await;
         if cancels {
             session.cancel();
-            assert_eq!(asked.await.unwrap().status, Status::Cancelled);
+            let outcome = asked.await.unwrap();
+            assert_eq!(outcome.status, Status::Cancelled);
+            assert_eq!(outcome.error.unwrap().advice, None, "it is not forbidden");
         } else {
             asked.abort();
             assert!(asked.await.is_err());
@@ -101,6 +104,32 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
         withdrawn(&*inbox, &id).await;
         assert_eq!(runs.load(Ordering::SeqCst), 0);
     }
+}
+
+#[tokio::test]
+async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
+    let (tools, _) = counting();
+    let inbox = Arc::new(MemoryInbox::new());
+    let executor = Executor::new(Policy::workspace())
+        .with_approver(Silent)
+        .with_inbox(Arc::clone(&inbox) as _);
+    let session = Session::new(tools);
+    let asked = {
+        let (executor, session) = (executor.clone(), session.clone());
+        tokio::spawn(async move { executor.execute(&session, call()).await })
+    };
+    let id = waiting(&inbox).await;
+    inbox.end(&id, Ending::Withdrawn).await.unwrap();
+    let error = asked.await.unwrap().error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    let again = "nothing ran; call again to ask again, where it is still wanted";
+    assert_eq!(error.advice.as_deref(), Some(again));
+    let (tools, executor) = (counting().0, Executor::new(Policy::workspace()));
+    let error = executor.execute(&Session::new(tools), call()).await.error;
+    let error = error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Denied);
+    let instead = error.advice.unwrap();
+    assert!(instead.starts_with("do it another way"), "{instead}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ impl Cut {
     /// What happened, as the end of a sentence about the page.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::TooLarge => "it is larger than the limit (web.max_bytes)",
+            Self::TooLarge => "it is larger than the limit",
             Self::TooSlow => "it did not end in time",
             Self::BrokenOff => "the server broke off before the end",
         }

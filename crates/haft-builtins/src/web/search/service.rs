@@ -202,7 +202,9 @@ impl SearchService {
             let advice = "SearXNG answers JSON where `search.formats` in its settings names it";
             failed(&"its answer is no JSON").for_operator(advice)
         })?;
-        self.hits(&answer, limit).map_err(|why| failed(&why))
+        let advice = "`web.search.results` in settings names where its answer holds the hits";
+        let hits = self.hits(&answer, limit);
+        hits.map_err(|why| failed(&why).for_operator(advice))
     }
 
     fn hits(&self, answer: &Value, limit: usize) -> Result<Vec<Hit>, String> {
@@ -218,13 +220,11 @@ impl SearchService {
             if self.provider == Provider::Brave {
                 return Ok(Vec::new());
             }
-            return Err(format!(
-                "its answer has nothing at {pointer:?} (web.search.results)"
-            ));
+            return Err(format!("its answer has nothing at {pointer:?}"));
         };
         let list = list
             .as_array()
-            .ok_or_else(|| format!("{pointer:?} of its answer is no list (web.search.results)"))?;
+            .ok_or_else(|| format!("{pointer:?} of its answer is no list"))?;
         let member = |hit: &Value, name: &str, most: usize| {
             let found = if name.starts_with('/') {
                 hit.pointer(name)

@@ -2,11 +2,20 @@
 
 use super::*;
 
-fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, advice: &str) {
+/// What the model and what the operator is told to do.
+struct Told {
+    model: &'static str,
+    operator: &'static str,
+}
+
+/// What a model is told of whatever no guard has better advice about.
+const ANOTHER_WAY: &str = "do it another way, or tell the user that it is not permitted here";
+
+fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &Told) {
     let ruling = policy(profile, lists).judge(&scene.call());
     assert!(ruling.reason.contains(reason), "{ruling:?}");
-    let said = [&*ruling.operator, &*ruling.advice];
-    assert!(said.contains(&advice), "{ruling:?}");
+    assert_eq!(&*ruling.operator, told.operator, "{ruling:?}");
+    assert_eq!(&*ruling.advice, told.model, "{ruling:?}");
     // U6: what a model is told never says how to loosen a rule.
     for word in ["--profile", "rule", "allow it"] {
         assert!(!ruling.advice.contains(word), "{ruling:?}");
@@ -16,40 +25,44 @@ fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, advice:
 #[test]
 fn a_refusal_names_what_would_allow_it() {
     let none = Lists::default();
+    let by = |operator| Told {
+        model: ANOTHER_WAY,
+        operator,
+    };
     says(
         Profile::Workspace,
         none,
         &write("src/a.rs"),
         "asks about writing src/a.rs",
-        "allow it with the rule Edit(/src/a.rs) or --profile trusted",
+        &by("allow it with the rule Edit(/src/a.rs) or --profile trusted"),
     );
     says(
         Profile::ReadOnly,
         none,
         &write("src/a.rs"),
         "denies writing",
-        "allow it with --profile trusted",
+        &by("allow it with --profile trusted"),
     );
     says(
         Profile::Workspace,
         none,
         &fetch("example.com"),
         "connecting to https://example.com/x",
-        "allow it with the rule WebFetch(domain:example.com)",
+        &by("allow it with the rule WebFetch(domain:example.com)"),
     );
     says(
         Profile::ReadOnly,
         none,
         &fetch("example.com"),
         "denies connecting",
-        "allow it with --profile workspace and the rule WebFetch(domain:example.com)",
+        &by("allow it with --profile workspace and the rule WebFetch(domain:example.com)"),
     );
     says(
         Profile::Workspace,
         none,
         &run("npm test"),
         "running npm test",
-        "allow it with the rule Bash(npm test) or --profile trusted",
+        &by("allow it with the rule Bash(npm test) or --profile trusted"),
     );
     let deny = Lists {
         deny: &["Edit(src/**)"],
@@ -60,21 +73,24 @@ fn a_refusal_names_what_would_allow_it() {
         deny,
         &write("src/a.rs"),
         "the deny rule Edit(src/**) of test covers writing src/a.rs",
-        "remove or narrow the deny rule Edit(src/**) of test",
+        &by("remove or narrow the deny rule Edit(src/**) of test"),
     );
     says(
         Profile::Trusted,
         none,
         &write(".git/x"),
         "protected",
-        "let a person change that file",
+        &Told {
+            model: "let a person change that file",
+            operator: "no rule lifts this",
+        },
     );
     says(
         Profile::Workspace,
         none,
         &served("a.b", &json!({})),
         "calls of a.b",
-        "allow it with the rule a.b",
+        &by("allow it with the rule a.b"),
     );
     let long = "x".repeat(10_000);
     assert!(
