@@ -55,7 +55,7 @@ mod skills;
 mod stores;
 mod web;
 
-pub(crate) use policy::{unknown_names, written};
+pub(crate) use policy::{names, written};
 pub(crate) use runs::{Door, Waits};
 
 /// Everything a command or a door needs; clones share it.
@@ -141,6 +141,9 @@ fn on(
 ) -> Result<BTreeSet<String>, Problem> {
     for unknown in policy::check_names(policy, settings, all)? {
         at.screen.warn(&visible::line(&unknown));
+    }
+    for absent in parts::of_servers(all, settings) {
+        at.screen.warn(&visible::line(&absent));
     }
     parts::on(all, settings)
 }

@@ -145,7 +145,6 @@ pub(crate) fn standard(
     (sandbox, network): (&Sandbox, &CommandNetwork),
     (skills, memory): (&Arc<SkillSet>, Option<Memory>),
 ) -> Result<Standard, Problem> {
-    let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
     let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(sandbox.clone());
     builtins.network = network.clone();
@@ -159,6 +158,19 @@ pub(crate) fn standard(
         check: checkers(settings)?,
     };
     builtins.discover = discover::options(settings, skills)?;
+    catalogue(at, &builtins)
+}
+
+/// The standard tools for their names alone, where what settings wire them to is wrong.
+pub(crate) fn unwired(at: &Invocation, workspace: &Workspace) -> Result<Standard, Problem> {
+    let mut builtins = Builtins::new(workspace.clone());
+    builtins.sandbox = Some(Sandbox::new(Config::default()));
+    builtins.web = Some(web::unwired());
+    catalogue(at, &builtins)
+}
+
+fn catalogue(at: &Invocation, builtins: &Builtins) -> Result<Standard, Problem> {
+    let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
     let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
     #[cfg(feature = "testing")]
     let tools = match at.environment.get("HAFT_TESTING_PAGES") {
@@ -202,6 +214,11 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
         Some(place) => problem.at(place),
         None => problem,
     })
+}
+
+/// Names in settings that only a server could have, which none has now.
+pub(crate) fn of_servers(all: &Standard, settings: &Settings) -> Vec<String> {
+    selection::of_servers(&all.offers, settings)
 }
 
 /// The names of the tools that are on.

@@ -156,19 +156,32 @@ pub(crate) fn check_names(
     }
 }
 
-/// Names in rules that no standard tool has, whether it is on or off; for `policy check`, which wires nothing else.
-pub(crate) fn unknown_names(
-    at: &Invocation,
-    settings: &Settings,
-) -> Result<Vec<UnknownName>, Problem> {
+/// What `policy check` finds in the names of rules, and beside them.
+pub(crate) struct Names {
+    /// Names that no standard tool has, whether it is on or off.
+    pub(crate) unknown: Vec<UnknownName>,
+    /// Why the tools cannot be wired as settings say. The names were compared all the same.
+    pub(crate) fault: Option<Problem>,
+}
+
+/// Compares the names in rules with the standard tools; for `policy check`, which wires nothing else.
+pub(crate) fn names(at: &Invocation, settings: &Settings) -> Result<Names, Problem> {
     let ground = build(at, settings)?;
+    let (tools, fault) = match wired(at, settings, &ground) {
+        Ok(tools) => (tools, None),
+        Err(fault) => (parts::unwired(at, &ground.workspace)?, Some(fault)),
+    };
+    let unknown = unknown(&ground.policy, &tools);
+    Ok(Names { unknown, fault })
+}
+
+fn wired(at: &Invocation, settings: &Settings, ground: &Ground) -> Result<Standard, Problem> {
     let confined = (
         &parts::sandbox(at, settings, &ground.workspace)?,
         &network::network(at, settings)?,
     );
     let skills = Arc::new(skills::set(at, settings));
-    let tools = parts::standard(at, settings, &ground, confined, (&skills, None))?;
-    Ok(unknown(&ground.policy, &tools))
+    parts::standard(at, settings, ground, confined, (&skills, None))
 }
 
 fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {

@@ -169,18 +169,31 @@ pub(crate) fn elsewhere() -> impl Iterator<Item = &'static str> {
 /// A table of settings for a tool that there is not: what it switches off would stay on.
 fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
     for (path, entry) in settings.iter() {
-        let [section, name, _] = path else {
+        let [section, name, key] = path else {
             continue;
         };
-        let named = all.iter().any(|offer| offer.name == *name);
-        if section != "tools" || named || name.contains('.') || elsewhere().any(|n| n == *name) {
+        if section != "tools" {
             continue;
         }
-        let problem = Problem::settings(format!("unknown tool `{name}` in `tools.{name}`"));
-        let problem = problem.advise(match nearest(all, name) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`haft tools` lists the tools".to_owned(),
-        });
+        // `memory` is a tool, too: the other tools of the bundle would stay on.
+        let switches_off = key == "enabled" && entry.value.as_bool() == Some(false);
+        let bundle = BUNDLES.contains(&name.as_str());
+        if name.contains('.') || (is_tool(all, name) && !(bundle && switches_off)) {
+            continue;
+        }
+        let problem = if bundle {
+            let list = if switches_off { "disable" } else { "enable" };
+            Problem::settings(format!("`tools.{name}.{key}` names a bundle, not a tool")).advise(
+                format!("write tools.{list} = [\"{name}\"] for all its tools"),
+            )
+        } else {
+            Problem::settings(format!("unknown tool `{name}` in `tools.{name}`")).advise(
+                match nearest(all, name) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`haft tools` lists the tools".to_owned(),
+                },
+            )
+        };
         let place = entry
             .sources
             .first()
@@ -191,6 +204,34 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
         });
     }
     Ok(())
+}
+
+/// Whether there is such a standard tool, or would be under other settings.
+fn is_tool(all: &[Offer], name: &str) -> bool {
+    all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)
+}
+
+/// A line for each dotted name in settings that no tool has: it may be of a server that is not there now, or misspelt.
+pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
+    let mut named = BTreeSet::new();
+    for (path, _) in settings.iter() {
+        if let [section, name, _] = path
+            && section == "tools"
+        {
+            named.insert((format!("tools.{name:?}"), name.clone()));
+        }
+    }
+    for key in ["tools.enable", "tools.disable", "tools.defer"] {
+        for (item, _) in settings.items(key) {
+            named.insert((key.to_owned(), item.as_str().unwrap_or_default().to_owned()));
+        }
+    }
+    let absent = |name: &String| name.contains('.') && meant(all, name).is_empty();
+    named.retain(|(_, name)| absent(name));
+    named
+        .into_iter()
+        .map(|(key, name)| format!("`{key}` names `{name}`, which is no tool here"))
+        .collect()
 }
 
 fn meant(all: &[Offer], word: &str) -> Vec<String> {

@@ -54,6 +54,17 @@ pub(crate) fn web(
     })
 }
 
+/// Web tools that are asked for nothing but their names.
+pub(crate) fn unwired() -> Web {
+    Web {
+        http: Http::guarded(),
+        robots: true,
+        reader: None,
+        redirects: None,
+        search: None,
+    }
+}
+
 fn search(settings: &Settings) -> Result<Option<SearchService>, Problem> {
     let Some(provider) = settings.text("web.search.provider") else {
         return Ok(None);

@@ -10,7 +10,7 @@ use haft::toolset::Toolset;
 use serde::Serialize;
 
 use crate::args::PolicyAction;
-use crate::assemble::{House, unknown_names, written};
+use crate::assemble::{House, names, written};
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -273,10 +273,11 @@ fn told(explanation: &Explanation) -> String {
 pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     let written = written(at, settings)?;
     let mut report = written.rules.check(&written.places);
-    let unknown = match unknown_names(at, settings) {
+    let (unknown, fault) = match names(at, settings) {
+        Ok(names) => (names.unknown, names.fault),
         // Rules that cannot be read are reported already, and hold no names.
-        Err(_) if !report.ok => Vec::new(),
-        found => found?,
+        Err(_) if !report.ok => (Vec::new(), None),
+        Err(problem) => return Err(problem),
     };
     for name in unknown {
         if name.of_server {
@@ -292,6 +293,9 @@ pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
         at.screen.document(&report)?;
     } else {
         at.screen.out(&said(&report))?;
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
     }
     Ok(if report.ok {
         Exit::Done

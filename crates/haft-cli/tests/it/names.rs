@@ -10,6 +10,14 @@ const ROWS: &[(&str, &str)] = &[
         "did you mean `read_file`?",
     ),
     ("tools.disable=[\"read_fil\"]", "did you mean `read_file`?"),
+    (
+        "tools.memory.enabled=false",
+        "write tools.disable = [\"memory\"]",
+    ),
+    (
+        "tools.files.enabled=false",
+        "write tools.disable = [\"files\"]",
+    ),
     ("tools.enable=[\"comands\"]", "did you mean `commands`?"),
     ("tools.read_file.bind={pat=\"a\"}", "pat"),
     ("policy.deny=[\"read_fil\"]", "did you mean `read_file`?"),
@@ -69,10 +77,38 @@ fn f8_what_other_settings_or_a_server_would_bring_is_no_error() {
         ("policy.deny=[\"mcp__github__create_issue\"]", true),
         ("policy.deny=[\"mcp__github\"]", true),
         ("tools.web_search.enabled=true", false),
+        ("tools.memory.enabled=true", false),
+        ("tools.\"read.fil\".enabled=false", true),
+        ("tools.disable=[\"github.get_issue\"]", true),
     ] {
         let ran = lab.run(&["policy", "show", "-c", setting]);
         assert_eq!(ran.code, 0, "{setting}: {}", ran.stderr);
         let warned = ran.stderr.contains("warning");
         assert_eq!(warned, warns, "{setting}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn f8_another_fault_of_the_settings_hides_no_unknown_name() {
+    let lab = Lab::new();
+    for (fault, says) in [
+        ("web.search.provider=\"searxng\"", "web.search.url"),
+        ("files.check={\"*.py\"=1}", "files.check"),
+    ] {
+        let deny = "policy.deny=[\"read_fil\"]";
+        let ran = lab.run(&["policy", "check", "-c", deny, "-c", fault]);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, 5, "{fault}: {said}");
+        assert!(
+            said.contains("did you mean `read_file`?"),
+            "{fault}: {said}"
+        );
+        assert!(ran.stderr.contains(says), "{fault}: {said}");
+        // Without a wrong name the fault is one all the same.
+        assert_eq!(
+            lab.run(&["policy", "check", "-c", fault]).code,
+            5,
+            "{fault}"
+        );
     }
 }
