@@ -26,15 +26,26 @@ macro_rules! columns {
     };
 }
 
+/// Bytes that a row puts into a list, as [`Page`] counts them or a little more.
+macro_rules! bytes {
+    () => {
+        "(octet_length(request) + coalesce(octet_length(decision), 0) + coalesce(octet_length(outcome), 0))"
+    };
+}
+
 const GET: &str = concat!("SELECT ", columns!(), " FROM haft.approvals WHERE id = $1");
 /// `$2`, `$3` and `$4` are null for any status, any run, from the first. At most `$6` bytes, or one request.
 const LIST: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM (SELECT *, sum(octet_length(request)) OVER (ORDER BY row) AS bytes FROM haft.approvals WHERE tenant = $1 AND ($2::text[] IS NULL OR status = ANY($2)) \
+    " FROM (SELECT *, sum(",
+    bytes!(),
+    ") OVER (ORDER BY row) AS bytes FROM haft.approvals WHERE tenant = $1 AND ($2::text[] IS NULL OR status = ANY($2)) \
     AND ($3::text IS NULL OR run = $3) \
     AND ($4::text IS NULL OR row > coalesce((SELECT a.row FROM haft.approvals a WHERE a.id = $4), 0))) AS listed \
-    WHERE bytes <= $6 OR bytes = octet_length(request) ORDER BY row LIMIT $5"
+    WHERE bytes <= $6 OR bytes = ",
+    bytes!(),
+    " ORDER BY row LIMIT $5"
 );
 /// Fewer than `$4` of the run wait, or one that says the same stands.
 const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \

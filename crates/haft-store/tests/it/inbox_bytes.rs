@@ -1,9 +1,9 @@
 //! What long requests take, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and what ended undecided goes.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::ApprovalRequest;
 use haft::approval::inbox::{Ending, Entry, Filter, RequestStatus, WaitingLimits};
 use haft::approval::listing;
+use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::clock;
 
 use crate::inbox::{Kind, Place, on_each};
@@ -11,6 +11,7 @@ use crate::request::{all, id, no, request};
 
 on_each!(
     aw3_a_list_holds_so_many_bytes_and_all_pages_everything,
+    aw3_a_list_counts_what_was_decided_and_what_came_of_it,
     aw3_requests_that_ended_undecided_take_so_many_bytes,
 );
 
@@ -54,6 +55,34 @@ async fn aw3_a_list_holds_so_many_bytes_and_all_pages_everything(place: &dyn Pla
         inbox.has_room(&one, limits).await.unwrap()
     };
     assert!(room(36).await && !room(34).await);
+}
+
+async fn aw3_a_list_counts_what_was_decided_and_what_came_of_it(place: &dyn Place) {
+    let inbox = place.inbox();
+    let text = format!(r#"{{"text":"{}"}}"#, "x".repeat(7 << 20));
+    for name in ["a0", "a1", "a2", "a3"] {
+        inbox.file(&request(name, name)).await.unwrap();
+        let mut yes = Decision::approve("bob", "test");
+        let done = name < "a2";
+        if let (Choice::Approve { edited, .. }, false) = (&mut yes.choice, done) {
+            *edited = Some(text.clone());
+        }
+        inbox.decide(&id(name), &yes).await.unwrap();
+        if done {
+            inbox.claim(&id(name)).await.unwrap();
+            inbox.finish(&id(name), &text, true).await.unwrap();
+        }
+    }
+    assert_eq!(inbox.list(&all()).await.unwrap().len(), 2, "16 MiB of 28");
+    let after = Filter {
+        after: Some(id("a0")),
+        ..all()
+    };
+    assert_eq!(inbox.list(&after).await.unwrap().len(), 2, "16 MiB of 21");
+    let mut ids = Vec::new();
+    let visit = |entry: Entry| ids.push(entry.request.id.to_string());
+    listing::each(&*inbox, all(), visit).await.unwrap();
+    assert_eq!(ids, ["a0", "a1", "a2", "a3"]);
 }
 
 async fn aw3_requests_that_ended_undecided_take_so_many_bytes(place: &dyn Place) {

@@ -1,8 +1,9 @@
 //! Listing requests a page at a time: one list holds a bounded number of bytes, however long requests are.
 
+use crate::approval::Choice;
 use crate::approval::inbox::{Entry, Filter, Inbox, InboxError};
 
-/// Most bytes of requests that one list holds; a longer request comes alone.
+/// Most bytes of requests, with what was decided and what came of them, that one list holds; a longer one comes alone.
 pub const PAGE_BYTES: usize = 16 << 20;
 
 /// Visits the requests that fit a filter, oldest first, and holds one page of them at a time.
@@ -43,8 +44,9 @@ impl Page {
         }
     }
 
-    /// Adds a request of so many bytes; false where it finds no room, and the page is complete.
-    pub fn add(&mut self, entry: Entry, bytes: usize) -> bool {
+    /// Adds an entry whose request has so many bytes; false where it finds no room, and the page is complete.
+    pub fn add(&mut self, entry: Entry, request: usize) -> bool {
+        let bytes = request.saturating_add(beside(&entry));
         self.bytes = self.bytes.saturating_add(bytes);
         let too_long = self.bytes > PAGE_BYTES && !self.entries.is_empty();
         if too_long || self.entries.len() >= self.limit {
@@ -63,4 +65,17 @@ impl Page {
     pub fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
+}
+
+/// Bytes of an entry beside its request: edited arguments or answers, and the outcome.
+fn beside(entry: &Entry) -> usize {
+    let outcome = entry.outcome.as_ref().map_or(0, String::len);
+    let decision = entry.decision.as_ref().map(|decision| &decision.choice);
+    let decided = match decision {
+        Some(Choice::Approve { edited, .. }) => edited.as_ref().map_or(0, String::len),
+        Some(Choice::Answer { answers }) => answers.len(),
+        Some(Choice::Deny { message, .. }) => message.as_ref().map_or(0, String::len),
+        None => 0,
+    };
+    outcome.saturating_add(decided)
 }
