@@ -185,6 +185,16 @@ impl McpServer {
     }
 }
 
+/// A request as its transport has read it.
+pub(crate) struct Asked {
+    /// Its id, for the answer.
+    pub(crate) id: Id,
+    /// What to do.
+    pub(crate) job: Job,
+    /// Takes the notifications that go before the answer.
+    pub(crate) notes: Option<mpsc::Sender<Vec<u8>>>,
+}
+
 impl Core {
     /// Tells the host of a message that belongs to no run.
     pub(crate) fn stray(&self, transport: Transport, reason: &str) {
@@ -231,6 +241,32 @@ impl Core {
             }
             Err(error) => Answer::error(Some(id), &error),
         }
+    }
+
+    /// Does one job of many, each of which holds a share of some bound until its work ends. For a read that may be after
+    /// nobody waits for its answer any more: a thread that reads a disk goes on.
+    pub(crate) async fn bounded(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        asked: Asked,
+        held: impl Send + 'static,
+    ) -> Answer {
+        let Asked { id, job, notes } = asked;
+        if job.is_call() {
+            let answer = self.answer(run, &id, job, notes).await;
+            drop(held);
+            return answer;
+        }
+        let (core, run, own) = (Arc::clone(self), Arc::clone(run), id.clone());
+        let read = tokio::spawn(async move {
+            let answer = core.answer(&run, &own, job, None).await;
+            drop(held);
+            answer
+        });
+        read.await.unwrap_or_else(|_| {
+            let error = RpcError::new(RpcError::INTERNAL, "the request failed");
+            Answer::error(Some(&id), &error)
+        })
     }
 
     async fn perform(

@@ -15,7 +15,7 @@ use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::run::Run;
-use crate::server::{Answer, Core, Limits};
+use crate::server::{Answer, Asked, Core, Limits};
 use crate::wire::params::{Implementation, Meta, Params};
 use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError, reply};
 
@@ -290,10 +290,20 @@ impl Connection {
         };
         let (core, out) = (Arc::clone(&self.core), self.out.clone());
         self.tasks.spawn(async move {
+            // Held until the answer is written, and until the work has ended.
+            let permit = Arc::new(permit);
             let work = async {
                 match job {
                     Job::Listen(tools) => listen_here(&core, &run, &id, tools, &out).await,
-                    job => core.answer(&run, &id, job, Some(out.clone())).await.bytes,
+                    job => {
+                        let asked = Asked {
+                            id: id.clone(),
+                            job,
+                            notes: Some(out.clone()),
+                        };
+                        let held = Arc::clone(&permit);
+                        core.bounded(&run, asked, held).await.bytes
+                    }
                 }
             };
             // A cancelled request gets no answer: the client has stopped waiting.

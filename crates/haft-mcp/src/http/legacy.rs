@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
-use crate::server::Answer;
+use crate::server::{Answer, Asked};
 use crate::wire::params::Params;
 use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
 
@@ -168,9 +168,13 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     };
     let (core, on_failure) = (Arc::clone(&door.core), id.clone());
     let work = tokio::spawn(async move {
-        let work = Box::pin(core.answer(lease.run(), &id, job, said));
+        let asked = Asked {
+            id: id.clone(),
+            job,
+            notes: said,
+        };
+        let work = Box::pin(core.bounded(lease.run(), asked, (charge, place)));
         let done = ticket.run(work).await;
-        drop((charge, place));
         lease.keep_for(done.as_ref());
         done.unwrap_or_else(|| {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");

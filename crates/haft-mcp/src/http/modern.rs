@@ -14,6 +14,7 @@ use crate::era::{Era, MODERN};
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
+use crate::server::Asked;
 use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
 
@@ -106,8 +107,12 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     };
     let core = Arc::clone(&door.core);
     let answer = async move {
-        let answer = core.answer(lease.run(), &id, job, said).await;
-        drop((charge, place));
+        let asked = Asked {
+            id,
+            job,
+            notes: said,
+        };
+        let answer = core.bounded(lease.run(), asked, (charge, place)).await;
         lease.keep_for(Some(&answer));
         answer
     };

@@ -114,6 +114,51 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
     again.abort();
 }
 
+/// W5: what a client that hung up had begun to read from a disk still counts, for a thread still reads it.
+#[tokio::test]
+async fn w5_reads_count_until_their_work_has_ended() {
+    let opener = Arc::new(SmallOpener::asking());
+    let limits = Limits {
+        reads: 8,
+        ..Limits::default()
+    };
+    let service = serving(limits, &opener).http(Access::checked_before());
+    // Who looks for skills waits for this thread.
+    let (held, holds) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let disk = Arc::clone(&opener);
+    let holder = std::thread::spawn(move || {
+        let _busy = disk.skills.lock().unwrap();
+        held.send(()).unwrap();
+        let _ = released.recv();
+    });
+    holds.await.unwrap();
+    let list = || {
+        let service = service.clone();
+        let headers = [MODERN, ("mcp-method", "resources/list")];
+        let body = modern("1", "resources/list", "");
+        let list = request(Method::POST, &headers, body);
+        async move { send(&service, list).await.status().as_u16() }
+    };
+    let mut reading = JoinSet::new();
+    let refused = loop {
+        reading.spawn(list());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        if let Some(status) = reading.try_join_next() {
+            break status.unwrap();
+        }
+    };
+    assert_eq!(refused, 503);
+    reading.shutdown().await;
+    let next = tokio::time::timeout(Duration::from_secs(60), list()).await;
+    assert_eq!(next, Ok(503), "the threads still wait for the disk");
+    drop(release);
+    holder.join().unwrap();
+    while list().await != 200 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 #[tokio::test]
 async fn w5_a_body_that_is_announced_and_not_sent_holds_nothing() {
     let (server, _) = server(Limits {
