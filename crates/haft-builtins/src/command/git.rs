@@ -183,6 +183,15 @@ mod tests {
             ("[diff]\n\talgorithm = histogram", Settings::Inert),
             ("[diff]\n\texternal = ./x", Settings::Programs),
             ("[diff] EXTERNAL = ./x", Settings::Programs),
+            ("[diff]\n\tsubmodule = log", Settings::Silenced),
+            (
+                "[diff]\n\tsubmodule = log\n\texternal = ./x",
+                Settings::Programs,
+            ),
+            (
+                "[diff]\n\tsubmodule = log\n[diff]\n\texternal = ./x",
+                Settings::Programs,
+            ),
             ("[diff \"pdf\"]\n\ttextconv = ./x", Settings::Programs),
             ("[diff.pdf]\n\ttextconv = ./x", Settings::Programs),
             ("[core] [filter \"x\"] clean = ./x", Settings::Programs),

@@ -12,8 +12,7 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, SHELL, Sandbox, Spool, StartError,
-    parse_simple,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
 };
 
 use crate::command::RunCommandInput;
@@ -163,14 +162,15 @@ impl Commands {
 
     /// Does git, on a line of this risk, run no program that settings in the workspace name?
     fn reads_quietly(&self, cwd: &str, risk: Risk, compares: bool) -> bool {
-        // In another folder it may find another repository, and within files that it compares, too.
+        // In another folder it may find another repository, and within files that it compares, too. The index is looked at
+        // last: it may be large.
         cwd == "."
-            && !(compares && index::may_hold_repositories(&self.workspace))
             && match git::settings(&self.workspace) {
                 Settings::Inert => true,
                 Settings::Silenced => risk == Risk::Safe,
                 Settings::Programs => false,
             }
+            && !(compares && index::may_hold_repositories(&self.workspace))
     }
 
     /// Is it judged to read and to do nothing else?
@@ -343,7 +343,7 @@ impl Commands {
     ) -> Result<(bool, String), ToolError> {
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
         let running = self.sandbox.start_jailed(self.confined(spec)).await;
-        let running = running.map_err(told)?;
+        let running = running.map_err(|error| told(error, false))?;
         let exit = running.wait().await;
         let (out, err) = (
             running.stdout().text(0, SAID),
@@ -357,7 +357,9 @@ impl Commands {
     }
 
     pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
-        self.sandbox.start(spec).await.map_err(told)
+        let line = matches!(spec.program, Program::Shell(_));
+        let running = self.sandbox.start(spec).await;
+        running.map_err(|error| told(error, line))
     }
 }
 
@@ -397,13 +399,14 @@ fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
     cwd == "." && argv.is_some_and(|argv| !argv.iter().any(outside))
 }
 
-fn told(error: StartError) -> ToolError {
+/// The failure of a command that did not start; a line has a shell that it is read by.
+fn told(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
     let told = match &error {
-        StartError::Program { source, program } => {
+        StartError::Program { source, .. } => {
             let absent = source.kind() == std::io::ErrorKind::NotFound;
             let told = ToolError::failed(message);
-            if absent && program == SHELL {
+            if absent && line {
                 told.with_advice(
                     "a line with shell syntax is read as bash reads it, and run by no other shell; give argv",
                 )

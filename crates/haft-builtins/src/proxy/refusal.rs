@@ -85,9 +85,14 @@ pub(crate) struct Refusals(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    lines: Vec<String>,
+    lines: Vec<Line>,
     more: u64,
-    /// What would allow the first.
+}
+
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// The setting that would allow it.
     would_allow: Option<String>,
 }
 
@@ -99,29 +104,29 @@ impl Refusals {
         }
         let line: String = refusal.to_string().chars().take(SHOWN).collect();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.lines.contains(&line) {
+        if kept.lines.iter().any(|known| known.text == line) {
             return;
         }
-        if kept.would_allow.is_none() {
-            kept.would_allow = refusal.would_allow();
-        }
         if kept.lines.len() < KEPT {
-            kept.lines.push(line);
+            kept.lines.push(Line {
+                text: line,
+                would_allow: refusal.would_allow(),
+            });
         } else {
             kept.more += 1;
         }
     }
 
-    /// The setting that would allow the first of them, for the person who runs haft.
+    /// The setting that would allow the first line, where one would, for the person who runs haft.
     pub(crate) fn would_allow(&self) -> Option<String> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.would_allow.clone()
+        kept.lines.first()?.would_allow.clone()
     }
 
     /// The lines, and one that counts what was left out.
     pub(crate) fn lines(&self) -> Vec<String> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lines = kept.lines.clone();
+        let mut lines: Vec<String> = kept.lines.iter().map(|line| line.text.clone()).collect();
         if kept.more > 0 {
             lines.push(format!("{} more were refused", kept.more));
         }
@@ -160,6 +165,11 @@ mod tests {
             let setting = format!("sandbox.allow_hosts = [\"{entry}\"]");
             assert!(refusals.would_allow().unwrap().contains(&setting));
         }
+        // The setting is that of the line which is said first, or none.
+        let refusals = Refusals::default();
+        refusals.note(&Refusal::private("10.0.0.1", "private"));
+        refusals.note(&Refusal::not_listed("example.com", 443));
+        assert_eq!(refusals.would_allow(), None);
     }
 
     #[test]

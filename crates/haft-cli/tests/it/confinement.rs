@@ -276,29 +276,29 @@ fn ap9_a_line_is_run_by_bash_or_not_at_all() {
     assert_eq!(shells, "ls\nmount\nsh\ntouch\n", "bash is hidden");
     let line = serde_json::json!({"command": "echo $'\\'; touch ran; #'"}).to_string();
     let enabled = "tools.enable=[\"commands\"]";
-    let args = [
-        "call",
-        "run_command",
-        "--args",
-        &line,
-        "-c",
-        enabled,
-        "--profile",
-        "trusted",
-    ];
-    assert_eq!(lab.run(&args).code, 0, "bash runs it");
-    let like = lab.command(&args);
-    let mut command = inside(&[like.get_program().to_str().unwrap()]);
-    command
-        .args(args)
-        .current_dir(lab.work())
-        .env_clear()
-        .envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
-    let ran = command.output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(!lab.work().join("ran").exists(), "{said}");
-    assert!(
-        said.contains("/bin/bash") && said.contains("no other shell"),
-        "{said}"
-    );
+    let argv = serde_json::json!({"argv": ["/bin/bash", "-c", "echo"]}).to_string();
+    for (arguments, says) in [(line, "no other shell"), (argv, "no such program")] {
+        let args = [
+            "call",
+            "run_command",
+            "--args",
+            &arguments,
+            "-c",
+            enabled,
+            "--profile",
+            "trusted",
+        ];
+        assert_eq!(lab.run(&args).code, 0, "bash runs it");
+        let like = lab.command(&args);
+        let mut command = inside(&[like.get_program().to_str().unwrap()]);
+        command
+            .args(args)
+            .current_dir(lab.work())
+            .env_clear()
+            .envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        let ran = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(!lab.work().join("ran").exists(), "{said}");
+        assert!(said.contains("/bin/bash") && said.contains(says), "{said}");
+    }
 }
