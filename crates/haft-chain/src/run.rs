@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use haft::artifact::ArtifactRef;
 use haft::context::{CallContext, Scope};
-use haft::error::ToolError;
+use haft::error::{ErrorKind, ToolError};
 use haft::result::{Content, Outcome, Status, ToolResult};
 use haft::session::Ending;
 
@@ -109,6 +109,7 @@ impl<'a> ChainRun<'a> {
     ) -> Result<ToolResult, ToolError> {
         let room = room::fill(self.worker, folder).await;
         let start = script.message(&self.scope, &self.record, self.looks)?;
+        self.record.sent();
         let end = match self.link.send(Kind::Start, 0, &start) {
             Ok(()) => self.serve().await,
             Err(error) => End::Broken(error),
@@ -129,6 +130,11 @@ impl<'a> ChainRun<'a> {
             self.record.leave();
             self.output.close();
             return Err(ToolError::suspended(approval.into(), words));
+        }
+        if matches!(end, End::Cancelled) && self.record.is_left() {
+            self.record.leave();
+            self.output.close();
+            return Err(stopped());
         }
         self.record.close(end.status());
         self.output.close();
@@ -349,6 +355,11 @@ impl<'a> ChainRun<'a> {
         self.calls.clear();
         end
     }
+}
+
+fn stopped() -> ToolError {
+    let message = "haft stopped before the script ended; it can be resumed again";
+    ToolError::new(ErrorKind::Cancelled, message)
 }
 
 /// The result with what the script printed, which gets the room that the rest leaves; `said` comes behind it.

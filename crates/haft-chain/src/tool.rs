@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use haft::arguments::Arguments;
 use haft::audit::BoxFuture;
-use haft::call::CallId;
 use haft::clock;
-use haft::context::{CallContext, Scope};
+use haft::context::{CallContext, Resumption, Scope};
 use haft::error::{ErrorKind, ToolError};
-use haft::journal::{ChainStart, Journal, Recorded};
+use haft::journal::{ChainStart, Journal, JournalError, Recorded};
 use haft::result::ToolResult;
 use haft::session::{Limits, LimitsError};
 use haft::spec::{Annotations, NameError, ToolName, ToolSpec};
@@ -239,7 +238,9 @@ impl Shared {
         if let Some(recorded) = self.recorded(context, code)? {
             let seed = recorded.start.seed;
             let tools = scope.session().tools();
-            return Ok((Record::resume(journal, run, recorded, &tools)?, seed));
+            let resumption = context.resumption();
+            let record = Record::resume(journal, run, recorded, &tools, resumption)?;
+            return Ok((record, seed));
         }
         let seed = fresh_seed();
         let start = ChainStart {
@@ -254,29 +255,46 @@ impl Shared {
     /// The interrupted chain that this one resumes: that of a resumed run, under the same id, with this very script.
     fn recorded(&self, context: &CallContext, code: &str) -> Result<Option<Recorded>, ToolError> {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
-            return Ok(None);
+            return context.resumption().map_or(Ok(None), |it| Err(ended(it)));
         };
         let run = context.run();
-        let interrupted = |chain: Option<&CallId>| -> Result<_, ToolError> {
-            let found = journal.interrupted(run, chain).map_err(|error| {
-                ToolError::unavailable(format!("read the chain's journal: {error}"))
-                    .with_advice("nothing was run: what the script did before is not known")
-            })?;
-            Ok(found.filter(|old| old.start.code == code))
-        };
-        if let Some(own) = interrupted(Some(context.call_id()))? {
-            return Ok(Some(own));
+        let own = journal.interrupted(run, Some(context.call_id()));
+        let own = own
+            .map_err(|error| unread(&error))?
+            .filter(|own| own.start.code == code);
+        if own.is_some() {
+            return Ok(own);
+        }
+        if let Some(resumption) = context.resumption() {
+            return Err(ended(resumption));
         }
         // The journal and the run's record know its calls by the id that it had.
-        match interrupted(None)? {
+        let others = journal.abandoned(run).map_err(|error| unread(&error))?;
+        match others.iter().find(|other| other.start.code == code) {
             None => Ok(None),
             Some(other) => Err(ToolError::conflict(format!(
                 "this script was interrupted as {} of run {run}; as another call it would run from its start",
                 other.chain
             ))
-            .with_advice(format!("resume it with `haft runs resume {run}`"))),
+            .with_advice("nothing ran; a person has to resume this script")
+            .for_operator(format!("`haft runs resume {run}`"))),
         }
     }
+}
+
+fn unread(error: &JournalError) -> ToolError {
+    ToolError::unavailable(format!("read the chain's journal: {error}"))
+        .with_advice("nothing was run: what the script did before is not known")
+}
+
+/// A call that goes on, of which the journal has nothing to go on from: its script has ended, in a process that ended
+/// before it could note how.
+fn ended(resumption: &Resumption) -> ToolError {
+    resumption.over();
+    let message = "this script was suspended and has ended since; its outcome is lost";
+    ToolError::unavailable(message)
+        .with_advice("look at what it changed; calling again runs it from its start")
+        .for_operator("`haft runs show` says what the run did")
 }
 
 /// What a chain sees: its session's tools without those of a provider and without those that run chains.

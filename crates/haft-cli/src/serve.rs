@@ -11,7 +11,7 @@ use haft_console::{About, Console, Options};
 use haft_mcp::http::Access;
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::args;
 use crate::assemble::House;
@@ -58,7 +58,8 @@ pub(crate) async fn run(
     let signals = Signals::heard()?;
     let doors = Doors::new(house.clone(), settings);
     let watching = tokio::spawn(watch_skills(house.clone()));
-    let following = tokio::spawn(follower::follow(house.clone()));
+    let (stop_following, stopped) = oneshot::channel();
+    let following = tokio::spawn(follower::follow(house.clone(), stopped));
     if house.tools().snapshot().entry(TOOL_CHAIN).is_some() {
         // The first script finds an interpreter ready.
         house.code().warm();
@@ -72,7 +73,12 @@ pub(crate) async fn run(
     };
     let done = serve(at, settings, house, open).await;
     watching.abort();
-    following.abort();
+    doors.leave();
+    drop(stop_following);
+    // What it resumes ends, or is left to be resumed, before the runs are sealed.
+    if let Err(error) = following.await {
+        tracing::error!(%error, "stop following decisions");
+    }
     doors.sealed().await;
     done
 }

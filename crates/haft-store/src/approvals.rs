@@ -1,6 +1,7 @@
 //! What the inboxes of all databases share: how a request is kept, what a row says, and the bounds.
 
 use std::fmt::Display;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
@@ -24,6 +25,21 @@ pub(crate) const LEASE: Duration = Duration::from_secs(5);
 
 /// How often it says so.
 pub(crate) const BEAT: Duration = Duration::from_millis(1500);
+
+/// How often a process sweeps old suspended calls, in nanoseconds.
+pub(crate) const SWEEP: i64 = 3_600_000_000_000;
+
+/// When this process swept last.
+#[derive(Debug, Default)]
+pub(crate) struct Sweeps(AtomicI64);
+
+impl Sweeps {
+    /// Whether it is time, which it is once an hour.
+    pub(crate) fn is_due(&self, now: i64) -> bool {
+        let last = self.0.load(Ordering::Relaxed);
+        now.saturating_sub(last) >= SWEEP && self.0.swap(now, Ordering::Relaxed) == last
+    }
+}
 
 /// Most suspended calls of a key that are looked at.
 pub(crate) const MOST_SUSPENDED: i64 = 100;

@@ -4,7 +4,7 @@
 //! chains of a run are at work their process holds it by a lease, which is looked at with every entry: a process that
 //! lost it writes nothing any more, and what cannot be written is not run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -30,8 +30,8 @@ pub struct DbJournal {
     home: PathBuf,
     place: Place,
     lane: Lane<Job>,
-    /// How often chains of a run began here and did not close.
-    chains: Mutex<HashMap<RunId, usize>>,
+    /// The chains of runs that began here and did not close.
+    chains: Mutex<HashMap<RunId, HashSet<CallId>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -89,12 +89,8 @@ impl DbJournal {
         let json = serde_json::to_string(line).map_err(|e| failed(run, &e.to_string()))?;
         let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let chains = left.entry(run.clone()).or_default();
-        match line {
-            Line::Begin { .. } => *chains += 1,
-            Line::Close { .. } => *chains = chains.saturating_sub(1),
-            Line::Call { .. } | Line::End { .. } => {}
-        }
-        let last = *chains == 0;
+        line.note(chains);
+        let last = chains.is_empty();
         if last {
             left.remove(run);
         }
@@ -106,13 +102,15 @@ impl DbJournal {
             last,
             answer,
         });
-        if added.is_err() && matches!(line, Line::Begin { .. }) {
+        if added.is_err()
+            && let Line::Begin { chain, .. } = line
+        {
             // It did not begin.
             let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(chains) = left.get_mut(run) {
-                *chains = chains.saturating_sub(1);
+                chains.remove(&CallId::new(chain.as_str()));
             }
-            left.retain(|_, chains| *chains > 0);
+            left.retain(|_, chains| !chains.is_empty());
         }
         added.map_err(|fault| told(run, fault))
     }
@@ -135,11 +133,11 @@ impl Journal for DbJournal {
         self.add(run, &Line::close(chain, status))
     }
 
-    fn leave(&self, run: &RunId, _: &CallId) -> Result<(), JournalError> {
+    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
         let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let chains = left.entry(run.clone()).or_default();
-        *chains = chains.saturating_sub(1);
-        let last = *chains == 0;
+        chains.remove(chain);
+        let last = chains.is_empty();
         if last {
             left.remove(run);
         }
@@ -148,11 +146,25 @@ impl Journal for DbJournal {
         gone.map_err(|fault| told(run, fault))
     }
 
+    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
+        let reader = self.read(run)?;
+        let all = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = HashSet::new();
+        Ok(reader.abandoned(all.get(run).unwrap_or(&none)))
+    }
+
     fn interrupted(
         &self,
         run: &RunId,
         chain: Option<&CallId>,
     ) -> Result<Option<Recorded>, JournalError> {
+        Ok(self.read(run)?.open(chain, &self.home))
+    }
+}
+
+impl DbJournal {
+    /// The chains of a run that no other process is at.
+    fn read<'a>(&self, run: &'a RunId) -> Result<Reader<'a>, JournalError> {
         let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
         let lines = lines.map_err(|fault| told(run, fault))?;
         let mut reader = Reader::new(run);
@@ -160,7 +172,7 @@ impl Journal for DbJournal {
             // A line is there whole or not at all.
             reader.line(number, &[line.as_slice(), b"\n"].concat())?;
         }
-        Ok(reader.open(chain, &self.home))
+        Ok(reader)
     }
 }
 

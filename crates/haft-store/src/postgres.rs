@@ -13,7 +13,7 @@ use sqlx::{Executor as _, PgPool};
 use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{sleep, timeout};
 
-use crate::approvals::BEHIND;
+use crate::approvals::{BEHIND, Sweeps};
 use crate::error::StoreError;
 
 mod beat;
@@ -47,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0002_journal.sql"),
     include_str!("postgres/migrations/0003_approvals_lean.sql"),
     include_str!("postgres/migrations/0004_suspended.sql"),
+    include_str!("postgres/migrations/0005_suspended_age.sql"),
 ];
 
 /// Haft's tables in a `PostgreSQL` database, connected at first use.
@@ -64,6 +65,7 @@ pub(crate) struct Server {
     listening: Mutex<bool>,
     beat: Beat,
     filing: Filing,
+    sweeps: Sweeps,
 }
 
 impl PostgresStore {
@@ -95,6 +97,7 @@ impl PostgresStore {
             listening: Mutex::default(),
             beat: Beat::new(),
             filing: Filing::default(),
+            sweeps: Sweeps::default(),
         })))
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::approvals::Sweeps;
 use crate::error::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
@@ -36,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_journal.sql"),
     include_str!("migrations/0005_approvals_lean.sql"),
     include_str!("migrations/0006_suspended.sql"),
+    include_str!("migrations/0007_suspended_age.sql"),
 ];
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.
@@ -43,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
 pub struct SqliteStore {
     path: PathBuf,
     connection: Mutex<Option<SqliteConnection>>,
+    sweeps: Sweeps,
 }
 
 impl SqliteStore {
@@ -56,6 +59,7 @@ impl SqliteStore {
         Self {
             path,
             connection: Mutex::new(None),
+            sweeps: Sweeps::default(),
         }
     }
 

@@ -27,6 +27,10 @@ use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
 use crate::workspace::{Workspace, WorkspaceView};
 
+mod resumption;
+
+pub use resumption::Resumption;
+
 /// Runs nested calls through the executor, which this file must not name.
 pub(crate) trait Host: Send + Sync {
     /// One nested call, all checks included.
@@ -76,6 +80,8 @@ pub struct CallContext {
     pub(crate) entry: Arc<Entry>,
     /// A person approved this very call.
     pub(crate) approved: bool,
+    /// How it is resumed, if it is.
+    pub(crate) resumption: Option<Resumption>,
     /// How long it may take.
     pub(crate) limit: Duration,
     /// What the call was cleared for.
@@ -265,6 +271,12 @@ impl CallContext {
     /// Whether the run was begun by another process that did not end it, and is gone on with here.
     pub fn is_resumed(&self) -> bool {
         self.session.is_resumed()
+    }
+
+    /// How this very call is resumed, if it was suspended or interrupted before. Nothing of such a call may run from its
+    /// start.
+    pub fn resumption(&self) -> Option<&Resumption> {
+        self.resumption.as_ref()
     }
 
     /// Where the session's tools are found: to be narrowed for a [`scope`](Self::scope).

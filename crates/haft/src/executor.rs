@@ -13,9 +13,9 @@ use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::{Principal, ToolCall};
 use crate::clock;
 use crate::context::{Asking, Host};
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 use crate::policy::{Explanation, JudgedCall, Policy};
-use crate::result::{Failure, Outcome};
+use crate::result::{Failure, Outcome, Status};
 use crate::session::{Activated, Activation, Session};
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::Entry;
@@ -31,6 +31,7 @@ mod draft;
 mod effects;
 mod exit;
 mod invoke;
+mod kept;
 mod learning;
 mod question;
 mod refs;
@@ -40,6 +41,7 @@ mod stop;
 
 use approve::Ticket;
 use exit::OpenCall;
+use kept::KeptEnd;
 use learning::Learning;
 use shape::Shaped;
 use stop::Stop;
@@ -140,8 +142,8 @@ impl Executor {
         execute(&self.parts, session, call, How::Asked).await
     }
 
-    /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for whoever made
-    /// the call, until it is made again. One that is not suspended any more is a conflict.
+    /// Resumes a suspended call under its own id, in its run, which the session resumes. Its outcome is kept for its client,
+    /// until the call is made again. One that is not suspended any more is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, call, How::Resumed).await
     }
@@ -218,14 +220,10 @@ impl Executor {
         workspace: &str,
         arguments: &str,
     ) -> Option<String> {
-        let (_, arguments) = admit::imagine(entry, arguments).ok()?;
+        admit::imagine(entry, arguments).ok()?;
+        let arguments = admit::known_by(entry, arguments);
         let name = &entry.spec().name;
-        Some(suspended::key(
-            name,
-            principal,
-            workspace,
-            arguments.as_str(),
-        ))
+        Some(suspended::key(name, principal, workspace, &arguments))
     }
 
     /// Where requests wait for a person.
@@ -364,21 +362,21 @@ impl Parts {
 }
 
 /// How a call comes to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Whoever makes it hears its outcome.
+    /// By its client, which hears its outcome.
     Asked,
-    /// It was suspended, and is resumed in place of whoever made it.
+    /// It was suspended, and the host resumes it in place of its client.
     Resumed,
-    /// It was interrupted, and is resumed in place of whoever made it.
+    /// It was interrupted, and the host resumes it in place of its client.
     Recovered,
 }
 
 /// Every call takes this path: direct, nested, from a batch, from any door.
 async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How) -> Outcome {
-    let mut open = OpenCall::new(parts, session, call);
-    open.must_wait = matches!(how, How::Resumed);
+    let mut open = OpenCall::new(parts, session, call, how);
     let end = stages(parts, session, &mut open).await;
-    finish(parts, open, end, matches!(how, How::Asked)).await
+    finish(parts, open, end, how == How::Asked).await
 }
 
 /// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
@@ -389,7 +387,7 @@ async fn execute_decided(
     call: ToolCall,
     ticket: Ticket,
 ) -> Result<Outcome, InboxError> {
-    let mut open = OpenCall::new(parts, session, call);
+    let mut open = OpenCall::new(parts, session, call, How::Asked);
     open.ticket = Some(ticket);
     let end = stages(parts, session, &mut open).await;
     if let Some(refused) = open.refused.take() {
@@ -414,9 +412,15 @@ async fn finish(
     };
     let claimed = open.claimed.take().or(unused);
     let (kept, session) = (open.kept.take(), open.session());
+    let kept_end = KeptEnd {
+        heard: delivered,
+        resumable: open.nest().is_resumable(),
+    };
     let mut outcome = open.close(end);
     if let Some(kept) = kept {
-        Box::pin(kept.ended(parts, session, &mut outcome, delivered)).await;
+        let left = kept_end.resumable && outcome.status != Status::Suspended;
+        session.at_work().note_resumable(&outcome.call, left);
+        Box::pin(kept.ended(parts, session, &mut outcome, kept_end)).await;
     }
     if let Some(claimed) = claimed {
         claimed.finish(&outcome, delivered).await;
@@ -432,11 +436,24 @@ async fn stages(
 ) -> Result<Shaped, Stop> {
     parts.open(session)?;
     let admitted = admit::admit(parts, session, open)?;
+    let entry = admitted.entry();
+    // Before a person may change the arguments: the client makes the call again with those that it wrote.
+    let key = entry
+        .spec()
+        .resumable
+        .then(|| again::of(parts, session, entry, admitted.written()));
     let cleared = clear::clear(parts, session, open, admitted).await?;
     let mut resumed = None;
-    if cleared.spec().resumable {
+    if let Some(key) = key {
         // Boxed: few tools have such calls, and every call's future would be as large.
-        resumed = Box::pin(again::before(parts, session, open, &cleared)).await?;
+        resumed = Box::pin(again::before(parts, session, open, key)).await?;
+    }
+    if open.how != How::Asked && open.resumption().is_none() {
+        return Err(Stop::new(
+            ErrorKind::Conflict,
+            "the call is not one that can be resumed",
+        )
+        .advise("nothing ran; make the call again"));
     }
     let session = resumed.as_ref().unwrap_or(session);
     let invoked = invoke::invoke(parts, session, open, cleared).await?;

@@ -32,6 +32,9 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// This process is not at the chain any more, which waits: what there is of it stays, for whoever goes on with it.
     fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
 
+    /// The chains of a run that were not closed and that no process is at, in the order in which they began.
+    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError>;
+
     /// A chain of a run that nobody closed and no other process is at: this one, or the last where none is named.
     fn interrupted(
         &self,

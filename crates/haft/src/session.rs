@@ -272,6 +272,12 @@ impl Session {
         self.0.resumed || self.0.asked.load(Ordering::Relaxed)
     }
 
+    /// Whether one of its calls is being resumed, or ended before it was over: a host leaves such a run open, for whoever
+    /// resumes the call.
+    pub fn has_resumable(&self) -> bool {
+        self.0.at_work.has_resumable()
+    }
+
     /// The requests that it has written.
     pub(crate) fn queue(&self) -> &Queue {
         &self.0.queue

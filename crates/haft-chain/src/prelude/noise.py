@@ -66,6 +66,7 @@ class _Noise:
 
     def __init__(self):
         self.off = True
+        self.spent = False
         self.log = None
         self.groups = ()
         self.group = collections.deque()
@@ -103,8 +104,10 @@ class _Noise:
         if self.log is None:
             return b""
         log, self.log = self.log, []
-        noise = _encode([seen, log]).encode()
-        if len(noise) > _MOST_NOISE:
+        # Once too much was read there is no record of it: no later call can be replayed, and so none is made.
+        noise = b"" if self.spent else _encode([seen, log]).encode()
+        if self.spent or len(noise) > _MOST_NOISE:
+            self.spent = True
             raise RuntimeError("clocks were read too often since the call before: wait with time.sleep, not by reading a clock in a loop")
         return noise
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft::call::{CallId, RunId};
+use haft::context::Resumption;
 use haft::error::ToolError;
 use haft::journal::{
     ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall, digest,
@@ -25,6 +26,10 @@ pub(crate) struct Record {
     /// Bytes of noise that were written.
     noise: usize,
     replay: Option<Replay>,
+    /// How the chain's call is resumed.
+    resumption: Option<Resumption>,
+    /// The script was sent to its interpreter.
+    sent: bool,
 }
 
 /// What is still to be answered from a record.
@@ -89,6 +94,8 @@ impl Record {
             open: false,
             noise: 0,
             replay: None,
+            resumption: None,
+            sent: false,
         }
     }
 
@@ -112,6 +119,7 @@ impl Record {
         run: RunId,
         recorded: Recorded,
         tools: &Snapshot,
+        resumption: Option<&Resumption>,
     ) -> Result<Self, ToolError> {
         let unsafe_twice = |entry: &&RecordedCall| {
             let tool = tools.entry(&entry.call.tool).map(|tool| tool.spec());
@@ -121,6 +129,9 @@ impl Record {
             entry.reply.is_none() && !twice && !not_run
         };
         if let Some(entry) = recorded.calls.iter().find(unsafe_twice) {
+            if let Some(resumption) = resumption {
+                resumption.over();
+            }
             return Err(in_doubt(&entry.call));
         }
         let noise = recorded.calls.iter().map(|entry| entry.call.noise.len());
@@ -145,6 +156,7 @@ impl Record {
         record.open = true;
         record.noise = noise;
         record.replay = Some(replay);
+        record.resumption = resumption.cloned();
         Ok(record)
     }
 
@@ -235,6 +247,17 @@ impl Record {
         self.open = false;
     }
 
+    /// The script is sent: from here on it may do something.
+    pub(super) fn sent(&mut self) {
+        self.sent = true;
+    }
+
+    /// Whether the process stops, and leaves a resumed chain to whoever resumes it next.
+    pub(super) fn is_left(&self) -> bool {
+        let resumption = self.resumption.as_ref();
+        self.replay.is_some() && resumption.is_some_and(Resumption::is_leaving)
+    }
+
     /// The script does not begin. A chain that was to be resumed stays as it was.
     pub(crate) fn not_begun(&mut self) {
         if self.replay.is_some() {
@@ -250,6 +273,9 @@ impl Record {
             && let Err(error) = journal.close(&self.run, &self.chain, status)
         {
             tracing::error!(run = %self.run, %error, "the end of a chain was not recorded");
+        }
+        if let Some(resumption) = self.resumption.as_ref().filter(|_| self.open) {
+            resumption.over();
         }
         self.open = false;
     }
@@ -285,7 +311,13 @@ impl Replay {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.close(Status::Cancelled);
+        let resumption = self.resumption.as_ref();
+        let stays = resumption.is_some_and(Resumption::is_left_when_dropped);
+        if self.replay.is_some() && (stays || !self.sent) {
+            self.leave();
+        } else {
+            self.close(Status::Cancelled);
+        }
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) const TESTS: &[Test] = &[
         bounded_noise,
     ),
     (
+        "af15_a_script_that_catches_lost_noise_calls_nothing_more",
+        caught_noise,
+    ),
+    (
         "f5_a_script_killed_while_its_interpreter_starts_is_resumed",
         killed_at_start,
     ),
@@ -102,6 +106,10 @@ impl Journal for Killed {
 
     fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
         self.then(run, || self.journal.leave(run, chain))
+    }
+
+    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
+        self.journal.abandoned(run)
     }
 
     fn interrupted(
@@ -290,6 +298,25 @@ for n in range(4):
         assert!(shown(&outcome).contains(told), "{}", shown(&outcome));
         assert!(world.lines().len() < 6, "{:?}", world.lines());
     }
+}
+
+/// AF15: a script that catches that too much was read makes no call whose noise is lost.
+fn caught_noise() {
+    let code = r"
+import time
+for _ in range(600000): time.perf_counter_ns()
+said = []
+for n in range(2):
+    try:
+        tools.append(n=n)
+    except RuntimeError as error:
+        said.append('too often' in str(error))
+said
+";
+    let world = World::new();
+    let outcome = wait(world.process(None, false).chain(code));
+    assert_eq!(value(&outcome), json!([true, true]), "{}", shown(&outcome));
+    assert!(world.lines().is_empty());
 }
 
 /// An interpreter that does not come up, and sees whether the chain is recorded by then.

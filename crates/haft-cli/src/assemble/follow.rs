@@ -57,7 +57,8 @@ impl House {
             // Whoever has the run open goes on with it.
             Err(problem) => return self.elsewhere(id).await?.ok_or(problem),
         };
-        let followed = self.go_on(&session, &entry).await;
+        // Another machine's run is resumed like one of this machine: its script does not start over.
+        let followed = self.go_on(&session.going_on(), &entry).await;
         self.close(&session).await;
         followed
     }

@@ -2,25 +2,28 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft::approval::suspended::{OtherRun, OtherRuns};
 use haft::audit::runs;
-use haft::call::RunId;
+use haft::call::{CallId, RunId};
+use haft::journal::Journal;
 use haft::session::Session;
 
 /// The runs that are open here.
 #[derive(Debug)]
 pub(crate) struct Live {
     home: PathBuf,
+    journal: Arc<dyn Journal>,
     runs: Mutex<HashMap<RunId, Session>>,
 }
 
 impl Live {
     /// None yet, of those below haft's state folder.
-    pub(crate) fn new(home: &Path) -> Self {
+    pub(crate) fn new(home: &Path, journal: Arc<dyn Journal>) -> Self {
         Self {
             home: home.to_owned(),
+            journal,
             runs: Mutex::default(),
         }
     }
@@ -53,15 +56,22 @@ impl Live {
 
 impl OtherRuns for Live {
     fn look(&self, run: &RunId) -> OtherRun {
-        if self.runs().contains_key(run) || runs::is_held(&self.home, run.as_str()) {
+        if self.runs().contains_key(run) {
             return OtherRun::InUse;
         }
-        let closed = runs::run_dir(&self.home, run.as_str())
-            .is_ok_and(|dir| matches!(runs::closed(&dir), Ok(Some(_))));
-        if closed {
-            OtherRun::Closed
-        } else {
-            OtherRun::Abandoned
+        // A run without a folder here is another machine's, which may be at it.
+        let Ok(false) = runs::is_held(&self.home, run.as_str()) else {
+            return OtherRun::InUse;
+        };
+        let closed = runs::run_dir(&self.home, run.as_str()).map(|dir| runs::closed(&dir));
+        match closed {
+            Ok(Ok(Some(_))) => OtherRun::Closed,
+            Ok(Ok(None)) => OtherRun::Abandoned,
+            Ok(Err(_)) | Err(_) => OtherRun::InUse,
         }
+    }
+
+    fn can_resume(&self, run: &RunId, call: &CallId) -> bool {
+        !matches!(self.journal.interrupted(run, Some(call)), Ok(None))
     }
 }

@@ -215,7 +215,7 @@ impl House {
         };
         let waiting = parts.executor.inbox().list(&waiting).await;
         let none = waiting.as_ref().is_ok_and(Vec::is_empty);
-        if none || !parts.durable {
+        if (none && !session.has_resumable()) || !parts.durable {
             return false;
         }
         if !parts.executor.leave(session) {

@@ -142,7 +142,7 @@ fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> 
 /// Why there is no chain: a call that nobody can resume may have run, or nothing was interrupted.
 async fn nothing(house: &House, run: &str) -> Result<Problem, Problem> {
     let id = RunId::new(run);
-    if runs::is_held(house.home(), run) {
+    if runs::is_held(house.home(), run).map_err(|e| super::runs::told(&e))? {
         let held = JournalError::Busy(id).to_string();
         return Ok(Problem::usage(held).advise("end that process, or wait for it"));
     }

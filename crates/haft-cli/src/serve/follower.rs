@@ -1,28 +1,44 @@
 //! The follower: runs what was decided about calls whose asker does not wait any more, whoever decided and from where.
 
+use std::time::Duration;
+
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, RequestStatus};
 use haft::bounds::Class;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
 use crate::assemble::{Door, House, Waits};
 use crate::commands::approvals::{each, with};
 
-/// Follows decisions until it is dropped; begins with those that a process left that is gone.
-pub(crate) async fn follow(house: House) {
-    let mut changes = house.executor().inbox().changes();
+/// How long what was decided may run on when the server stops. What is cut off then can be resumed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Follows decisions until `stopped` says so or is dropped; begins with those that a process left that is gone.
+pub(crate) async fn follow(house: House, stopped: Receiver<()>) {
     let mut at_work = JoinSet::new();
-    left_over(&house, &mut at_work).await;
+    tokio::select! {
+        _ = stopped => {}
+        () = decisions(&house, &mut at_work) => {}
+    }
+    let all = async { while at_work.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, all).await;
+    at_work.shutdown().await;
+}
+
+async fn decisions(house: &House, at_work: &mut JoinSet<()>) {
+    let mut changes = house.executor().inbox().changes();
+    left_over(house, at_work).await;
     loop {
         while at_work.try_join_next().is_some() {}
         match changes.recv().await {
             Ok(id) => {
                 if let Ok(entry) = house.entry(&id).await {
-                    take(&house, &entry, &mut at_work);
+                    take(house, &entry, at_work);
                 }
             }
-            Err(RecvError::Lagged(_)) => left_over(&house, &mut at_work).await,
+            Err(RecvError::Lagged(_)) => left_over(house, at_work).await,
             Err(RecvError::Closed) => return,
         }
     }

@@ -10,7 +10,7 @@ use crate::harness::{Lab, ended};
 use crate::serve::{Request, Server, exchange, hello, post, tool_call};
 
 /// One line that is allowed, one that a person decides about, one that is allowed.
-const SCRIPT: &str = "
+pub(crate) const SCRIPT: &str = "
 tools.write_file(path='log.txt', content='one\\n', mode='append')
 try:
     tools.write_file(path='asked.txt', content='asked\\n', mode='append')
@@ -22,7 +22,7 @@ print('printed')
 said
 ";
 
-const SETTINGS: [&str; 6] = [
+pub(crate) const SETTINGS: [&str; 6] = [
     "-c",
     "policy.allow=[\"Edit(/log.txt)\"]",
     "-c",
@@ -33,10 +33,10 @@ const SETTINGS: [&str; 6] = [
 
 /// What a call came to, as far as every entry point tells it.
 #[derive(Debug)]
-struct Got {
-    status: String,
-    value: Value,
-    whole: Value,
+pub(crate) struct Got {
+    pub(crate) status: String,
+    pub(crate) value: Value,
+    pub(crate) whole: Value,
 }
 
 impl Got {
@@ -60,7 +60,7 @@ impl Got {
 }
 
 /// Who makes the call.
-enum Client {
+pub(crate) enum Client {
     Command,
     Api(Server),
     Stdio(Child, BufReader<ChildStdout>),
@@ -72,7 +72,7 @@ enum Client {
 const CLIENTS: [&str; 5] = ["command", "api", "stdio", "legacy", "modern"];
 
 impl Client {
-    fn new(lab: &Lab, name: &str) -> Self {
+    pub(crate) fn new(lab: &Lab, name: &str) -> Self {
         match name {
             "api" => Self::Api(Server::start(lab, &SETTINGS)),
             "modern" => Self::Modern(Server::start(lab, &SETTINGS)),
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    fn call(&mut self, lab: &Lab, tool: &str, arguments: &Value) -> Got {
+    pub(crate) fn call(&mut self, lab: &Lab, tool: &str, arguments: &Value) -> Got {
         match self {
             Self::Command => {
                 let arguments = arguments.to_string();
@@ -142,14 +142,14 @@ impl Client {
     }
 
     /// Ends it without a word.
-    fn kill(self) {
+    pub(crate) fn kill(self) {
         if let Self::Stdio(mut child, _) = self {
             child.kill().unwrap();
             child.wait().unwrap();
         }
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         if let Self::Stdio(mut child, stdout) = self {
             drop(child.stdin.take());
             drop(stdout);
@@ -186,22 +186,22 @@ fn mcp(server: &Server, body: &str, headers: &[(&str, &str)]) -> Got {
     Got::of_mcp(answer.unwrap_or_else(|| panic!("{}", reply.body)))
 }
 
-fn log(lab: &Lab) -> String {
+pub(crate) fn log(lab: &Lab) -> String {
     std::fs::read_to_string(lab.work().join("log.txt")).unwrap_or_default()
 }
 
-fn asked(lab: &Lab) -> String {
+pub(crate) fn asked(lab: &Lab) -> String {
     std::fs::read_to_string(lab.work().join("asked.txt")).unwrap_or_default()
 }
 
-fn pending(lab: &Lab) -> Vec<String> {
+pub(crate) fn pending(lab: &Lab) -> Vec<String> {
     let list = lab.run(&["approvals", "list", "--json"]).json();
     let ids = list.as_array().unwrap().iter();
     ids.map(|one| one["id"].as_str().unwrap().to_owned())
         .collect()
 }
 
-fn decide(lab: &Lab, word: &str) {
+pub(crate) fn decide(lab: &Lab, word: &str) {
     let ids = pending(lab);
     assert_eq!(ids.len(), 1, "{ids:?}");
     let ran = lab.run(&[&["approvals", word, &ids[0]][..], &SETTINGS].concat());

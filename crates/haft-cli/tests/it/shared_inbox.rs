@@ -75,6 +75,8 @@ fn a_script_that_waited_in_a_killed_haft_goes_on_in_the_other() {
     let id = text(&only_one(&second), "id");
     drop(first);
     assert!(asker.join().unwrap().is_none());
+    // AF1: a script that started over would see it.
+    lab.file("new.txt", "");
     assert_eq!(decide(&second, &id, "approve", &json!({})).status, 200);
     let entry = wait("the script's end", || {
         let entry = show(&second, &id);

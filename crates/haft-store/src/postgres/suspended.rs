@@ -9,14 +9,18 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
 use super::{Asked, PostgresStore, Server, is_lost};
-use crate::approvals::{MOST_SUSPENDED, RETENTION};
+use crate::approvals::{MOST_SUSPENDED, RETENTION, SWEEP};
 use crate::sqlite::nanoseconds;
 
 const SUSPEND: &str = "INSERT INTO haft.suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, \
     approval = excluded.approval, within = excluded.within, alone = excluded.alone, noted = excluded.noted, outcome = NULL, taken_by = NULL";
-const OLD: &str = "DELETE FROM haft.suspended_calls WHERE noted < $1";
-const FIND: &str = "SELECT * FROM haft.suspended_calls WHERE key = $1 AND taken_by IS NULL \
+/// Also those whose outcome was taken: an attempt that asks for it again does so at once.
+const OLD: &str =
+    "DELETE FROM haft.suspended_calls WHERE noted < $1 OR (taken_by IS NOT NULL AND noted < $2)";
+/// The outcomes, which may be long, are read with the call that is taken.
+const FIND: &str = "SELECT run, call, key, approval, within, alone, \
+    CASE WHEN outcome IS NOT NULL THEN ''::bytea END AS outcome FROM haft.suspended_calls WHERE key = $1 AND taken_by IS NULL \
     ORDER BY noted DESC, call DESC LIMIT $2";
 const GET: &str =
     "SELECT * FROM haft.suspended_calls WHERE run = $1 AND call = $2 AND taken_by IS NULL";
@@ -41,9 +45,13 @@ impl Server {
 impl SuspendedCalls for PostgresStore {
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>> {
         let now = nanoseconds(clock::now());
+        let due = self.0.sweeps.is_due(now);
         Box::pin(self.0.suspended(move |pool| async move {
-            let old = sqlx::query(OLD).bind(now.saturating_sub(RETENTION));
-            old.execute(&pool).await?;
+            if due {
+                let old = sqlx::query(OLD).bind(now.saturating_sub(RETENTION));
+                let old = old.bind(now.saturating_sub(SWEEP));
+                old.execute(&pool).await?;
+            }
             let suspend = sqlx::query(SUSPEND)
                 .bind(call.run.as_str())
                 .bind(call.call.as_str())

@@ -17,8 +17,8 @@ const SUSPEND: &str = "INSERT INTO suspended_calls (run, call, key, approval, wi
     ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, approval = excluded.approval, within = excluded.within, alone = excluded.alone, \
     noted = excluded.noted, outcome = NULL";
 const OLD: &str = "DELETE FROM suspended_calls WHERE noted < ?";
-const FIND: &str =
-    "SELECT * FROM suspended_calls WHERE key = ? ORDER BY noted DESC, call DESC LIMIT ?";
+/// The outcomes, which may be long, are read with the call that is taken.
+const FIND: &str = "SELECT run, call, key, approval, within, alone, CASE WHEN outcome IS NOT NULL THEN '' END AS outcome FROM suspended_calls WHERE key = ? ORDER BY noted DESC, call DESC LIMIT ?";
 const GET: &str = "SELECT * FROM suspended_calls WHERE run = ? AND call = ?";
 const FINISH: &str = "UPDATE suspended_calls SET outcome = ? WHERE run = ? AND call = ?";
 const COLLECT: &str = "DELETE FROM suspended_calls WHERE run = ? AND call = ? AND outcome IS NOT NULL RETURNING outcome";
@@ -27,26 +27,25 @@ const FORGET: &str = "DELETE FROM suspended_calls WHERE run = ? AND call = ?";
 impl SuspendedCalls for SqliteStore {
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>> {
         Box::pin(async move {
-            let mut connection = self.connection().await?;
             let now = nanoseconds(clock::now());
-            // A call that nobody finds would run from its start: unlike the index, this must survive a power cut.
-            sync(&mut connection, true).await.map_err(told)?;
-            let noted = async {
+            if self.sweeps.is_due(now) {
                 let old = sqlx::query(OLD).bind(now.saturating_sub(RETENTION));
-                old.execute(&mut *connection).await?;
-                sqlx::query(SUSPEND)
-                    .bind(call.run.as_str())
-                    .bind(call.call.as_str())
-                    .bind(&call.key)
-                    .bind(call.approval.as_str())
-                    .bind(call.within)
-                    .bind(call.alone)
-                    .bind(now)
-                    .execute(&mut *connection)
-                    .await
-            };
-            let noted = noted.await;
-            sync(&mut connection, false).await.map_err(told)?;
+                let swept = old.execute(&mut *self.connection().await?).await;
+                swept.map_err(told)?;
+            }
+            let suspend = sqlx::query(SUSPEND)
+                .bind(call.run.as_str())
+                .bind(call.call.as_str())
+                .bind(&call.key)
+                .bind(call.approval.as_str())
+                .bind(call.within)
+                .bind(call.alone)
+                .bind(now);
+            // A call that is not found would run from its start: unlike the index, this must survive a power cut.
+            let noted = durably(&mut *self.connection().await?, async |connection| {
+                suspend.execute(connection).await
+            })
+            .await;
             noted.map(drop).map_err(told)
         })
     }
@@ -92,7 +91,11 @@ impl SuspendedCalls for SqliteStore {
         Box::pin(async move {
             let finish = sqlx::query(FINISH).bind(outcome);
             let finish = finish.bind(run.as_str()).bind(call.as_str());
-            let finished = finish.execute(&mut *self.connection().await?).await;
+            // An outcome that is lost makes its call one that cannot be told about.
+            let finished = durably(&mut *self.connection().await?, async |connection| {
+                finish.execute(connection).await
+            })
+            .await;
             finished.map(drop).map_err(told)
         })
     }
@@ -106,7 +109,10 @@ impl SuspendedCalls for SqliteStore {
             let collect = sqlx::query_scalar(COLLECT)
                 .bind(run.as_str())
                 .bind(call.as_str());
-            let outcome = collect.fetch_optional(&mut *self.connection().await?).await;
+            let outcome = durably(&mut *self.connection().await?, async |connection| {
+                collect.fetch_optional(connection).await
+            })
+            .await;
             outcome.map_err(told)
         })
     }
@@ -122,6 +128,17 @@ impl SuspendedCalls for SqliteStore {
             forgotten.map(drop).map_err(told)
         })
     }
+}
+
+/// Does one thing whose commit waits for the disk.
+async fn durably<T>(
+    connection: &mut SqliteConnection,
+    work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, sqlx::Error>,
+) -> Result<T, sqlx::Error> {
+    sync(connection, true).await?;
+    let done = work(connection).await;
+    sync(connection, false).await?;
+    done
 }
 
 /// Whether a commit waits for the disk.

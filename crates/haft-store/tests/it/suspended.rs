@@ -43,6 +43,9 @@ async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
     store.finish(run, id, "{\"ok\":\"ü\0\"}").await.unwrap();
     let ended = again.get(run, id).await.unwrap().unwrap();
     assert_eq!(ended.outcome.as_deref(), Some("{\"ok\":\"ü\0\"}"));
+    // A list says of an outcome only that there is one.
+    let listed = again.find("k").await.unwrap().pop().unwrap();
+    assert_eq!(listed.outcome.as_deref(), Some(""));
     // What is suspended once more has not ended.
     let later = SuspendedCall {
         approval: ApprovalId::new("ap-2"),
@@ -94,6 +97,29 @@ async fn f1_a_suspended_call_is_found_and_its_outcome_collected_once() {
         let store = || Arc::new(PostgresStore::new(&url).unwrap());
         check(store(), store()).await;
     }
+}
+
+#[tokio::test]
+async fn af12_a_known_call_takes_no_other_s_place_in_memory_and_outcomes_are_bounded() {
+    let memory = MemorySuspended::default();
+    let at = |n: usize| call(&format!("r{n}"), "call-1", "k");
+    for n in 0..1000 {
+        memory.suspend(&at(n)).await.unwrap();
+    }
+    memory.suspend(&at(999)).await.unwrap();
+    assert_eq!(memory.find("k").await.unwrap().len(), 1000);
+    memory.suspend(&at(1000)).await.unwrap();
+    let oldest = at(0);
+    let known = memory.get(&oldest.run, &oldest.call).await.unwrap();
+    assert_eq!(known, None);
+    let long = "x".repeat(1 << 20);
+    for n in 1..101 {
+        let one = at(n);
+        memory.finish(&one.run, &one.call, &long).await.unwrap();
+    }
+    let left = memory.find("k").await.unwrap();
+    let ended = left.iter().filter(|call| call.outcome.is_some());
+    assert_eq!(ended.count(), 64);
 }
 
 #[test]

@@ -15,8 +15,11 @@ use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Principal, RunId};
 use crate::spec::{ToolName, hex};
 
-/// Most calls that are found for one key, and that a process remembers without a store.
+/// Most calls that a process remembers without a store.
 const MOST: usize = 1000;
+
+/// Most bytes of their outcomes.
+const MOST_BYTES: usize = 64 << 20;
 
 /// A call that ended suspended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +36,8 @@ pub struct SuspendedCall {
     pub within: bool,
     /// Its run is for it alone: whoever makes it again does so in another run.
     pub alone: bool,
-    /// How it ended after it was resumed by somebody else than whoever asks for it again: contract §3 as JSON.
+    /// How it ended after the host resumed it without its client: contract §3 as JSON. Empty where
+    /// [`find`](SuspendedCalls::find) gives it, which says only that there is one.
     pub outcome: Option<String>,
 }
 
@@ -55,8 +59,11 @@ pub enum OtherRun {
 
 /// Says of other runs of a host where they stand.
 pub trait OtherRuns: Send + Sync + std::fmt::Debug {
-    /// Where this run stands.
+    /// Where this run stands; in use where that cannot be told.
     fn look(&self, run: &RunId) -> OtherRun;
+
+    /// Whether anything is kept from which a call of an abandoned run can be resumed; true where that cannot be told.
+    fn can_resume(&self, run: &RunId, call: &CallId) -> bool;
 }
 
 /// Keeps suspended calls until their outcome was told to whoever makes them again.
@@ -64,7 +71,7 @@ pub trait SuspendedCalls: Send + Sync + std::fmt::Debug {
     /// Notes that a call ended suspended, without an outcome whatever it had; safe when this returns.
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>>;
 
-    /// Those of a key, the newest first.
+    /// Those of a key, the newest first; their outcomes are left empty.
     fn find<'a>(
         &'a self,
         key: &'a str,
@@ -118,7 +125,8 @@ pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &
     hex(&hasher.finalize())
 }
 
-/// Suspended calls for as long as the process lives; over a thousand of them the oldest are forgotten.
+/// Suspended calls for as long as the process lives; over a thousand of them, or 64 MiB of outcomes,
+/// the oldest are forgotten.
 #[derive(Debug, Default)]
 pub struct MemorySuspended(Mutex<Known>);
 
@@ -126,6 +134,22 @@ pub struct MemorySuspended(Mutex<Known>);
 struct Known {
     calls: HashMap<(RunId, CallId), (u64, SuspendedCall)>,
     number: u64,
+}
+
+impl Known {
+    /// Forgets the oldest calls until the rest is within the bounds.
+    fn bound(&mut self) {
+        let size = |call: &SuspendedCall| call.outcome.as_ref().map_or(0, String::len);
+        let mut bytes: usize = self.calls.values().map(|(_, call)| size(call)).sum();
+        while self.calls.len() > MOST || (bytes > MOST_BYTES && self.calls.len() > 1) {
+            let oldest = self.calls.iter().min_by_key(|(_, (number, _))| *number);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                return;
+            };
+            let gone = self.calls.remove(&oldest);
+            bytes -= gone.map_or(0, |(_, call)| size(&call));
+        }
+    }
 }
 
 impl MemorySuspended {
@@ -143,12 +167,6 @@ impl SuspendedCalls for MemorySuspended {
         let mut known = self.known();
         known.number += 1;
         let number = known.number;
-        if known.calls.len() >= MOST {
-            let oldest = known.calls.iter().min_by_key(|(_, (number, _))| *number);
-            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                known.calls.remove(&oldest);
-            }
-        }
         let noted = SuspendedCall {
             outcome: None,
             ..call.clone()
@@ -156,6 +174,7 @@ impl SuspendedCalls for MemorySuspended {
         known
             .calls
             .insert(name(&call.run, &call.call), (number, noted));
+        known.bound();
         Box::pin(async { Ok(()) })
     }
 
@@ -170,7 +189,11 @@ impl SuspendedCalls for MemorySuspended {
             .filter(|(_, call)| call.key == key)
             .collect();
         found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-        let found = found.into_iter().map(|(_, call)| call.clone()).collect();
+        let found = found.into_iter().map(|(_, call)| SuspendedCall {
+            outcome: call.outcome.as_ref().map(|_| String::new()),
+            ..call.clone()
+        });
+        let found = found.collect();
         Box::pin(async move { Ok(found) })
     }
 
@@ -193,9 +216,11 @@ impl SuspendedCalls for MemorySuspended {
         call: &'a CallId,
         outcome: &'a str,
     ) -> BoxFuture<'a, Result<(), SuspendedError>> {
-        if let Some((_, call)) = self.known().calls.get_mut(&name(run, call)) {
+        let mut known = self.known();
+        if let Some((_, call)) = known.calls.get_mut(&name(run, call)) {
             call.outcome = Some(outcome.to_owned());
         }
+        known.bound();
         Box::pin(async { Ok(()) })
     }
 

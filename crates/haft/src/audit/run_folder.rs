@@ -204,10 +204,13 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
 }
 
 /// Whether a process, this one or another, has the folder for itself.
-pub(super) fn is_locked(dir: &Path) -> bool {
-    let looked =
-        File::open(dir).map(|folder| flock(&folder, FlockOperation::NonBlockingLockShared));
-    matches!(looked, Ok(Err(Errno::WOULDBLOCK)))
+pub(super) fn is_locked(dir: &Path) -> io::Result<bool> {
+    let folder = File::open(dir)?;
+    match flock(&folder, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// One file of lines, with what is not yet written of it.

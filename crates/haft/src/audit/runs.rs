@@ -137,12 +137,16 @@ impl Iterator for Events {
     }
 }
 
-/// Whether a process writes a run's record now. A run of which there is no folder here nobody holds here.
-pub fn is_held(home: &Path, run: &str) -> bool {
-    let Ok(dir) = run_dir(home, run) else {
-        return false;
-    };
-    run_folder::is_locked(&dir)
+/// Whether a process of this machine writes a run's record now.
+///
+/// # Errors
+/// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.
+pub fn is_held(home: &Path, run: &str) -> Result<bool, RunsError> {
+    let dir = run_dir(home, run)?;
+    run_folder::is_locked(&dir).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => RunsError::NotFound(run.to_owned()),
+        _ => RunsError::at(&dir)(error),
+    })
 }
 
 /// The highest number that a call of a run was given, in haft's own numbering; 0 where there was none. Whoever goes on

@@ -251,6 +251,20 @@ pub(super) fn imagine(entry: &Entry, text: &str) -> Result<(Arc<dyn Tool>, Argum
     Ok((Arc::clone(tool), arguments))
 }
 
+/// The arguments by which a call is known when it is made again: as they would run, however they are written, without
+/// what the host fills in. Refs stay refs; arguments that do not fit stay as they are.
+pub(super) fn known_by(entry: &Entry, text: &str) -> String {
+    let text = if text.is_empty() { "{}" } else { text };
+    let Ok((changed, _)) = effective(entry, text) else {
+        return text.to_owned();
+    };
+    let whole = changed.unwrap_or_else(|| text.to_owned());
+    match &entry.bound {
+        Some(bound) => bound.without(&whole),
+        None => whole,
+    }
+}
+
 /// All violations, each with its path.
 fn invalid(entry: &Entry, violations: &[Violation]) -> Stop {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();

@@ -1,78 +1,35 @@
 //! A call that was suspended and is made again: it hears how it ended, or is resumed where it was; it never starts over.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::approval::ApprovalId;
 use crate::approval::inbox::{Entry, RequestStatus};
-use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedCalls, SuspendedError, key};
-use crate::call::{CallId, RunId};
+use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedError, key};
+use crate::call::CallId;
+use crate::clock;
 use crate::error::ErrorKind;
-use crate::executor::Parts;
+use crate::executor::admit::known_by;
 use crate::executor::ask;
 use crate::executor::claim::told_again;
-use crate::executor::clear::Cleared;
 use crate::executor::exit::OpenCall;
+use crate::executor::kept::Kept;
 use crate::executor::stop::Stop;
-use crate::result::{Outcome, Status};
+use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
 use crate::session::{Patience, Session};
 use crate::toolset::Entry as Tool;
 
-/// How often a call that another process resumes is looked at, where nothing is heard of its request.
+/// How often a call that another process resumes is looked at, where the inbox says nothing of its request.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// A call that is found when it is made again.
-#[derive(Debug)]
-pub(super) struct Kept {
-    key: String,
-    /// It began: no other call is at work under its id.
-    present: Option<Present>,
-    /// It was suspended before.
-    noted: Option<Noted>,
-}
-
-/// A call that is known to be suspended. Dropping this forgets it: whoever made it went away, and it was cancelled.
-#[derive(Debug)]
-struct Noted {
-    store: Arc<dyn SuspendedCalls>,
-    run: RunId,
-    call: CallId,
-    dropped: bool,
-}
-
-impl Noted {
-    fn new(parts: &Parts, run: &RunId, call: &CallId) -> Self {
-        Self {
-            store: Arc::clone(&parts.suspended),
-            run: run.clone(),
-            call: call.clone(),
-            dropped: true,
-        }
-    }
-}
-
-impl Drop for Noted {
-    fn drop(&mut self) {
-        if !self.dropped {
-            return;
-        }
-        // Where no runtime is left the process ends; the journal then says what it did.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (store, run, call) = (Arc::clone(&self.store), self.run.clone(), self.call.clone());
-            runtime.spawn(async move { store.forget(&run, &call).await });
-        }
-    }
-}
 
 /// What is known of a call that may have been made before.
 enum Before {
     /// Nothing.
     New,
-    /// How it ended.
-    Ended(Stop),
+    /// How it ended, and after which decision.
+    Ended(Stop, ApprovalId),
     /// It goes on in this run, under the id it had.
     Here(CallId, Present),
 }
@@ -83,35 +40,28 @@ pub(super) async fn before(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
-    cleared: &Cleared,
+    key: String,
 ) -> Result<Option<Session>, Stop> {
-    let key = of(
-        parts,
-        session,
-        cleared.entry(),
-        cleared.admitted().written(),
-    );
     if open.has_own_id() && session.is_resumed() {
         return resume(parts, session, open, key).await.map(|()| None);
     }
-    let found = match look_up(parts, session, &key).await? {
-        Before::Ended(stop) => return Err(stop),
-        Before::New => None,
-        Before::Here(call, present) => Some((call, present)),
+    let (call, present) = match look_up(parts, session, &key).await? {
+        Before::Ended(stop, approval) => {
+            open.approval = Some(approval);
+            return Err(stop);
+        }
+        Before::Here(call, present) => (call, present),
+        Before::New => {
+            let present = session.at_work().enter(open.id()).await;
+            open.kept = Some(Kept::new(key, Some(present)));
+            return Ok(None);
+        }
     };
-    let resumed = found.is_some();
-    let present = if let Some((call, present)) = found {
-        open.rename(call);
-        present
-    } else {
-        session.at_work().enter(open.id()).await
-    };
-    open.kept = Some(Kept {
-        key,
-        present: Some(present),
-        noted: resumed.then(|| Noted::new(parts, session.run(), open.id())),
-    });
-    Ok(resumed.then(|| session.going_on()))
+    open.rename(call);
+    open.goes_on();
+    let kept = Kept::noted(key, present, parts, session.run(), open.nest());
+    open.kept = Some(kept);
+    Ok(Some(session.going_on()))
 }
 
 /// Goes on under the call's own id, once no other does.
@@ -124,20 +74,29 @@ async fn resume(
     let present = enter(session, open.id()).await?;
     let noted = parts.suspended.get(session.run(), open.id()).await;
     let noted = noted.map_err(|e| unknown(&e))?;
-    let ended = noted
-        .as_ref()
-        .map_or(open.must_wait, |call| call.outcome.is_some());
+    let ended = noted.as_ref().map_or(open.how == How::Resumed, |call| {
+        call.outcome.is_some() && open.how != How::Asked
+    });
     if ended {
         let message = format!("{} has been resumed already, and has ended", open.id());
         let stop = Stop::new(ErrorKind::Conflict, message);
         return Err(stop.advise("nothing ran; make the call again to hear how it ended"));
     }
-    open.kept = Some(Kept {
-        key,
-        present: Some(present),
-        noted: noted
-            .filter(|call| call.within)
-            .map(|call| Noted::new(parts, &call.run, &call.call)),
+    if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
+        // Between the client's look and this one the call ended.
+        let ended = collect(parts, session, noted).await?;
+        if let Before::Ended(stop, approval) = ended {
+            open.approval = Some(approval);
+            return Err(stop);
+        }
+    }
+    let noted = noted.filter(|call| call.within);
+    if noted.is_some() || open.how != How::Asked {
+        open.goes_on();
+    }
+    open.kept = Some(match noted {
+        Some(call) => Kept::noted(key, present, parts, &call.run, open.nest()),
+        None => Kept::new(key, Some(present)),
     });
     Ok(())
 }
@@ -160,21 +119,25 @@ pub(super) async fn asked_before(
         Some(_) => look_up(parts, session, &key).await?,
         None => Before::New,
     };
-    if let Before::Ended(stop) = before {
+    if let Before::Ended(stop, approval) = before {
+        open.approval = Some(approval);
         return Err(stop);
     }
-    open.kept.get_or_insert(Kept {
-        key,
-        present: None,
-        noted: None,
-    });
+    open.kept.get_or_insert(Kept::new(key, None));
     Ok(())
 }
 
-fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
+/// By what a call is found when it is made again.
+pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
     let workspace = policy.workspace_root().unwrap_or_default();
-    key(&tool.spec().name, session.principal(), workspace, arguments)
+    let arguments = known_by(tool, arguments);
+    key(
+        &tool.spec().name,
+        session.principal(),
+        workspace,
+        &arguments,
+    )
 }
 
 async fn look_up(parts: &Parts, session: &Session, key: &str) -> Result<Before, Stop> {
@@ -197,9 +160,17 @@ async fn look_up(parts: &Parts, session: &Session, key: &str) -> Result<Before, 
     Ok(Before::New)
 }
 
+/// Whether a call of this session may hear how a call of another run ended. A command's call is a run of its own: only
+/// commands hear of it, and of no client's call.
 fn may_take_up(session: &Session, call: &SuspendedCall) -> bool {
-    let alone = call.alone && session.is_for_one_call();
-    alone || call.run == *session.asks_in() || stands(session, call) != OtherRun::InUse
+    if call.run == *session.asks_in() {
+        return true;
+    }
+    match (call.alone, session.is_for_one_call()) {
+        (true, true) => true,
+        (false, false) => stands(session, call) != OtherRun::InUse,
+        (true, false) | (false, true) => false,
+    }
 }
 
 fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
@@ -217,7 +188,7 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
     let known = parts.suspended.get(&call.run, &call.call).await;
     match known.map_err(|e| unknown(&e))? {
         Some(SuspendedCall { outcome: None, .. }) => Ok(Before::Here(call.call, present)),
-        Some(ended) => collect(parts, &ended).await,
+        Some(ended) => collect(parts, session, &ended).await,
         // Another one heard how it ended: this is a new call.
         None => Ok(Before::New),
     }
@@ -233,18 +204,19 @@ async fn elsewhere(parts: &Parts, session: &Session, call: SuspendedCall) -> Res
             return Ok(Before::New);
         };
         if known.outcome.is_some() {
-            return collect(parts, &known).await;
+            return collect(parts, session, &known).await;
         }
         let entry = parts.inbox.get(&known.approval).await;
         let entry = entry.map_err(|e| ask::unwritten(&e))?;
         let waits = entry.as_ref().is_some_and(waits);
         if !waits && !known.within {
-            return direct(parts, &known, entry.as_ref()).await;
+            return direct(parts, session, &known, entry.as_ref()).await;
         }
         match stands(session, &known) {
-            OtherRun::Closed if !waits => {
-                forget(parts, &known).await;
-                return Err(lost(&known));
+            OtherRun::Closed if !waits => return over(parts, session, &known).await,
+            // Nothing is kept to resume it from, whatever is decided.
+            OtherRun::Abandoned if known.within && !can_be_resumed(session, &known) => {
+                return over(parts, session, &known).await;
             }
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::InUse => {}
@@ -275,33 +247,85 @@ fn waits(entry: &Entry) -> bool {
     }
 }
 
-/// The end of a direct call, as the inbox has it: told once, to whoever makes the call again first.
+/// A call that can neither go on nor be resumed. It may have ended since it was looked at.
+async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
+    let known = parts.suspended.get(&call.run, &call.call).await;
+    match known.map_err(|e| unknown(&e))? {
+        None => Ok(Before::New),
+        Some(ended) if ended.outcome.is_some() => collect(parts, session, &ended).await,
+        Some(_) => {
+            forget(parts, call).await;
+            Err(lost(call))
+        }
+    }
+}
+
+/// Whether an abandoned call has anything to be resumed from.
+fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
+    let others = session.others();
+    others.is_none_or(|others| others.can_resume(&call.run, &call.call))
+}
+
+/// The end of a direct call, as the inbox has it: told once, to the client that makes the call again first.
 async fn direct(
     parts: &Parts,
+    session: &Session,
     call: &SuspendedCall,
     entry: Option<&Entry>,
 ) -> Result<Before, Stop> {
+    let ended = entry.filter(|entry| {
+        let in_doubt = entry.status == RequestStatus::InDoubt;
+        (entry.outcome.is_some() || in_doubt) && !entry.delivered
+    });
+    let first = match ended {
+        // Forgotten last: where the inbox does not answer it is told twice rather than not at all.
+        Some(_) => parts.inbox.deliver(&call.approval).await.unwrap_or(true),
+        None => false,
+    };
     forget(parts, call).await;
-    let Some(entry) = entry else {
+    let Some(entry) = ended.filter(|_| first) else {
         return Ok(Before::New);
     };
-    let told = entry.outcome.is_some() || entry.status == RequestStatus::InDoubt;
-    let first =
-        told && !entry.delivered && parts.inbox.deliver(&call.approval).await.unwrap_or(true);
-    Ok(match (first, entry.outcome.as_deref()) {
-        (false, _) => Before::New,
-        (true, None) => Before::Ended(ask::in_doubt(&call.approval)),
-        (true, outcome) => Before::Ended(told_again(&call.approval, outcome)),
-    })
+    let stop = match entry.outcome.as_deref() {
+        None => ask::in_doubt(&call.approval),
+        Some(outcome) => {
+            let told = told_again(&call.approval, Some(outcome));
+            of_earlier_run(told, session, call, Some(entry))
+        }
+    };
+    Ok(Before::Ended(stop, call.approval.clone()))
 }
 
-/// Takes the outcome of a resumed call, if nobody was first.
-async fn collect(parts: &Parts, call: &SuspendedCall) -> Result<Before, Stop> {
+/// Takes the outcome of a resumed call, if no other client was first.
+async fn collect(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
     let outcome = parts.suspended.collect(&call.run, &call.call).await;
-    Ok(match outcome.map_err(|e| unknown(&e))? {
-        Some(outcome) => Before::Ended(told_again(&call.approval, Some(&outcome))),
-        None => Before::New,
-    })
+    let Some(outcome) = outcome.map_err(|e| unknown(&e))? else {
+        return Ok(Before::New);
+    };
+    let entry = parts.inbox.get(&call.approval).await.ok().flatten();
+    let told = told_again(&call.approval, Some(&outcome));
+    let told = of_earlier_run(told, session, call, entry.as_ref());
+    Ok(Before::Ended(told, call.approval.clone()))
+}
+
+/// Says that an outcome is that of an earlier run's call: nothing ran now.
+fn of_earlier_run(
+    told: Stop,
+    session: &Session,
+    call: &SuspendedCall,
+    entry: Option<&Entry>,
+) -> Stop {
+    if call.run == *session.run() {
+        return told;
+    }
+    let decision = entry.and_then(|entry| entry.decision.as_ref());
+    let decided = decision.map_or_else(String::new, |decision| {
+        format!(", decided at {}", clock::rfc3339(decision.at))
+    });
+    told.with_note(format!(
+        "This is the outcome of {} of run {} (approval {}{decided}). Nothing ran now.",
+        call.call, call.run, call.approval
+    ))
 }
 
 async fn enter(session: &Session, call: &CallId) -> Result<Present, Stop> {
@@ -320,73 +344,13 @@ async fn forget(parts: &Parts, call: &SuspendedCall) {
     }
 }
 
-impl Kept {
-    /// Notes how the call ended, for when it is made again. `asker` is whether whoever made it hears the outcome.
-    pub(super) async fn ended(
-        mut self,
-        parts: &Parts,
-        session: &Session,
-        outcome: &mut Outcome,
-        asker: bool,
-    ) {
-        let suspended = outcome.status == Status::Suspended;
-        let waits = outcome.approval.clone().filter(|_| suspended);
-        let (run, call) = (session.run(), &outcome.call);
-        let was_noted = self
-            .noted
-            .take()
-            .map(|mut noted| noted.dropped = false)
-            .is_some();
-        let noted = if let Some(approval) = waits {
-            self.suspended(parts, session, &outcome.call, ApprovalId::new(approval))
-                .await
-        } else if !was_noted {
-            Ok(())
-        } else if asker {
-            parts.suspended.forget(run, call).await
-        } else {
-            let text = serde_json::to_string(outcome).unwrap_or_default();
-            parts.suspended.finish(run, call, &text).await
-        };
-        if let Err(error) = noted {
-            tracing::error!(%error, %run, call = %outcome.call, "note how a suspended call stands");
-            let what = "not noted: resume the run instead of calling again";
-            outcome.summary = format!("{} ({what})", outcome.summary);
-        }
-    }
-
-    async fn suspended(
-        self,
-        parts: &Parts,
-        session: &Session,
-        call: &CallId,
-        approval: ApprovalId,
-    ) -> Result<(), SuspendedError> {
-        let within = self.present.is_some();
-        let (mut run, mut call) = (session.run().clone(), call.clone());
-        if !within && let Ok(Some(entry)) = parts.inbox.get(&approval).await {
-            // One that says the same shares the request of the first.
-            (run, call) = (entry.request.run, entry.request.call);
-        }
-        let suspended = SuspendedCall {
-            run,
-            call,
-            key: self.key,
-            approval,
-            within,
-            alone: session.is_for_one_call(),
-            outcome: None,
-        };
-        parts.suspended.suspend(&suspended).await
-    }
-}
-
-fn unknown(error: &SuspendedError) -> Stop {
+pub(super) fn unknown(error: &SuspendedError) -> Stop {
     Stop::new(
         ErrorKind::Unavailable,
-        format!("whether this call was made before is not known: {error}"),
+        format!("cannot tell whether this call was made before: {error}"),
     )
-    .advise("nothing ran; mend the database (`haft doctor`), then call again")
+    .advise("nothing ran; call again later")
+    .for_operator("`haft doctor` says what is wrong with the database")
 }
 
 fn still_waits(call: &SuspendedCall) -> Stop {
@@ -406,19 +370,18 @@ fn interrupted(call: &SuspendedCall) -> Stop {
             call.call, call.run
         ),
     )
-    .advise(format!("resume it with `haft runs resume {}`, then call again", call.run))
+    .advise("a person has to resume it; calling again then gives the result")
+    .for_operator(format!("`haft runs resume {}`", call.run))
 }
 
 fn lost(call: &SuspendedCall) -> Stop {
     Stop::new(
         ErrorKind::Unavailable,
         format!(
-            "this call was made before, as {} of run {}, and has ended there; how it ended was not kept",
+            "this call was made before, as {} of run {}, and has ended there; its outcome is lost",
             call.call, call.run
         ),
     )
-    .advise(format!(
-        "`haft runs show {}` says what it did; calling again runs it anew",
-        call.run
-    ))
+    .advise("look at what it changed; calling again runs it from its start")
+    .for_operator(format!("`haft runs show {}` says what it did", call.run))
 }

@@ -45,16 +45,6 @@ impl Cleared {
         self
     }
 
-    /// The call as it was admitted.
-    pub(super) fn admitted(&self) -> &Admitted {
-        &self.admitted
-    }
-
-    /// The tool's entry.
-    pub(super) fn entry(&self) -> &Arc<Entry> {
-        self.admitted.entry()
-    }
-
     /// The tool's spec.
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
         self.admitted.entry().spec()

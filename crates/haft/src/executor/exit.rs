@@ -8,14 +8,15 @@ use crate::approval::inbox::InboxError;
 use crate::audit::canonical::args_digest;
 use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
+use crate::context::Resumption;
 use crate::error::ErrorKind;
-use crate::executor::Parts;
-use crate::executor::again::Kept;
 use crate::executor::approve::Ticket;
 use crate::executor::claim::Claimed;
 use crate::executor::draft::Caller;
+use crate::executor::kept::Kept;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
+use crate::executor::{How, Parts};
 use crate::permission::Verdict;
 use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;
@@ -24,6 +25,9 @@ use crate::session::nest::Nest;
 /// Longest summary, in bytes.
 const SUMMARY: usize = 160;
 
+/// What is said of a resumed call that its process leaves.
+pub(super) const STOPPED: &str = "haft stopped before the call ended; it can be resumed again";
+
 /// A call between its door and its exit. Dropping it unclosed records the call as cancelled.
 pub(super) struct OpenCall<'a> {
     parts: &'a Parts,
@@ -31,8 +35,10 @@ pub(super) struct OpenCall<'a> {
     id: CallId,
     /// Whether the caller named it.
     own_id: bool,
-    /// Whether it goes on only where it is known to be suspended.
-    pub(super) must_wait: bool,
+    /// How it comes to be made.
+    pub(super) how: How,
+    /// It was suspended or interrupted before, and goes on.
+    resumption: Option<Resumption>,
     name: String,
     origin: Origin,
     arguments: String,
@@ -65,7 +71,7 @@ pub(super) struct OpenCall<'a> {
 
 impl<'a> OpenCall<'a> {
     /// Takes a call in.
-    pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall) -> Self {
+    pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall, how: How) -> Self {
         session.running().begin();
         let outer = session.nest();
         // Traced before anything is looked at: a refused call is in the trace, too.
@@ -82,7 +88,8 @@ impl<'a> OpenCall<'a> {
             seq,
             id,
             own_id,
-            must_wait: false,
+            how,
+            resumption: None,
             name: call.name,
             origin: call.origin,
             arguments: call.arguments,
@@ -110,6 +117,21 @@ impl<'a> OpenCall<'a> {
     pub(super) fn rename(&mut self, id: CallId) {
         self.nest = Arc::new(Nest::new(id.clone(), self.session.nest().cloned()));
         self.id = id;
+    }
+
+    /// The call was suspended or interrupted before: until it is over it can be resumed again.
+    pub(super) fn goes_on(&mut self) {
+        self.nest.set_resumable(true);
+        // A host that ends the run meanwhile leaves it open.
+        self.session.at_work().note_resumable(&self.id, true);
+        let by_host = self.how != How::Asked;
+        let leaving = self.session.leaving();
+        self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
+    }
+
+    /// How it is resumed, if it is.
+    pub(super) fn resumption(&self) -> Option<&Resumption> {
+        self.resumption.as_ref()
     }
 
     /// When the call came in.
@@ -260,13 +282,22 @@ impl Drop for OpenCall<'_> {
         if !self.closed {
             self.trace_end(Status::Cancelled);
         }
+        let resumable = !self.closed && self.nest.is_resumable();
+        if !self.closed && self.resumption.is_some() {
+            self.session.at_work().note_resumable(&self.id, resumable);
+        }
+        let why = if resumable {
+            STOPPED
+        } else {
+            "the caller went away"
+        };
         if !self.closed && self.is_recorded() {
             self.record_end(CallEnd {
                 status: Status::Cancelled,
-                error: Some((ErrorKind::Cancelled, "the caller went away".into())),
+                error: Some((ErrorKind::Cancelled, why.into())),
                 duration: self.begun.elapsed(),
                 artifacts: Vec::new(),
-                summary: "the caller went away".into(),
+                summary: why.into(),
                 strength: None,
             });
         }

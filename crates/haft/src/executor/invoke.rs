@@ -14,7 +14,7 @@ use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
 use crate::executor::clear::Cleared;
-use crate::executor::exit::OpenCall;
+use crate::executor::exit::{OpenCall, STOPPED};
 use crate::executor::stop::{Given, Stop};
 use crate::progress::{Live, LiveEnd};
 use crate::result::ToolResult;
@@ -70,6 +70,7 @@ pub(super) async fn invoke(
         approved: open.claimed.is_some(),
         permissions: permissions.into(),
         live: live(session, open.id()),
+        resumption: open.resumption().cloned(),
         limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
@@ -92,6 +93,7 @@ pub(super) async fn invoke(
         }
         Err(_) => Err(panicked()),
     };
+    let given = left(session, open.nest(), given);
     session.spend_time(begun.elapsed().saturating_sub(open.nest().waited().0));
     Ok(Invoked { entry, given })
 }
@@ -199,6 +201,22 @@ async fn bounded(
         Ok(given) => ended(given, error),
         Err(_) => Err(error),
     }
+}
+
+/// A result ends a resumed call for good. One that was cut off when the session leaves can be resumed again.
+fn left(session: &Session, nest: &Nest, given: Given) -> Given {
+    match &given {
+        Ok(_) => nest.set_resumable(false),
+        Err(error)
+            if error.kind() == ErrorKind::Cancelled
+                && nest.is_resumable()
+                && session.leaving().is_cancelled() =>
+        {
+            return Err(ToolError::new(ErrorKind::Cancelled, STOPPED));
+        }
+        Err(_) => {}
+    }
+    given
 }
 
 /// What a tool gave before it was told to end. A failure in a cancelled session is the cancellation, which a tool can

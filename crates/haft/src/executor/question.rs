@@ -2,15 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::approval::{ApprovalRequest, Choice};
+use crate::approval::form::Form;
+use crate::approval::{ApprovalRequest, Choice, Decision};
 use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::ask::{self, Taken, Wait};
 use crate::executor::draft::{Caller, Draft};
+use crate::executor::question::again::{Again, Earlier};
 use crate::executor::stop::Stop;
 use crate::result::Status;
 use crate::session::Session;
+
+mod again;
 
 /// Puts the question and waits; what was answered, as far as it was.
 pub(super) async fn ask(
@@ -32,6 +36,12 @@ pub(super) async fn ask(
         return Err(ToolError::unavailable("nobody can be asked here")
             .with_advice("decide without an answer, and say what was assumed"));
     }
+    let again = Again::of(parts, context, arguments);
+    let request = match again.earlier(parts).await.map_err(told)? {
+        Earlier::None => None,
+        Earlier::Waits(request) => Some(*request),
+        Earlier::Decided(decision) => return said(session, *decision),
+    };
     let draft = Draft {
         entry: &context.entry,
         caller: Caller {
@@ -40,14 +50,12 @@ pub(super) async fn ask(
         },
         arguments: arguments.as_str(),
     };
-    let request = draft.request(parts, session).map_err(told)?;
-    let reason: String = form.title.chars().take(200).collect();
-    let request = ApprovalRequest {
-        reason,
-        rule: "question".to_owned(),
-        form: Some(form),
-        ..request
+    let drafted = || {
+        draft
+            .request(parts, session)
+            .map(|drafted| shown(form, drafted))
     };
+    let request = request.map_or_else(drafted, Ok).map_err(told)?;
     let limits = Wait {
         limit: wait,
         // Nobody answered in time: that is an answer, too.
@@ -61,17 +69,34 @@ pub(super) async fn ask(
     let taken = match asked {
         Ok(taken) => taken,
         Err(stop) if stop.status == Status::Denied => return Ok(Map::new()),
-        Err(stop) => return Err(told(stop)),
+        Err(stop) => {
+            again.note(parts, &stop).await.map_err(told)?;
+            return Err(told(stop));
+        }
     };
+    again.forget(parts, &taken.decided.request.id).await;
     answered(session, taken).await
+}
+
+/// The request as a person sees it.
+fn shown(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
+    ApprovalRequest {
+        reason: form.title.chars().take(200).collect(),
+        rule: "question".to_owned(),
+        form: Some(form),
+        ..drafted
+    }
 }
 
 /// What a person said to a question.
 async fn answered(session: &Session, taken: Taken) -> Result<Map<String, Value>, ToolError> {
-    let by = taken.decided.decision.by.clone();
-    let answer = taken.decided.decision.choice;
     taken.claimed.answered().await;
-    match answer {
+    said(session, taken.decided.decision)
+}
+
+fn said(session: &Session, decision: Decision) -> Result<Map<String, Value>, ToolError> {
+    let Decision { choice, by, .. } = decision;
+    match choice {
         Choice::Answer { answers } => serde_json::from_str(&answers)
             .map_err(|e| ToolError::failed("the answers are no JSON object").with_source(e)),
         Choice::Approve { .. } => Ok(Map::new()),

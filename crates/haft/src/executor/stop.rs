@@ -74,6 +74,20 @@ impl Stop {
         }
     }
 
+    /// Adds a note to the whole answer, where there is one; else to the failure.
+    pub(super) fn with_note(mut self, note: String) -> Self {
+        match &mut self.instead {
+            Some(shaped) => {
+                if let Some(summary) = &mut shaped.summary {
+                    *summary = format!("earlier outcome: {summary}");
+                }
+                shaped.content.push(Content::text(note));
+                self
+            }
+            None => self.advise(note),
+        }
+    }
+
     /// Adds what to do next, where nothing is said of that yet.
     pub(super) fn or_advise(self, advice: &str) -> Self {
         if self.failure.advice.is_some() || self.instead.is_some() {

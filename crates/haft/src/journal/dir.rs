@@ -1,7 +1,7 @@
 //! `DirJournal`: journals beside the runs' records, a line an entry: `runs/<run-id>/journal.jsonl`. An entry costs one
 //! write, so this is what is used unless runs are kept in a database that other machines share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -34,7 +34,7 @@ pub struct DirJournal {
 #[derive(Debug)]
 struct Open {
     file: File,
-    chains: usize,
+    chains: HashSet<CallId>,
     /// Chains of another process are in it, too.
     old: bool,
     line: Vec<u8>,
@@ -54,8 +54,8 @@ impl DirJournal {
         Ok(dir.join(FILE))
     }
 
-    /// Adds a line; `chains` is what it does to the number of chains at work.
-    fn add(&self, run: &RunId, line: &Line, chains: isize) -> Result<(), JournalError> {
+    /// Adds a line.
+    fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
             source,
@@ -72,7 +72,7 @@ impl DirJournal {
                 run.clone(),
                 Open {
                     file,
-                    chains: 0,
+                    chains: HashSet::new(),
                     old,
                     line: Vec::new(),
                 },
@@ -82,8 +82,8 @@ impl DirJournal {
             return Ok(());
         };
         let mut written = open.write(line);
-        open.chains = open.chains.saturating_add_signed(chains);
-        if open.chains == 0 {
+        line.note(&mut open.chains);
+        if open.chains.is_empty() {
             // Chains that ended need no journal; a run may have thousands.
             if !open.old && written.is_ok() {
                 written = open.file.set_len(0);
@@ -146,35 +146,44 @@ fn end_line(file: &File) -> io::Result<bool> {
 impl Journal for DirJournal {
     fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError> {
         let line = Line::begin(chain, start);
-        self.add(run, &line, 1)
+        self.add(run, &line)
     }
 
     fn call(&self, run: &RunId, chain: &CallId, call: &JournalCall) -> Result<(), JournalError> {
         let line = Line::call(chain, call);
-        self.add(run, &line, 0)
+        self.add(run, &line)
     }
 
     fn end(&self, run: &RunId, chain: &CallId, seq: u64, reply: &str) -> Result<(), JournalError> {
         let line = Line::end(chain, seq, reply);
-        self.add(run, &line, 0)
+        self.add(run, &line)
     }
 
     fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError> {
         let line = Line::close(chain, status);
-        self.add(run, &line, -1)
+        self.add(run, &line)
     }
 
-    fn leave(&self, run: &RunId, _: &CallId) -> Result<(), JournalError> {
+    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
         let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = all.get_mut(run) {
-            open.chains = open.chains.saturating_sub(1);
+            open.chains.remove(chain);
             // What was left is not wiped when others end.
             open.old = true;
-            if open.chains == 0 {
+            if open.chains.is_empty() {
                 all.remove(run);
             }
         }
         Ok(())
+    }
+
+    fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
+        let Some(read) = self.read(run)? else {
+            return Ok(Vec::new());
+        };
+        let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = HashSet::new();
+        Ok(read.abandoned(all.get(run).map_or(&none, |open| &open.chains)))
     }
 
     fn interrupted(
@@ -182,6 +191,14 @@ impl Journal for DirJournal {
         run: &RunId,
         chain: Option<&CallId>,
     ) -> Result<Option<Recorded>, JournalError> {
+        let read = self.read(run)?;
+        Ok(read.and_then(|read| read.open(chain, &self.home)))
+    }
+}
+
+impl DirJournal {
+    /// The chains of a run that no other process is at; none where it has no journal.
+    fn read<'a>(&self, run: &'a RunId) -> Result<Option<Reader<'a>>, JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
             source,
@@ -207,6 +224,6 @@ impl Journal for DirJournal {
             }
             reader.line(number, &line)?;
         }
-        Ok(reader.open(chain, &self.home))
+        Ok(Some(reader))
     }
 }

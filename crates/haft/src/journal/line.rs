@@ -1,5 +1,6 @@
 //! `Line`: an entry of a journal as it is written, and the `Reader` that follows a run's chains by them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,19 @@ pub enum Line {
 }
 
 impl Line {
+    /// What the line does to the chains that are at work.
+    pub fn note(&self, at_work: &mut HashSet<CallId>) {
+        match self {
+            Self::Begin { chain, .. } => {
+                at_work.insert(CallId::new(chain.as_str()));
+            }
+            Self::Close { chain, .. } => {
+                at_work.remove(&CallId::new(chain.as_str()));
+            }
+            Self::Call { .. } | Self::End { .. } => {}
+        }
+    }
+
     /// A chain begins.
     pub fn begin(chain: &CallId, start: &ChainStart) -> Self {
         Self::Begin {
@@ -117,6 +131,12 @@ impl<'a> Reader<'a> {
             }
         }
         Some(last)
+    }
+
+    /// Those that were not closed and that `at_work` does not hold.
+    pub fn abandoned(mut self, at_work: &HashSet<CallId>) -> Vec<Recorded> {
+        self.open.retain(|open| !at_work.contains(&open.chain));
+        self.open
     }
 
     /// Reads the next line, which has this number, from 1.

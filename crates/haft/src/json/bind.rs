@@ -116,6 +116,15 @@ impl Binding {
         filled.push_str(text.get(end..).unwrap_or_default());
         Ok(filled)
     }
+
+    /// The text of an object without the bound values.
+    pub fn without(&self, text: &str) -> String {
+        let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(text) else {
+            return text.to_owned();
+        };
+        members.retain(|name, _| !self.values.contains_key(name));
+        Value::Object(members).to_string()
+    }
 }
 
 /// A value that nobody is shown: another value has another hash.

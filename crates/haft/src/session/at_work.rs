@@ -12,6 +12,8 @@ use crate::call::CallId;
 pub(crate) struct AtWork {
     calls: Mutex<HashSet<CallId>>,
     left: Notify,
+    /// Calls that are resumed, and those that ended before they were over.
+    resumable: Mutex<HashSet<CallId>>,
 }
 
 /// A call at work, until this is dropped.
@@ -31,6 +33,25 @@ impl AtWork {
             }
             left.await;
         }
+    }
+
+    /// Notes whether a resumed call can be resumed again, should its process end.
+    pub(crate) fn note_resumable(&self, call: &CallId, resumable: bool) {
+        let mut calls = self
+            .resumable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if resumable {
+            calls.insert(call.clone());
+        } else {
+            calls.remove(call);
+        }
+    }
+
+    /// Whether there is a call that can be resumed again.
+    pub(crate) fn has_resumable(&self) -> bool {
+        let calls = self.resumable.lock();
+        !calls.unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn try_enter(self: &Arc<Self>, call: &CallId) -> Option<Present> {

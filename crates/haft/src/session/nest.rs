@@ -25,6 +25,8 @@ pub(crate) struct Nest {
     ending: OnceLock<Ending>,
     /// Its tool waits to be told so.
     listens: AtomicBool,
+    /// The call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
+    resumable: AtomicBool,
     changed: Notify,
 }
 
@@ -54,8 +56,19 @@ impl Nest {
             waits: Mutex::default(),
             ending: OnceLock::new(),
             listens: AtomicBool::new(false),
+            resumable: AtomicBool::new(false),
             changed: Notify::new(),
         }
+    }
+
+    /// Notes whether the call can be resumed, should it end now.
+    pub(crate) fn set_resumable(&self, resumable: bool) {
+        self.resumable.store(resumable, Ordering::Release);
+    }
+
+    /// Whether the call can be resumed, should it end now.
+    pub(crate) fn is_resumable(&self) -> bool {
+        self.resumable.load(Ordering::Acquire)
     }
 
     /// Tells the call's tool to end; false where it does not listen.

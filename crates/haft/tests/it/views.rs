@@ -147,6 +147,36 @@ async fn bound_arguments_are_hidden_refused_and_filled_in() {
 }
 
 #[test]
+fn af10_a_call_is_known_by_what_its_client_wrote_however_it_wrote_it() {
+    let schema = json!({"type": "object", "properties": {"user": {"type": "string"}, "n": {"type": "integer"}}, "required": ["user", "n"]});
+    let key = |user: &str, arguments: &str| {
+        let spec = ToolSpec {
+            input_schema: Arc::new(schema.clone()),
+            ..TestTool::echo("find")
+        };
+        let registry = ToolRegistry::new();
+        registry.add_all([TestTool::of(spec).arc()]).unwrap();
+        let bind = json!({"user": user}).as_object().unwrap().clone();
+        let settings = ToolSettings {
+            bind,
+            ..ToolSettings::default()
+        };
+        let settings = BTreeMap::from([("find".to_owned(), settings)]);
+        let session = Session::new(registry.configured(settings, None).unwrap());
+        let tools = session.tools();
+        let executor = Executor::new(Policy::workspace());
+        let principal = haft::call::Principal::local("ada");
+        executor.key(tools.entry("find").unwrap(), &principal, "/w", arguments)
+    };
+    let known = key("ann", r#"{"n":5}"#);
+    assert!(known.is_some());
+    assert_eq!(known, key("ann", r#" { "n" : "5" }"#));
+    // What settings fill in is no part of the call as its client makes it.
+    assert_eq!(known, key("eve", r#"{"n":5}"#));
+    assert_ne!(known, key("ann", r#"{"n":6}"#));
+}
+
+#[test]
 fn descriptions_follow_settings_and_locale_and_change_the_spec_hash() {
     let spec = ToolSpec {
         i18n: BTreeMap::from([("de".to_owned(), "liest".to_owned())]),

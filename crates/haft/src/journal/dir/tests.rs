@@ -181,3 +181,29 @@ fn a_call_without_an_end_started_where_the_record_says_so_or_cannot_be_read() {
         assert_eq!(started, expect);
     }
 }
+
+#[test]
+fn af13_all_chains_that_nobody_is_at_are_seen_and_none_that_is_at_work_here() {
+    let (home, run) = home();
+    let (a, b, c) = (
+        CallId::new("call-1"),
+        CallId::new("call-2"),
+        CallId::new("call-3"),
+    );
+    let gone = DirJournal::new(home.path());
+    gone.begin(&run, &a, &start("a")).unwrap();
+    gone.begin(&run, &b, &start("b")).unwrap();
+    drop(gone);
+    let journal = DirJournal::new(home.path());
+    let seen = || -> Vec<CallId> {
+        let found = journal.abandoned(&run).unwrap().into_iter();
+        found.map(|one| one.chain).collect()
+    };
+    assert_eq!(seen(), [a.clone(), b.clone()]);
+    journal.begin(&run, &c, &start("c")).unwrap();
+    journal.begin(&run, &a, &start("a")).unwrap();
+    assert_eq!(seen(), std::slice::from_ref(&b));
+    journal.leave(&run, &a).unwrap();
+    journal.close(&run, &c, Status::Ok).unwrap();
+    assert_eq!(seen(), [a, b]);
+}

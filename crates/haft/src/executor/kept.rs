@@ -1,0 +1,157 @@
+//! `Kept`: a call that is found when it is made again, and what is noted of its end.
+
+use std::sync::Arc;
+
+use crate::approval::ApprovalId;
+use crate::approval::suspended::{SuspendedCall, SuspendedCalls, SuspendedError};
+use crate::call::{CallId, RunId};
+use crate::executor::Parts;
+use crate::result::{Outcome, Status};
+use crate::session::Session;
+use crate::session::at_work::Present;
+use crate::session::nest::Nest;
+
+/// A call that is found when it is made again.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) key: String,
+    /// It began: no other call is at work under its id.
+    present: Option<Present>,
+    /// It was suspended before.
+    noted: Option<Noted>,
+}
+
+/// A call that is known to be suspended. Dropping this forgets it where the call was cancelled with its client, and is
+/// over; one that can be resumed stays noted.
+#[derive(Debug)]
+struct Noted {
+    store: Arc<dyn SuspendedCalls>,
+    run: RunId,
+    call: CallId,
+    nest: Arc<Nest>,
+    present: Option<Present>,
+    dropped: bool,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if !self.dropped || self.nest.is_resumable() {
+            return;
+        }
+        // Where no runtime is left the process ends; the journal then says what it did.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (store, run, call) = (Arc::clone(&self.store), self.run.clone(), self.call.clone());
+            let present = self.present.take();
+            runtime.spawn(async move {
+                if let Err(error) = store.forget(&run, &call).await {
+                    tracing::warn!(%error, %call, "forget a cancelled call");
+                }
+                // An identical call that waits for this one must not find it.
+                drop(present);
+            });
+        }
+    }
+}
+
+/// How a kept call ended.
+#[derive(Clone, Copy)]
+pub(super) struct KeptEnd {
+    /// Its client hears the outcome.
+    pub(super) heard: bool,
+    /// It can be resumed still: it did not get to its end.
+    pub(super) resumable: bool,
+}
+
+impl Kept {
+    /// A call that has not begun, or that begins now.
+    pub(super) fn new(key: String, present: Option<Present>) -> Self {
+        Self {
+            key,
+            present,
+            noted: None,
+        }
+    }
+
+    /// A call that was suspended before and goes on now.
+    pub(super) fn noted(
+        key: String,
+        present: Present,
+        parts: &Parts,
+        run: &RunId,
+        nest: &Arc<Nest>,
+    ) -> Self {
+        let noted = Noted {
+            store: Arc::clone(&parts.suspended),
+            run: run.clone(),
+            call: nest.call().clone(),
+            nest: Arc::clone(nest),
+            present: Some(present),
+            dropped: true,
+        };
+        Self {
+            key,
+            present: None,
+            noted: Some(noted),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.present.is_some() || self.noted.is_some()
+    }
+
+    /// Notes how the call ended, for when it is made again.
+    pub(super) async fn ended(
+        mut self,
+        parts: &Parts,
+        session: &Session,
+        outcome: &mut Outcome,
+        end: KeptEnd,
+    ) {
+        let suspended = outcome.status == Status::Suspended;
+        let waits = outcome.approval.clone().filter(|_| suspended);
+        let (run, call) = (session.run(), &outcome.call);
+        let noted_before = self.noted.as_mut().map(|noted| noted.dropped = false);
+        let noted = if let Some(approval) = waits {
+            let approval = ApprovalId::new(approval);
+            self.suspended(parts, session, &outcome.call, approval)
+                .await
+        } else if noted_before.is_none() || end.resumable {
+            Ok(())
+        } else if end.heard {
+            parts.suspended.forget(run, call).await
+        } else {
+            let text = serde_json::to_string(outcome).unwrap_or_default();
+            parts.suspended.finish(run, call, &text).await
+        };
+        if let Err(error) = noted {
+            tracing::error!(%error, %run, call = %outcome.call, "note how a suspended call stands");
+            let what = "not noted: resume the run instead of calling again";
+            outcome.summary = format!("{} ({what})", outcome.summary);
+        }
+    }
+
+    async fn suspended(
+        &self,
+        parts: &Parts,
+        session: &Session,
+        call: &CallId,
+        approval: ApprovalId,
+    ) -> Result<(), SuspendedError> {
+        let within = self.has_begun();
+        let (mut run, mut call) = (session.run().clone(), call.clone());
+        if !within && let Ok(Some(entry)) = parts.inbox.get(&approval).await {
+            // One that says the same shares the request of the first.
+            (run, call) = (entry.request.run, entry.request.call);
+        }
+        let suspended = SuspendedCall {
+            run,
+            call,
+            key: self.key.clone(),
+            approval,
+            within,
+            alone: session.is_for_one_call(),
+            outcome: None,
+        };
+        parts.suspended.suspend(&suspended).await
+    }
+}

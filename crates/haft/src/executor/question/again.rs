@@ -1,0 +1,109 @@
+//! A question that a command asks again: each of its calls is a run of its own, and the inbox knows questions by their run.
+
+use crate::approval::inbox::RequestStatus;
+use crate::approval::suspended::{SuspendedCall, SuspendedError};
+use crate::approval::{ApprovalId, ApprovalRequest, Decision};
+use crate::arguments::Arguments;
+use crate::context::CallContext;
+use crate::executor::Parts;
+use crate::executor::again::{of, unknown};
+use crate::executor::ask::unwritten;
+use crate::executor::stop::Stop;
+
+/// By what the question is found when it is asked again; empty where its own run finds it.
+pub(super) struct Again {
+    key: Option<String>,
+}
+
+/// What became of the question when it was asked before.
+pub(super) enum Earlier {
+    /// It was not.
+    None,
+    /// It waits for its answer.
+    Waits(Box<ApprovalRequest>),
+    /// A person said this.
+    Decided(Box<Decision>),
+}
+
+impl Again {
+    /// The question of this call.
+    pub(super) fn of(parts: &Parts, context: &CallContext, arguments: &Arguments) -> Self {
+        let session = &context.session;
+        let alone = session.is_for_one_call() && session.nest().is_none();
+        let key = alone.then(|| of(parts, session, &context.entry, arguments.as_str()));
+        Self { key }
+    }
+
+    /// The newest question like this one that has an answer or waits for it. An answer is told once.
+    pub(super) async fn earlier(&self, parts: &Parts) -> Result<Earlier, Stop> {
+        let Some(key) = &self.key else {
+            return Ok(Earlier::None);
+        };
+        let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
+        for call in found.into_iter().filter(|call| call.alone) {
+            let entry = parts.inbox.get(&call.approval).await;
+            let entry = entry.map_err(|e| unwritten(&e))?;
+            let Some(entry) = entry.filter(|entry| entry.request.is_question()) else {
+                continue;
+            };
+            if entry.is_open() {
+                return Ok(Earlier::Waits(Box::new(entry.request)));
+            }
+            let forgotten = parts.suspended.forget(&call.run, &call.call).await;
+            forgotten.map_err(|e| unknown(&e))?;
+            let ended = matches!(
+                entry.status,
+                RequestStatus::Answered | RequestStatus::Denied | RequestStatus::Done
+            );
+            if let Some(decision) = entry.decision.filter(|_| ended) {
+                // Another process need not act on it any more.
+                let _ = parts.inbox.claim(&call.approval).await;
+                let _ = parts.inbox.deliver(&call.approval).await;
+                return Ok(Earlier::Decided(Box::new(decision)));
+            }
+        }
+        Ok(Earlier::None)
+    }
+
+    /// Notes the question where it is suspended.
+    pub(super) async fn note(&self, parts: &Parts, stop: &Stop) -> Result<(), Stop> {
+        let waits = stop.instead.as_ref().and_then(|it| it.approval.clone());
+        let (Some(key), Some(approval)) = (&self.key, waits) else {
+            return Ok(());
+        };
+        let approval = ApprovalId::new(approval);
+        let entry = parts.inbox.get(&approval).await;
+        let Some(entry) = entry.map_err(|e| unwritten(&e))? else {
+            return Ok(());
+        };
+        let call = SuspendedCall {
+            run: entry.request.run,
+            call: entry.request.call,
+            key: key.clone(),
+            approval,
+            within: false,
+            alone: true,
+            outcome: None,
+        };
+        let noted = parts.suspended.suspend(&call).await;
+        noted.map_err(|e| unknown(&e))
+    }
+
+    /// The answer was told: asked once more it is a new question.
+    pub(super) async fn forget(&self, parts: &Parts, approval: &ApprovalId) {
+        if self.key.is_none() {
+            return;
+        }
+        let forgotten = async {
+            let entry = parts.inbox.get(approval).await;
+            let entry = entry.map_err(|e| SuspendedError(e.to_string()))?;
+            let Some(request) = entry.map(|entry| entry.request) else {
+                return Ok(());
+            };
+            parts.suspended.forget(&request.run, &request.call).await
+        };
+        if let Err(error) = forgotten.await {
+            tracing::warn!(%error, %approval, "forget a question that was answered");
+        }
+    }
+}
