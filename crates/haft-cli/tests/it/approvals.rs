@@ -10,7 +10,7 @@ use crate::harness::Lab;
 use crate::serve::{Reply, Server, get, post};
 
 /// Longer than anything here takes; the tests go on as soon as they can.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Tries until there is something.
 pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {

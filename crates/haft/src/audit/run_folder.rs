@@ -25,9 +25,11 @@ pub(super) const ERRORS: &str = "logs/errors.jsonl";
 /// The folders of a run.
 const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
 
-/// How often a folder is tried that another process has, and how long between: one that only looks is gone by then.
-const LOOKS: u32 = 5;
-const LOOK: Duration = Duration::from_millis(2);
+/// How often a folder is tried that another process writes, which may be about to leave, and how long between.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often one is tried that others only look at: on a busy machine a look lasts.
+const LOOKS: u32 = 5_000;
 
 /// Most bytes that are written at once.
 const BATCH: usize = 64 << 10;
@@ -189,13 +191,15 @@ impl RunFolder {
 /// The folder, for this process alone until it is dropped.
 fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
     let folder = OwnedFd::from(File::open(dir)?);
-    for _ in 0..LOOKS {
+    let (mut written, mut looked_at) = (0, 0);
+    while written < TRIES && looked_at < LOOKS {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(folder),
-            // Somebody may only be looking.
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK) if is_locked(dir)? => written += 1,
+            Err(Errno::WOULDBLOCK) => looked_at += 1,
             Err(error) => return Err(error.into()),
         }
+        std::thread::sleep(PAUSE);
     }
     Err(io::Error::new(
         io::ErrorKind::ResourceBusy,
@@ -203,7 +207,8 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
     ))
 }
 
-/// Whether a process, this one or another, has the folder for itself.
+/// Whether a process, this one or another, has the folder for itself. A look shares the folder with others that look, and keeps out a
+/// process that wants it for itself as long as it lasts.
 pub(super) fn is_locked(dir: &Path) -> io::Result<bool> {
     let folder = File::open(dir)?;
     match flock(&folder, FlockOperation::NonBlockingLockShared) {
@@ -309,6 +314,29 @@ mod tests {
     use super::*;
     use crate::audit::What;
     use crate::audit::redact::Redactor;
+
+    #[test]
+    fn who_only_looks_keeps_nobody_out_and_who_writes_does() {
+        let home = tempfile::tempdir().unwrap();
+        let (dir, run) = (home.path(), RunId::new("r"));
+        let look = File::open(dir).unwrap();
+        flock(&look, FlockOperation::LockShared).unwrap();
+        std::thread::scope(|threads| {
+            let begun = std::time::Instant::now();
+            let opens = threads.spawn(|| locked(dir, &run));
+            // A look that lasts, as on a busy machine.
+            while begun.elapsed() < Duration::from_millis(100) && !opens.is_finished() {
+                std::thread::yield_now();
+            }
+            drop(look);
+            let held = opens.join().unwrap().unwrap();
+            assert!(is_locked(dir).unwrap());
+            let second = locked(dir, &run).unwrap_err();
+            assert_eq!(second.kind(), io::ErrorKind::ResourceBusy);
+            drop(held);
+            assert!(!is_locked(dir).unwrap());
+        });
+    }
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
