@@ -143,8 +143,13 @@ async fn set_up(
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     tree.hold(guards);
-    let memory = bound_memory(&mut tree, &mut plan, machine, level);
+    bound_memory(&mut tree, &mut plan, machine, level);
     let (held, listener) = ready(ours, &plan).await?;
+    let memory = match &machine.groups {
+        Some(groups) if held.grouped => groups.bound(),
+        _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
+        _ => MemoryBound::Process,
+    };
     let (stdout, stderr) = (stdout.into(), stderr.into());
     let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
     let started = Started {
@@ -158,23 +163,19 @@ async fn set_up(
     Ok((started, held))
 }
 
-/// Bounds the memory of the whole tree: by a group, else by looking, as far as the probe found that to
-/// work.
-fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level) -> MemoryBound {
+/// Has the memory of the whole tree bounded: by a group, else by looking, as far as the probe found that to work.
+fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level) {
     let bytes = plan.caps.data;
     if bytes == u64::MAX || level.memory == MemoryBound::Process {
-        return MemoryBound::Process;
-    }
-    if let Some(groups) = &machine.groups
-        && groups
-            .take(bytes)
-            .and_then(|group| tree.join(group))
-            .is_ok()
-    {
-        return groups.bound();
+        return;
     }
     plan.watch = bytes;
-    MemoryBound::Watched
+    let groups = machine.groups.as_ref();
+    let groups = groups.filter(|_| level.memory != MemoryBound::Watched);
+    if let Some(Ok(group)) = groups.map(|groups| groups.take(bytes)) {
+        plan.group = group.entrance();
+        tree.bound_by(group);
+    }
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {

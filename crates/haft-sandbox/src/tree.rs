@@ -78,13 +78,11 @@ impl Tree {
         }
     }
 
-    /// Puts the jail into a group, before anything in it runs.
-    pub(crate) fn join(&mut self, joined: Group) -> io::Result<()> {
-        joined.add(self.child.id())?;
+    /// Keeps the group of a jail until it is gone.
+    pub(crate) fn bound_by(&mut self, bound: Group) {
         if let Kind::Jail { group, .. } = &mut self.kind {
-            *group = Some(joined);
+            *group = Some(bound);
         }
-        Ok(())
     }
 
     fn new(mut child: Child, kind: Kind) -> io::Result<Self> {

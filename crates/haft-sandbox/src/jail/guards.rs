@@ -23,6 +23,9 @@ use crate::command::{Guard, GuardKind, Mounts};
 const MOST_ENTRIES: usize = 2_000_000;
 /// How many are looked at without handing the look to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
+/// How often a placeholder is tried that others make and remove meanwhile, and how long one waits for a removal.
+const TRIES: u32 = 1_000;
+const PAUSE: Duration = Duration::from_millis(2);
 /// When placeholders were last changed; no file is this old by chance.
 const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
@@ -356,7 +359,7 @@ fn stale(meta: &fs::Metadata) -> bool {
 impl Placeholder {
     /// Makes a placeholder, or joins the holders of one; `None` when something real took the place.
     fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
-        for _ in 0..16 {
+        for _ in 0..TRIES {
             match Self::make(path, folder) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -371,9 +374,9 @@ impl Placeholder {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
-            // The last holder removes it under an exclusive lock: then look again.
+            // The last holder removes it under an exclusive lock, which lasts on a busy machine: then look again.
             if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() {
-                std::thread::yield_now();
+                std::thread::sleep(PAUSE);
                 continue;
             }
             let (mine, now) = (lock.metadata()?, fs::symlink_metadata(path));

@@ -87,6 +87,7 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
     let (mut held, mut listener) = (Held::default(), None);
     let proc = supervisor::open_proc()?;
     held.watched = around.watched;
+    held.grouped = around.grouped;
     // Where the machine runs out of memory, the kernel takes it from a jail first.
     let _ = set_oom_score(&proc);
     let mask = umask(Mode::from_raw_mode(0o022));

@@ -132,7 +132,9 @@ pub(crate) struct Plan {
     pub(crate) grants: Vec<(PathBuf, Grant)>,
     pub(crate) caps: Caps,
     pub(crate) filters: Vec<BpfProgram>,
-    /// Bytes that the whole tree may have before the supervisor ends it; 0 = it does not look.
+    /// Where a process writes itself into the tree's control group; empty = it has none.
+    pub(crate) group: PathBuf,
+    /// Bytes that the whole tree may have before the supervisor ends it, where it is in no group; 0 = it does not look.
     pub(crate) watch: u64,
 }
 
@@ -188,6 +190,7 @@ impl Plan {
                 out.0.extend(line.k.to_ne_bytes());
             });
         });
+        out.text(self.group.as_os_str());
         out.number(self.watch);
         let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
         out.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -220,6 +223,7 @@ impl Plan {
                 open_files: from.number()?,
             },
             filters: from.list(|from| from.list(From::instruction))?,
+            group: from.text()?.into(),
             watch: from.number()?,
         };
         from.0.is_empty().then_some(plan)
@@ -435,6 +439,7 @@ mod tests {
                 jf: 2,
                 k: u32::MAX,
             }]],
+            group: "/g/tasks".into(),
             watch: 1 << 40,
             ..Plan::default()
         };

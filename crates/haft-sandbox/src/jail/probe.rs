@@ -6,6 +6,7 @@ use super::supervisor::Held;
 use super::{Level, Machine, is_entered, set_up};
 use crate::command::CommandSpec;
 use crate::memory::MemoryBound;
+use crate::memory::cgroup::Groups;
 use crate::strength::{Missing, Probe, Strength};
 use crate::{Config, StartError};
 
@@ -29,6 +30,7 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
         return probe;
     }
     let most = config.at_most.unwrap_or(Strength::Full);
+    let groups = machine.groups.as_ref();
     for strength in [Strength::Full, Strength::NoProc, Strength::LandlockSeccomp] {
         if strength > most {
             probe.missing.push(not_wanted(strength));
@@ -38,7 +40,7 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
         let level = Level {
             strength,
             landlock: 0,
-            memory: MemoryBound::Process,
+            memory: groups.map_or(MemoryBound::Process, Groups::bound),
         };
         match set_up(config, machine, level, &spec).await {
             Ok((_, held)) => {
@@ -53,10 +55,10 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
                         strength.min(Strength::NoProc)
                     };
                 }
-                probe.memory = match &machine.groups {
-                    Some(groups) => groups.bound(),
-                    None if held.watched => MemoryBound::Watched,
-                    None => MemoryBound::Process,
+                probe.memory = match groups {
+                    Some(groups) if held.grouped => groups.bound(),
+                    _ if held.watched => MemoryBound::Watched,
+                    _ => MemoryBound::Process,
                 };
                 if probe.memory == MemoryBound::Process {
                     probe.missing.push(no_memory());

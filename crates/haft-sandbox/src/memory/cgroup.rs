@@ -156,9 +156,12 @@ impl Drop for Inner {
 }
 
 impl Group {
-    /// Puts a process into the group; what it starts from then on is in it too.
-    pub(crate) fn add(&self, pid: u32) -> io::Result<()> {
-        put(&self.path, "cgroup.procs", &pid.to_string())
+    /// The file into which a process with a single thread writes 0 to be in the group, and with it what it starts from then on.
+    pub(crate) fn entrance(&self) -> PathBuf {
+        self.path.join(match self.of.0.version {
+            Version::V1 => "tasks",
+            Version::V2 => "cgroup.procs",
+        })
     }
 
     /// Removes it, and makes ready for the next.
