@@ -4,6 +4,7 @@ pub mod error;
 pub mod spec;
 pub mod permission;
 pub mod clock;
+mod file_lock;
 pub mod bounds;
 pub mod call;
 pub mod artifact;

@@ -69,7 +69,7 @@ pub fn object(raw: Box<RawValue>) -> Box<RawValue> {
     RawValue::from_string(wrapped).unwrap_or(raw)
 }
 
-/// How an artifact begins: at most [`PREVIEW_BYTES`], whole characters; empty for what is no text.
+/// How an artifact begins: at most [`PREVIEW_BYTES`], whole characters; empty for what is not text.
 pub fn preview(bytes: &[u8]) -> String {
     let head = bytes
         .get(..bytes.len().min(PREVIEW_BYTES))

@@ -151,7 +151,7 @@ fn unfit(what: impl Into<String>) -> Refused {
 /// Whether answers fit the questions; a call is answered with a text in place of what its tool would say.
 fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused> {
     let answers: serde_json::Map<_, _> = serde_json::from_str(answers)
-        .map_err(|e| unfit(format!("the answers are no JSON object: {e}")))?;
+        .map_err(|e| unfit(format!("the answers are not a JSON object: {e}")))?;
     let is_text = || {
         answers
             .get("text")

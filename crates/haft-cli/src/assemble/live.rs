@@ -1,11 +1,11 @@
-//! `Live`: the runs that are open in this process, and where others stand.
+//! `Live`: the runs that are open in this process, and the state of other runs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft::approval::suspended::{OtherRun, OtherRuns};
-use haft::audit::runs;
+use haft::audit::runs::{self, Holder};
 use haft::call::{CallId, RunId};
 use haft::journal::Journal;
 use haft::session::Session;
@@ -19,7 +19,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// None yet, of those below haft's state folder.
+    /// No run is open yet. `home` is haft's state folder.
     pub(crate) fn new(home: &Path, journal: Arc<dyn Journal>) -> Self {
         Self {
             home: home.to_owned(),
@@ -42,13 +42,13 @@ impl Live {
         self.runs().values().cloned().collect()
     }
 
-    /// A run is open here.
+    /// Notes that a run is open here.
     pub(crate) fn add(&self, session: &Session) {
         let run = session.run().clone();
         self.runs().insert(run, session.clone());
     }
 
-    /// It is not any more.
+    /// Notes that a run is no longer open here.
     pub(crate) fn remove(&self, run: &RunId) {
         self.runs().remove(run);
     }
@@ -56,13 +56,13 @@ impl Live {
 
 impl OtherRuns for Live {
     fn look(&self, run: &RunId) -> OtherRun {
-        if self.runs().contains_key(run) {
-            return OtherRun::InUse;
+        let resumed_here = self.runs().get(run).map(Session::is_resumed);
+        match (resumed_here, runs::holder(&self.home, run.as_str())) {
+            (Some(true), _) | (None, Ok(Holder::Resumer)) => return OtherRun::Resumed,
+            (None, Ok(Holder::Nobody)) => {}
+            // A run without a folder here is another machine's, which may be at it.
+            (Some(false), _) | (None, Ok(Holder::Beginner) | Err(_)) => return OtherRun::InUse,
         }
-        // A run without a folder here is another machine's, which may be at it.
-        let Ok(false) = runs::is_held(&self.home, run.as_str()) else {
-            return OtherRun::InUse;
-        };
         let closed = runs::run_dir(&self.home, run.as_str()).map(|dir| runs::closed(&dir));
         match closed {
             Ok(Ok(Some(_))) => OtherRun::Closed,

@@ -1,7 +1,7 @@
 //! `haft runs resume`: an interrupted chain gone on with; what it had done is told to it, not done again.
 
 use haft::approval::inbox::{Entry, Filter, RequestStatus};
-use haft::audit::runs;
+use haft::audit::runs::{self, Holder};
 use haft::call::{RunId, ToolCall};
 use haft::journal::{JournalError, Recorded};
 use haft_chain::TOOL_CHAIN;
@@ -142,7 +142,8 @@ fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> 
 /// Why there is no chain: a call that nobody can resume may have run, or nothing was interrupted.
 async fn nothing(house: &House, run: &str) -> Result<Problem, Problem> {
     let id = RunId::new(run);
-    if runs::is_held(house.home(), run).map_err(|e| super::runs::told(&e))? {
+    let holder = runs::holder(house.home(), run).map_err(|e| super::runs::told(&e))?;
+    if holder != Holder::Nobody {
         let held = JournalError::Busy(id).to_string();
         return Ok(Problem::usage(held).advise("end that process, or wait for it"));
     }

@@ -9,11 +9,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
+use crate::assemble::follow::Followed;
 use crate::assemble::{Door, House, Waits};
 use crate::commands::approvals::{each, with};
 
 /// How long what was decided may run on when the server stops. What is cut off then can be resumed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Seconds between tries to act on a decision: what kept it from happening, as a database that did not answer, may pass.
+const PAUSES: [u64; 4] = [1, 5, 30, 120];
 
 /// Follows decisions until `stopped` says so or is dropped; begins with those that a process left that is gone.
 pub(crate) async fn follow(house: House, stopped: Receiver<()>) {
@@ -44,6 +48,15 @@ async fn decisions(house: &House, at_work: &mut JoinSet<()>) {
     }
 }
 
+/// Whether a request is decided and nobody has acted on it.
+fn is_to_be_done(entry: &Entry) -> bool {
+    let decided = matches!(
+        entry.status,
+        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+    );
+    decided && !entry.claimed
+}
+
 async fn left_over(house: &House, at_work: &mut JoinSet<()>) {
     let approved = with(RequestStatus::Approved);
     let looked = each(house, approved, |entry| take(house, &entry, at_work)).await;
@@ -54,27 +67,51 @@ async fn left_over(house: &House, at_work: &mut JoinSet<()>) {
 
 /// Follows one decision, if it is one of this workspace that nobody acts on.
 fn take(house: &House, entry: &Entry, at_work: &mut JoinSet<()>) {
-    let decided = matches!(
-        entry.status,
-        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
-    );
-    if !decided || entry.claimed || entry.request.workspace != house.workspace() {
+    if !is_to_be_done(entry) || entry.request.workspace != house.workspace() {
         return;
     }
     let (house, id) = (house.clone(), entry.request.id.clone());
     at_work.spawn(async move { act(&house, &id).await });
 }
 
+/// Acts on a decision. Where that fails it is tried again a few times: nobody else does while this process runs.
 async fn act(house: &House, id: &ApprovalId) {
-    let door = Door {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let followed = house.follow(id, door(house)).await;
+        if matches!(followed, Ok(Followed::Foreign)) {
+            return;
+        }
+        let entry = house.entry(id).await;
+        if entry.as_ref().is_ok_and(|entry| !is_to_be_done(entry)) {
+            return;
+        }
+        let why = followed.err().map_or_else(
+            || "whoever began to act on it did not get to it".to_owned(),
+            |problem| problem.to_string(),
+        );
+        let Some(pause) = pauses.next() else {
+            let run =
+                entry.map_or_else(|_| "RUN".to_owned(), |entry| entry.request.run.to_string());
+            house.warn(&format!(
+                "act on the decision about {id}: {why}; `haft runs resume {run}` tries again"
+            ));
+            return;
+        };
+        house.warn(&format!(
+            "act on the decision about {id}: {why}; tried again in {pause} s"
+        ));
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+    }
+}
+
+fn door(house: &House) -> Door {
+    Door {
         name: "approval",
         principal: None,
         class: Class::Operator,
         client: None,
         progress: house.watched(),
         waits: Waits::Limit,
-    };
-    if let Err(problem) = house.follow(id, door).await {
-        house.warn(&format!("act on the decision about {id}: {problem}"));
     }
 }

@@ -335,6 +335,44 @@ fn f1_what_another_process_finished_is_collected_by_a_new_one() {
 }
 
 #[test]
+fn f1_a_decision_that_could_not_be_acted_on_at_once_is_acted_on_later() {
+    let lab = Lab::new();
+    let mut client = Client::new(&lab, "api");
+    let arguments = json!({"code": SCRIPT});
+    let first = client.call(&lab, "tool_chain", &arguments);
+    assert_eq!(first.status, "suspended", "{first:?}");
+    client.kill();
+    let mut client = Client::new(&lab, "api");
+    let list = lab.run(&["approvals", "list", "--json"]).json();
+    let id = list[0]["id"].as_str().unwrap();
+    // Another process has the run while the server and the command want it.
+    let run = lab
+        .home()
+        .join("runs")
+        .join(list[0]["run"].as_str().unwrap());
+    let held = std::fs::File::open(run).unwrap();
+    held.lock().unwrap();
+    let ran = lab.run(&[&["approvals", "approve", id][..], &SETTINGS].concat());
+    assert!(ran.stderr.contains("still at work"), "{}", ran.stderr);
+    assert_eq!(log(&lab), "one\n");
+    drop(held);
+    let told = wait("the outcome", || {
+        let told = client.call(&lab, "tool_chain", &arguments);
+        (told.status != "suspended").then_some(told)
+    });
+    assert_eq!(
+        (told.status.as_str(), &told.value),
+        ("ok", &json!("yes")),
+        "{told:?}"
+    );
+    assert_eq!(
+        (log(&lab).as_str(), asked(&lab).as_str()),
+        ("one\ntwo\n", "asked\n")
+    );
+    client.end();
+}
+
+#[test]
 fn f1_a_call_that_a_person_decided_about_is_collected_by_every_entry_point() {
     for name in CLIENTS {
         for (word, status, file) in [("approve", "ok", "x\n"), ("deny", "denied", "")] {

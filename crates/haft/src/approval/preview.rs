@@ -44,7 +44,7 @@ pub struct FileChange {
     /// The hash of all its bytes now; none where it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_sha256: Option<String>,
-    /// It is no text, so neither side is shown.
+    /// It is not text, so neither side is shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
     /// A side was too long and is cut.

@@ -51,6 +51,8 @@ pub struct SuspendedError(pub String);
 pub enum OtherRun {
     /// A session of it lives: whoever opened it can come back to its calls there.
     InUse,
+    /// Its session is gone, and somebody resumes it now.
+    Resumed,
     /// No session of it is left anywhere.
     Abandoned,
     /// It has ended.

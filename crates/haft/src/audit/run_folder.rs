@@ -2,19 +2,16 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::audit::Event;
 use crate::audit::index::Closed;
 use crate::audit::line::{self, Place, Scribe, Written};
+use crate::audit::runs::Holder;
 use crate::audit::verify::{self, End};
 use crate::call::RunId;
+use crate::file_lock;
 
 /// The record.
 pub(super) const RECORD: &str = "events.jsonl";
@@ -25,11 +22,8 @@ pub(super) const ERRORS: &str = "logs/errors.jsonl";
 /// The folders of a run.
 const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
 
-/// How often a folder is tried that another process writes, which may be about to leave, and how long between.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(2);
-/// How often one is tried that others only look at: on a busy machine a look lasts.
-const LOOKS: u32 = 5_000;
+/// The folder that the process that began the run has locked besides: whoever resumes the run has not.
+const BEGINNER: &str = "logs";
 
 /// Most bytes that are written at once.
 const BATCH: usize = 64 << 10;
@@ -38,6 +32,8 @@ const BATCH: usize = 64 << 10;
 pub(super) struct RunFolder {
     run: RunId,
     dir: PathBuf,
+    /// Locked as long as the process that began the run has it.
+    _begun_here: Option<File>,
     /// The number of the last line.
     seq: u64,
     /// The hash of the last line.
@@ -49,7 +45,7 @@ pub(super) struct RunFolder {
     /// The folder's own entries are on the disk.
     entered: bool,
     /// Held while the record is written here: a second writer would break its chain of hashes.
-    _lock: OwnedFd,
+    _lock: File,
 }
 
 impl RunFolder {
@@ -66,6 +62,7 @@ impl RunFolder {
         }
         Ok(Self {
             _lock: locked(&dir, &run)?,
+            _begun_here: Some(locked(&dir.join(BEGINNER), &run)?),
             record: Sheet::create(dir.join(RECORD))?,
             tools: Sheet::create(dir.join(TOOLS))?,
             errors: Sheet::create(dir.join(ERRORS))?,
@@ -102,6 +99,7 @@ impl RunFolder {
             prev,
             calls,
             entered: true,
+            _begun_here: None,
             _lock: lock,
         })
     }
@@ -189,17 +187,10 @@ impl RunFolder {
 }
 
 /// The folder, for this process alone until it is dropped.
-fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
-    let folder = OwnedFd::from(File::open(dir)?);
-    let (mut written, mut looked_at) = (0, 0);
-    while written < TRIES && looked_at < LOOKS {
-        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(folder),
-            Err(Errno::WOULDBLOCK) if is_locked(dir)? => written += 1,
-            Err(Errno::WOULDBLOCK) => looked_at += 1,
-            Err(error) => return Err(error.into()),
-        }
-        std::thread::sleep(PAUSE);
+fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
+    let folder = File::open(dir)?;
+    if file_lock::take(&folder)? {
+        return Ok(folder);
     }
     Err(io::Error::new(
         io::ErrorKind::ResourceBusy,
@@ -207,15 +198,17 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<OwnedFd> {
     ))
 }
 
-/// Whether a process, this one or another, has the folder for itself. A look shares the folder with others that look, and keeps out a
-/// process that wants it for itself as long as it lasts.
-pub(super) fn is_locked(dir: &Path) -> io::Result<bool> {
-    let folder = File::open(dir)?;
-    match flock(&folder, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(false),
-        Err(Errno::WOULDBLOCK) => Ok(true),
-        Err(error) => Err(error.into()),
+/// Who has the folder of a run for itself.
+pub(super) fn holder(dir: &Path) -> io::Result<Holder> {
+    let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::look(File::open(dir)?)?);
+    if is_locked(&dir.join(BEGINNER))? {
+        return Ok(Holder::Beginner);
     }
+    Ok(if is_locked(dir)? {
+        Holder::Resumer
+    } else {
+        Holder::Nobody
+    })
 }
 
 /// One file of lines, with what is not yet written of it.
@@ -314,29 +307,6 @@ mod tests {
     use super::*;
     use crate::audit::What;
     use crate::audit::redact::Redactor;
-
-    #[test]
-    fn who_only_looks_keeps_nobody_out_and_who_writes_does() {
-        let home = tempfile::tempdir().unwrap();
-        let (dir, run) = (home.path(), RunId::new("r"));
-        let look = File::open(dir).unwrap();
-        flock(&look, FlockOperation::LockShared).unwrap();
-        std::thread::scope(|threads| {
-            let begun = std::time::Instant::now();
-            let opens = threads.spawn(|| locked(dir, &run));
-            // A look that lasts, as on a busy machine.
-            while begun.elapsed() < Duration::from_millis(100) && !opens.is_finished() {
-                std::thread::yield_now();
-            }
-            drop(look);
-            let held = opens.join().unwrap().unwrap();
-            assert!(is_locked(dir).unwrap());
-            let second = locked(dir, &run).unwrap_err();
-            assert_eq!(second.kind(), io::ErrorKind::ResourceBusy);
-            drop(held);
-            assert!(!is_locked(dir).unwrap());
-        });
-    }
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {

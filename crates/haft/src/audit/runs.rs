@@ -137,13 +137,24 @@ impl Iterator for Events {
     }
 }
 
-/// Whether a process of this machine writes a run's record now.
+/// Who writes a run's record now, of the processes of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// None of them.
+    Nobody,
+    /// The one that began the run.
+    Beginner,
+    /// One that resumes it.
+    Resumer,
+}
+
+/// Who writes a run's record now.
 ///
 /// # Errors
 /// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.
-pub fn is_held(home: &Path, run: &str) -> Result<bool, RunsError> {
+pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
     let dir = run_dir(home, run)?;
-    run_folder::is_locked(&dir).map_err(|error| match error.kind() {
+    run_folder::holder(&dir).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => RunsError::NotFound(run.to_owned()),
         _ => RunsError::at(&dir)(error),
     })

@@ -219,7 +219,7 @@ async fn elsewhere(parts: &Parts, session: &Session, call: SuspendedCall) -> Res
                 return over(parts, session, &known).await;
             }
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
-            OtherRun::Closed | OtherRun::Abandoned | OtherRun::InUse => {}
+            OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
         let late = Instant::now() >= deadline || session.patience() == Patience::SuspendAtOnce;
         if late || session.leaving().is_cancelled() {

@@ -98,7 +98,7 @@ fn said(session: &Session, decision: Decision) -> Result<Map<String, Value>, Too
     let Decision { choice, by, .. } = decision;
     match choice {
         Choice::Answer { answers } => serde_json::from_str(&answers)
-            .map_err(|e| ToolError::failed("the answers are no JSON object").with_source(e)),
+            .map_err(|e| ToolError::failed("the answers are not a JSON object").with_source(e)),
         Choice::Approve { .. } => Ok(Map::new()),
         Choice::Deny { message, stop } => {
             if stop {

@@ -111,7 +111,7 @@ fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result
     if !sound {
         return Err(wrong(
             at,
-            "the artifact holds no JSON, the argument is no text",
+            "the artifact holds no JSON, the argument is not text",
         ));
     }
     Ok(text.to_owned())

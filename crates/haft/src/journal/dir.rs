@@ -8,10 +8,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
+use crate::file_lock;
 use crate::journal::line::{Line, Reader};
 use crate::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use crate::result::Status;
@@ -64,7 +65,7 @@ impl DirJournal {
         if !all.contains_key(run) {
             let file = self.path(run).and_then(|path| open(&path, true));
             let file = file.map_err(failed)?;
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if !file_lock::take(&file).map_err(failed)? {
                 return Err(JournalError::Busy(run.clone()));
             }
             let old = end_line(&file).map_err(failed)?;
@@ -211,7 +212,7 @@ impl DirJournal {
         let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = all.contains_key(run);
         drop(all);
-        if !ours && flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+        if !ours && !file_lock::look(&file).map_err(failed)? {
             return Err(JournalError::Busy(run.clone()));
         }
         let mut reader = Reader::new(run);

@@ -91,7 +91,7 @@ impl Binding {
             message: format!("{name:?} is bound by the host"),
         };
         let (names, end) = top_level(&mut lexer).ok_or_else(|| {
-            let message = "the arguments are no JSON object".to_owned();
+            let message = "the arguments are not a JSON object".to_owned();
             vec![Violation {
                 path: String::new(),
                 message,

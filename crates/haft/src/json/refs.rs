@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) span: Range<usize>,
     /// The names and indices that lead there.
     pub(crate) path: Vec<String>,
-    /// What it names; none where the object is more than a ref, or its value is no text.
+    /// What it names; none where the object is more than a ref, or its value is not text.
     pub(crate) reference: Option<String>,
 }
 

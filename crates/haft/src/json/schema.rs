@@ -45,7 +45,7 @@ pub enum SchemaError {
     /// Too deep.
     #[error("schema is nested deeper than {} levels", scan::MAX_DEPTH)]
     TooDeep,
-    /// It is no JSON Schema.
+    /// It is not a JSON Schema.
     #[error("schema is invalid: {0}")]
     Invalid(String),
 }

@@ -135,7 +135,7 @@ fn ruled(tools: &mut ToolRules, key: &str, value: &Node, problems: &mut Vec<Prob
         "allowed-tools" => {
             if read.is_none() {
                 problems.push(Problem::warning(format!(
-                    "`{key}` is no list of rules and is left out"
+                    "`{key}` is not a list of rules and is left out"
                 )));
             }
             tools.requests = read.unwrap_or_default();
@@ -157,7 +157,7 @@ fn narrowing(
     problems: &mut Vec<Problem>,
 ) -> Option<Vec<String>> {
     if read.is_none() {
-        problems.push(Problem::error(format!("`{key}` is no list of rules")));
+        problems.push(Problem::error(format!("`{key}` is not a list of rules")));
     }
     read
 }

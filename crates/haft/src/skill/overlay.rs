@@ -41,7 +41,7 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
     let allowed_tools = value("allowed_tools").and_then(|value| {
         let read = rules(value);
         if read.is_none() {
-            fail("`allowed_tools` is no list of rules".to_owned());
+            fail("`allowed_tools` is not a list of rules".to_owned());
         }
         read
     });

@@ -101,7 +101,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is in a folder, as many as may still be looked at; a name that is no text is told.
+    /// What is in a folder, as many as may still be looked at; a name that is not text is told.
     fn entries(&mut self, relative: &Path) -> Result<Vec<(String, FileType)>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let fd = self.folder.beneath(relative_or_dot(relative), flags)?;

@@ -27,6 +27,28 @@ fn home() -> (tempfile::TempDir, RunId) {
 }
 
 #[test]
+fn who_reads_a_journal_keeps_nobody_from_going_on_with_it() {
+    let (home, run) = home();
+    let chain = CallId::new("call-1");
+    let killed = DirJournal::new(home.path());
+    killed.begin(&run, &chain, &start("x")).unwrap();
+    drop(killed);
+    let journal = DirJournal::new(home.path());
+    let reader = File::open(journal.path(&run).unwrap()).unwrap();
+    assert!(file_lock::look(&reader).unwrap());
+    std::thread::scope(|threads| {
+        let begun = std::time::Instant::now();
+        let goes_on = threads.spawn(|| journal.call(&run, &chain, &call(1)));
+        // A read that lasts, as on a busy machine.
+        while begun.elapsed() < std::time::Duration::from_millis(100) && !goes_on.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(reader);
+        goes_on.join().unwrap().unwrap();
+    });
+}
+
+#[test]
 fn an_interrupted_chain_is_read_back_whole() {
     let (home, run) = home();
     let chain = CallId::new("call-1");
