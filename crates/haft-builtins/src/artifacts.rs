@@ -52,7 +52,7 @@ pub struct ReadArtifactData {
     pub eof: bool,
     /// The artifact's media type.
     pub media_type: String,
-    /// The slice in base64, where it is no text.
+    /// The slice in base64, where it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }

@@ -228,7 +228,7 @@ impl TypedTool for ViewImage {
             fitted(bytes, bounds).map_err(|e| e.told(&name, media_type))
         });
         let picture = picture.await?;
-        // Only what was shown is known.
+        // A file whose content was not returned does not count as read.
         if let Some((place, stamp, sha256)) = known {
             let seen = &self.files.seen;
             seen.note(context.run(), place.real(), stamp, &sha256);

@@ -248,7 +248,7 @@ fn unreadable(error: &serde_json::Error) -> RpcError {
         Category::Eof => RpcError::new(RpcError::PARSE, "the message ends too early"),
         Category::Data => RpcError::invalid_request(format!("the message is no request: {error}")),
         Category::Syntax | Category::Io => {
-            RpcError::new(RpcError::PARSE, format!("the message is no JSON: {error}"))
+            RpcError::new(RpcError::PARSE, format!("the message is not JSON: {error}"))
         }
     }
 }

@@ -56,10 +56,10 @@ pub struct ReadFileData {
     pub sha256: String,
     /// More lines follow, or a long line was cut.
     pub truncated: bool,
-    /// The media type of a file that is no text.
+    /// The media type of a file that is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The size of a file that is no text.
+    /// The size of a file that is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// What is special about the text shown.
@@ -121,7 +121,7 @@ pub fn read_file(
         return Ok(result);
     }
     let result = text_result(&place, input, pass, &sha256)?;
-    // Only what was shown is known.
+    // A file whose content was not returned does not count as read.
     seen.note(run, place.real(), open.stamp, &sha256);
     Ok(result)
 }
@@ -210,7 +210,7 @@ fn binary_result(
 ) -> Result<ToolResult, ToolError> {
     let path = place.shown();
     let size = grouped(stamp.bytes());
-    let text = format!("{path} is no text: {media_type}, {size} bytes; its bytes are not shown");
+    let text = format!("{path} is not text: {media_type}, {size} bytes; its bytes are not shown");
     let data = ReadFileData {
         path,
         start_line: 1,

@@ -41,7 +41,7 @@ impl Sight {
 pub(crate) enum Purpose {
     /// Change or replace its content, which must have been shown.
     Change,
-    /// Give it another name: of a file that is no text, its type and size are enough.
+    /// Give it another name: of a file that is not text, its type and size are enough.
     Move,
 }
 
@@ -55,7 +55,7 @@ impl Purpose {
                  overwritten by file tools: write to another path"
             }
             Self::Move => {
-                "read it with read_file, then move it; of a file that is no text, the type and size that \
+                "read it with read_file, then move it; of a file that is not text, the type and size that \
                  read_file gives are enough"
             }
         })
@@ -74,7 +74,7 @@ impl Purpose {
 /// The failure where a run was told a file's type and size alone, and wants to change it.
 fn not_shown(path: &str) -> ToolError {
     ToolError::conflict(format!(
-        "{path:?} is no text: it was not shown in this run"
+        "{path:?} is not a text file: its content was not shown in this run"
     ))
     .with_advice(
         "view_image shows a picture; what is not shown is not overwritten by file tools: write to another path, \

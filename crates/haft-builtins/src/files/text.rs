@@ -3,12 +3,12 @@
 /// How far into a file a NUL byte makes it binary.
 pub(crate) const SNIFF: usize = 8 * 1024;
 
-/// Whether the beginning of a file shows that it is no text.
+/// Whether the beginning of a file shows that it is not text.
 pub(crate) fn is_binary(head: &[u8]) -> bool {
     memchr::memchr(0, &head[..head.len().min(SNIFF)]).is_some()
 }
 
-/// The media type of a file that is no text, by its first bytes.
+/// The media type of a file that is not text, by its first bytes.
 pub(crate) fn media_type(head: &[u8]) -> &'static str {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"\x89PNG\r\n\x1a\n", "image/png"),

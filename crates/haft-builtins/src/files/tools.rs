@@ -29,7 +29,7 @@ impl TypedTool for ReadFile {
     const NAME: &'static str = "read_file";
     const DESCRIPTION: &'static str = "Read lines of a text file, as they are, without line numbers: by default the \
         first 400. data.total_lines tells how many there are; start_line and max_lines page through. Lines over \
-        16 KiB are cut. A file that is no text is named by type and size. Paths are literal, below the workspace.";
+        16 KiB are cut. A file that is not text is named by type and size. Paths are literal, below the workspace.";
     type Input = ReadFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -37,7 +37,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The text of a file for a pattern, until `over` says that nobody waits for the search any more.
+    /// The text of a file for a pattern, until `over` says that the search was stopped.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Read for Source<'_> {
     }
 }
 
-/// A file that ends in the middle once nobody waits for the search any more.
+/// A file that cannot be read further once the search was stopped.
 struct Stopping<'a> {
     file: &'a File,
     over: &'a dyn Fn() -> bool,
@@ -99,7 +99,7 @@ struct Stopping<'a> {
 impl Read for Stopping<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if (self.over)() {
-            return Err(io::Error::other("the search has ended"));
+            return Err(io::Error::other("the search was stopped"));
         }
         self.file.read(buffer)
     }

@@ -373,7 +373,7 @@ fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
         .filter(|text| !text.contains('\0'));
     let Some(text) = text else {
         return Err(
-            ToolError::failed(format!("{path:?} is no text")).with_advice(format!(
+            ToolError::failed(format!("{path:?} is not text")).with_advice(format!(
                 "while the skill is active, a command may read {place}"
             )),
         );

@@ -293,6 +293,6 @@ fn redirect(reply: &Reply) -> Option<String> {
         return None;
     }
     let location = reply.headers.get(LOCATION)?;
-    // A location that is no text cannot be followed, and is refused as such.
+    // A location that is not text cannot be followed, and is refused as such.
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }

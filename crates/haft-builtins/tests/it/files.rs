@@ -122,7 +122,7 @@ async fn what_is_no_text_is_named_and_not_shown() {
         let got = data(&outcome);
         assert_eq!(got["media_type"], *media_type);
         assert_eq!(got["bytes"], bytes.len());
-        assert!(outcome.text().contains("is no text"), "{}", outcome.text());
+        assert!(outcome.text().contains("is not text"), "{}", outcome.text());
     }
     scene.put("latin", b"caf\xe9\n");
     let outcome = scene.call("read_file", json!({"path": "latin"})).await;
@@ -370,7 +370,7 @@ async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
     );
 }
 
-/// F9: of what is no text its type and size are told: enough to move it, not to overwrite it.
+/// F9: of what is not text its type and size are told: enough to move it, not to overwrite it.
 #[tokio::test]
 async fn f9_what_is_no_text_is_moved_once_it_was_named_and_never_overwritten() {
     for content in ["a\0b", "PK\x03\x04\0", "SQLite format 3\0"] {

@@ -307,7 +307,7 @@ fn bounded_rows() -> Vec<Row> {
         Row { name: "multiline that spans none", file: short(), pattern: SLOW, around: (100, 0), multiline: true, lines: 101, note: None },
         Row { name: "UTF-16", file: utf16(&log(800, 160)), pattern: SLOW, around: (100, 100), multiline: false, lines: 201, note: None },
         Row { name: "a line too long", file: log(2, 9_000).into(), pattern: SLOW, around: (1, 1), multiline: false, lines: 0, note: line },
-        Row { name: "U+0A61 is no end of a line", file: utf16(&"\u{a61}".repeat(1 << 20)), pattern: SLOW, around: (0, 0), multiline: false, lines: 0, note: line },
+        Row { name: "U+0A61 does not end a line", file: utf16(&"\u{a61}".repeat(1 << 20)), pattern: SLOW, around: (0, 0), multiline: false, lines: 0, note: line },
         Row { name: "a file too long", file: short(), pattern: SPANS, around: (0, 0), multiline: true, lines: 0, note: Some("files of at most 8 KiB") },
         Row { name: "no room", file: log(60, 1 << 20).into(), pattern: "TODO|ParseError", around: (100, 0), multiline: false, lines: 0, note: Some("ask for fewer") },
     ]

@@ -188,7 +188,7 @@ async fn a_skill_is_listed_loaded_once_and_its_files_read_on_demand() {
     let (text, _) = scene.gives("load_skill", read("references/<a>.md")).await;
     assert_eq!(text, "a reference");
     for (path, kind, says) in [
-        ("logo.bin", ErrorKind::Failed, "no text"),
+        ("logo.bin", ErrorKind::Failed, "not text"),
         ("token", ErrorKind::Denied, "leaves"),
         ("../quiet/SKILL.md", ErrorKind::Denied, "leaves"),
         ("/etc/passwd", ErrorKind::Denied, "leaves"),

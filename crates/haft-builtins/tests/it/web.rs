@@ -146,7 +146,7 @@ async fn what_is_no_page_comes_as_what_it_is() {
     for (path, says) in [
         ("lie", "no PNG"),
         ("pdf", "could not be extracted"),
-        ("zip", "no text"),
+        ("zip", "not text"),
     ] {
         let got = get(path).await;
         let about = data(&got);
@@ -466,7 +466,7 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
         ..generic
     };
     for (settings, says) in [
-        (page, "no JSON"),
+        (page, "not JSON"),
         (nowhere, "has nothing at \"/elsewhere\""),
         (settings("/none?{query}"), "401"),
     ] {

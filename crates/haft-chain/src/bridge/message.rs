@@ -199,7 +199,7 @@ fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
         id,
         name: text(name, WHAT)?,
         noise,
-        // What is no JSON is the executor's to refuse, like everybody's.
+        // What is not JSON is the executor's to refuse, like everybody's.
         arguments: text(arguments, WHAT)?,
     })
 }

@@ -247,7 +247,7 @@ def _plain(value):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
             return method()
-    raise TypeError(f"{kind.__name__} is no JSON value")
+    raise TypeError(f"{kind.__name__} is not a JSON value")
 
 
 def _as_argument(value):
@@ -303,15 +303,15 @@ def _depth(text):
 
 
 def _json_of(encoder, value, what):
-    """The bytes of a value; an error says where in it something is no JSON."""
+    """The bytes of a value; an error says where in it something is not JSON."""
     try:
         return encoder.encode(value).encode()
     except RecursionError:
         raise ValueError(f"{what} is nested too deeply for JSON") from None
     except (ValueError, TypeError) as error:
         where = _where(encoder, value, what, 0)
-        raise type(error)(where or f"{what} is no JSON: {error}") if not isinstance(error, UnicodeError) \
-            else ValueError(f"{what} holds half a surrogate pair, which is no text") from None
+        raise type(error)(where or f"{what} is not JSON: {error}") if not isinstance(error, UnicodeError) \
+            else ValueError(f"{what} holds half a surrogate pair, which is not text") from None
 
 
 def _where(encoder, value, path, depth):

@@ -203,7 +203,7 @@ fn no_values() {
         ),
         ("tools.echo(a='\\ud800')", "half a surrogate pair", "line 1"),
         ("x = []\nx.append(x)\nx", "nested too deeply", ""),
-        ("object()", "object is no JSON value", ""),
+        ("object()", "object is not a JSON value", ""),
     ]);
 }
 

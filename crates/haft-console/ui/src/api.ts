@@ -55,7 +55,7 @@ function failureOf(text: string, status: number): Failure {
     const parsed = JSON.parse(text) as { error?: Failure };
     if (parsed.error?.message) return parsed.error;
   } catch {
-    // An answer that is no JSON is told by its status.
+    // An answer that is not JSON is told by its status.
   }
   return { kind: "failed", message: `haft answered with status ${status}` };
 }

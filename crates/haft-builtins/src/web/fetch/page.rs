@@ -124,7 +124,7 @@ async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
         picture(got);
     } else {
         got.notes
-            .push("it is no text: its bytes are kept, not shown".to_owned());
+            .push("it is not text: its bytes are kept, not shown".to_owned());
     }
 }
 

@@ -200,7 +200,7 @@ impl SearchService {
         }
         let answer: Value = serde_json::from_slice(&reply.body).map_err(|_| {
             let advice = "SearXNG answers JSON where `search.formats` in its settings names it";
-            failed(&"its answer is no JSON").for_operator(advice)
+            failed(&"its answer is not JSON").for_operator(advice)
         })?;
         let advice = "`web.search.results` in settings names where its answer holds the hits";
         let hits = self.hits(&answer, limit);
@@ -224,7 +224,7 @@ impl SearchService {
         };
         let list = list
             .as_array()
-            .ok_or_else(|| format!("{pointer:?} of its answer is no list"))?;
+            .ok_or_else(|| format!("{pointer:?} of its answer is not a list"))?;
         let member = |hit: &Value, name: &str, most: usize| {
             let found = if name.starts_with('/') {
                 hit.pointer(name)

@@ -111,7 +111,7 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
   const [faults, setFaults] = useState(() => faultsOf(detail.input_schema, original ?? {}));
   const [typed, setTyped] = useState("");
   const id = useId();
-  if (!original) return <Opened title="Edit"><p class="note">These arguments are no JSON object; they can only be approved or denied as they are.</p></Opened>;
+  if (!original) return <Opened title="Edit"><p class="note">These arguments are not a JSON object; they can only be approved or denied as they are.</p></Opened>;
   const same = JSON.stringify(values) === JSON.stringify(original);
   const critical = detail.risk === "critical";
   const ready = !off && faults === 0 && !same && (!critical || typed === detail.tool);

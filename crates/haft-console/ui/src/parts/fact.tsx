@@ -43,7 +43,7 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
     <div class="fact">
       {parts}
       {args ? <Arguments args={args} but={shown} schema={detail.input_schema} titled={parts.length > 0} />
-        : <Block text={detail.arguments} label="the arguments, which are no JSON object" />}
+        : <Block text={detail.arguments} label="the arguments, which are not a JSON object" />}
     </div>
   );
 }
