@@ -183,27 +183,28 @@ pub fn grep_files(
 
 /// A line for each cause that kept files from being searched to their end.
 fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
-    let causes = [
-        (Unsearched::TooLong, pattern.bound()),
-        (
-            Unsearched::Context,
+    let why = |cause| match cause {
+        Unsearched::TooLong => pattern.bound(),
+        Unsearched::Context => {
             "the lines around a match do not fit into memory; ask for fewer before and after it"
-                .to_owned(),
-        ),
-        (
-            Unsearched::Unreadable,
-            "reading ended with an error".to_owned(),
-        ),
-    ];
-    let note = |(cause, why): &(Unsearched, String)| {
-        let files = match unsearched.iter().filter(|u| *u == cause).count() {
+                .to_owned()
+        }
+        Unsearched::Unreadable => "reading ended with an error".to_owned(),
+    };
+    let note = |cause| {
+        let files = match unsearched.iter().filter(|u| **u == cause).count() {
             0 => return None,
             1 => "1 file was".to_owned(),
             many => format!("{many} files were"),
         };
-        Some(format!("{files} not searched to the end: {why}"))
+        Some(format!("{files} not searched to the end: {}", why(cause)))
     };
-    causes.iter().filter_map(note).collect()
+    let causes = [
+        Unsearched::TooLong,
+        Unsearched::Context,
+        Unsearched::Unreadable,
+    ];
+    causes.into_iter().filter_map(note).collect()
 }
 
 /// The walk, narrowed by glob and type.

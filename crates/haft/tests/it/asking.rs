@@ -78,20 +78,49 @@ fn call() -> ToolCall {
     ToolCall::new("count", r#"{"a":1}"#)
 }
 
+/// A call that waits for a person.
+struct Asked {
+    runs: Arc<AtomicUsize>,
+    inbox: Arc<MemoryInbox>,
+    executor: Executor,
+    session: Session,
+    call: tokio::task::JoinHandle<haft::Outcome>,
+    id: ApprovalId,
+}
+
+async fn asked() -> Asked {
+    let (tools, runs) = counting();
+    let inbox = Arc::new(MemoryInbox::new());
+    let executor = Executor::new(Policy::workspace())
+        .with_approver(Silent)
+        .with_inbox(Arc::clone(&inbox) as _);
+    let session = Session::new(tools);
+    let call = {
+        let (executor, session) = (executor.clone(), session.clone());
+        tokio::spawn(async move { executor.execute(&session, call()).await })
+    };
+    let id = waiting(&inbox).await;
+    Asked {
+        runs,
+        inbox,
+        executor,
+        session,
+        call,
+        id,
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
     for cancels in [false, true] {
-        let (tools, runs) = counting();
-        let inbox = Arc::new(MemoryInbox::new());
-        let executor = Executor::new(Policy::workspace())
-            .with_approver(Silent)
-            .with_inbox(Arc::clone(&inbox) as _);
-        let session = Session::new(tools);
-        let asked = {
-            let (executor, session) = (executor.clone(), session.clone());
-            tokio::spawn(async move { executor.execute(&session, call()).await })
-        };
-        let id = waiting(&inbox).await;
+        let Asked {
+            runs,
+            inbox,
+            session,
+            call: asked,
+            id,
+            ..
+        } = asked().await;
         if cancels {
             session.cancel();
             let outcome = asked.await.unwrap();
@@ -108,17 +137,12 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
 
 #[tokio::test]
 async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
-    let (tools, _) = counting();
-    let inbox = Arc::new(MemoryInbox::new());
-    let executor = Executor::new(Policy::workspace())
-        .with_approver(Silent)
-        .with_inbox(Arc::clone(&inbox) as _);
-    let session = Session::new(tools);
-    let asked = {
-        let (executor, session) = (executor.clone(), session.clone());
-        tokio::spawn(async move { executor.execute(&session, call()).await })
-    };
-    let id = waiting(&inbox).await;
+    let Asked {
+        inbox,
+        call: asked,
+        id,
+        ..
+    } = asked().await;
     inbox.end(&id, Ending::Withdrawn).await.unwrap();
     let error = asked.await.unwrap().error.unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
@@ -134,17 +158,14 @@ async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
 
 #[tokio::test]
 async fn of_many_that_resume_a_decided_call_one_runs_it() {
-    let (tools, runs) = counting();
-    let inbox = Arc::new(MemoryInbox::new());
-    let executor = Executor::new(Policy::workspace())
-        .with_approver(Silent)
-        .with_inbox(Arc::clone(&inbox) as _);
-    let session = Session::new(tools);
-    let asked = {
-        let (executor, session) = (executor.clone(), session.clone());
-        tokio::spawn(async move { executor.execute(&session, call()).await })
-    };
-    let id = waiting(&inbox).await;
+    let Asked {
+        runs,
+        inbox,
+        executor,
+        session,
+        call: asked,
+        id,
+    } = asked().await;
     let open = executor.resume(&session, &id).await;
     assert!(matches!(open, Err(InboxError::Open(_))), "{open:?}");
     let yes = Decision::approve("ann", "test");

@@ -24,7 +24,7 @@ pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     let cut = match (parsed.cut, shown.len() < html.len()) {
         (true, _) => Some("its HTML is nested too deeply or has too many elements"),
         (_, true) => Some("its HTML is over 5 MiB"),
-        _ if limited.lost_tags => Some("it has a tag of more than 64 KiB"),
+        _ if limited.lost_tags => Some("it has a tag of more than 64 KiB or 1,000 attributes"),
         _ => None,
     };
     let article = article(parsed.document, url, format);
