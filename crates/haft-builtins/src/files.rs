@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::call::{Origin, RunId};
+use haft::change::Changer;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
@@ -20,6 +21,7 @@ pub mod splice;
 pub(crate) mod text;
 pub mod tools;
 pub mod transfer;
+pub mod undo;
 pub mod write;
 
 use crate::command::Commands;
@@ -49,6 +51,8 @@ pub struct Caller {
     clearance: Clearance,
     /// The workspace as the call may see it.
     pub(crate) view: WorkspaceView,
+    /// What it changes files with.
+    pub(crate) changer: Changer,
 }
 
 /// What a call may touch.
@@ -65,6 +69,7 @@ impl Caller {
     pub(crate) fn of(context: &CallContext, files: &Files) -> Self {
         Self {
             view: context.view(&files.workspace),
+            changer: context.changer(&files.workspace),
             run: context.run().clone(),
             origin: context.origin(),
             approved: context.is_approved(),
@@ -76,6 +81,7 @@ impl Caller {
     pub fn cleared_for(permissions: Vec<Permission>, files: &Files) -> Self {
         Self {
             view: files.workspace.unfiltered(),
+            changer: files.workspace.unrecorded(),
             run: RunId::generate(),
             origin: Origin::Host,
             approved: false,
@@ -87,6 +93,7 @@ impl Caller {
     pub(crate) fn preview(files: &Files) -> Self {
         Self {
             view: files.workspace.unfiltered(),
+            changer: files.workspace.unrecorded(),
             run: RunId::new(""),
             origin: Origin::Host,
             approved: true,
@@ -191,7 +198,7 @@ impl Files {
 }
 
 /// The SHA-256 of some bytes as hex.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

@@ -239,6 +239,25 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
+    /// Show the files that a run changed, from before its first change to after its last
+    Diff(OfRun),
+    /// Take back what a run changed: shown first, all of it or nothing
+    Undo {
+        #[command(flatten)]
+        of: OfRun,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// A run, or one call of it.
+#[derive(Debug, Args)]
+pub(crate) struct OfRun {
+    /// The run's id
+    pub(crate) run: String,
+    /// One call of the run, with those made within it: call-3
+    pub(crate) call: Option<String>,
 }
 
 /// `haft approvals`.

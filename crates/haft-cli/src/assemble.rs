@@ -9,6 +9,7 @@ use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
 use haft::audit::redact::Redactor;
 use haft::call::Principal;
+use haft::change::ChangeLog;
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::memory::MemoryStore;
@@ -19,6 +20,7 @@ use haft::session::{Absent, Limits, Patience};
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
 use haft_builtins::command::CommandNetwork;
 use haft_builtins::skills::SkillTools;
 use haft_chain::TOOL_CHAIN;
@@ -78,6 +80,10 @@ struct Parts {
     index: Arc<dyn RunIndex>,
     memory: Arc<dyn MemoryStore>,
     artifacts: Arc<dyn ArtifactStore>,
+    /// What calls changed.
+    changes: Arc<ChangeLog>,
+    /// The workspace's files.
+    files: Workspace,
     journal: Arc<dyn Journal>,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
@@ -169,10 +175,13 @@ impl House {
         let tools = parts::view(&all, &on, &skill_tools, judged)?;
         let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
         let feed = Feed::new();
+        let changes = Arc::new(ChangeLog::new(at.home.path()));
+        let files = ground.workspace.clone();
         let wiring = approvals::Wiring {
             policy: ground.policy,
             tools: &all.registry,
             artifacts: &artifacts,
+            changes: &changes,
             archive: &archive,
             feed: &feed,
             inbox: stores.inbox,
@@ -192,6 +201,8 @@ impl House {
             index: stores.index,
             memory: stores.memory,
             artifacts,
+            changes,
+            files,
             live: Arc::new(Live::new(at.home.path(), Arc::clone(&stores.journal))),
             journal: stores.journal,
             skills,
@@ -231,6 +242,16 @@ impl House {
     /// Where large results are.
     pub(crate) fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
         &self.0.artifacts
+    }
+
+    /// What calls changed.
+    pub(crate) fn changes(&self) -> &Arc<ChangeLog> {
+        &self.0.changes
+    }
+
+    /// The workspace's files, with what is haft's own hidden.
+    pub(crate) fn files(&self) -> &Workspace {
+        &self.0.files
     }
 
     /// The skills of workspace, settings and user; looked for when they are wanted.

@@ -16,6 +16,7 @@ pub(crate) mod approvals;
 mod arguments;
 mod artifacts;
 mod call;
+mod changes;
 mod chain;
 mod config;
 pub(crate) mod doctor;

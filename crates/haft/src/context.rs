@@ -14,6 +14,7 @@ use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, O
 use crate::audit::BoxFuture;
 use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
+use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
 use crate::permission::Permission;
 use crate::policy::Policy;
@@ -39,6 +40,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// Where artifacts are kept, if anywhere.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
+
+    /// Where it is noted what calls change, if anywhere.
+    fn changes(&self) -> Option<&Arc<ChangeLog>>;
 
     /// The policy, which reads what a skill restricts a run to.
     fn policy(&self) -> Arc<Policy>;
@@ -124,6 +128,14 @@ impl CallContext {
             Arc::new(shows) as Arc<dyn Fn(&str) -> bool + Send + Sync>
         });
         workspace.filtered(filter)
+    }
+
+    /// What this call changes files with: what it does is noted first, where the host keeps notes.
+    pub fn changer(&self, workspace: &Workspace) -> Changer {
+        match self.host.changes() {
+            Some(log) => Changer::of(workspace, log, self.session.run(), &self.call),
+            None => workspace.unrecorded(),
+        }
     }
 
     /// Puts a question to the person, in the same place where calls wait for them, and waits for at most `wait`. Some

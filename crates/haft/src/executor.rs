@@ -11,6 +11,7 @@ use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, BoxFuture, Event, RunStart, What};
 use crate::call::{Principal, ToolCall};
+use crate::change::ChangeLog;
 use crate::clock;
 use crate::context::{Asking, Host};
 use crate::error::{ErrorKind, ToolError};
@@ -63,6 +64,7 @@ struct Parts {
     inbox: Arc<dyn Inbox>,
     suspended: Arc<dyn SuspendedCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
+    changes: Option<Arc<ChangeLog>>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
 }
@@ -76,6 +78,7 @@ impl Executor {
             inbox: Arc::new(MemoryInbox::new()),
             suspended: Arc::new(MemorySuspended::default()),
             artifacts: None,
+            changes: None,
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
         };
@@ -110,6 +113,11 @@ impl Executor {
     /// Keeps large results here.
     pub fn with_artifacts(self, store: Arc<dyn ArtifactStore>) -> Self {
         self.with(|parts| parts.artifacts = Some(store))
+    }
+
+    /// Notes here what calls change in the workspace, with what would be lost, so that it can be undone.
+    pub fn with_changes(self, log: Arc<ChangeLog>) -> Self {
+        self.with(|parts| parts.changes = Some(log))
     }
 
     /// Records here, after the sinks added before. A sink that fails refuses the call.
@@ -471,6 +479,10 @@ impl Host for Parts {
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
         self.artifacts.as_ref()
+    }
+
+    fn changes(&self) -> Option<&Arc<ChangeLog>> {
+        self.changes.as_ref()
     }
 
     fn policy(&self) -> Arc<Policy> {

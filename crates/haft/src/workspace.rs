@@ -33,6 +33,7 @@ pub use list::Entry;
 pub use place::{Kind, Place};
 pub use read::{FileStamp, OpenFile};
 pub use view::WorkspaceView;
+pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};
 
 /// The entry below which nothing is written, moved or deleted, in any spelling.
@@ -143,7 +144,7 @@ impl Workspace {
     }
 
     /// Opens a real path beneath the root; a link anywhere in it is an error.
-    fn beneath(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, WorkspaceError> {
+    pub(crate) fn beneath(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, WorkspaceError> {
         self.open_beneath(real, flags)
             .map_err(|e| WorkspaceError::from_errno("open", real, e))
     }

@@ -62,8 +62,8 @@ pub fn edit_file(
     let (old, stamp) = whole(files, &place, MAX_EDITED)?;
     let path = place.shown();
     let (new, applied) = splice(&old, &input.edits).map_err(|e| told(&path, &e))?;
-    let written = files
-        .workspace
+    let written = caller
+        .changer
         .write(&place, &new, WriteMode::Overwrite, Some(&stamp))?;
     let sha256 = sha256(&new);
     files
@@ -80,7 +80,7 @@ pub fn edit_file(
 }
 
 /// The unified diff of two texts, three lines around each change.
-pub(crate) fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
+pub fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::configure()
         .timeout(DIFF_TIME)

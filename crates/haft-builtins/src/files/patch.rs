@@ -158,7 +158,7 @@ pub fn apply_patch(
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let planned = plan(files, &sections, caller, stop)?;
     let changes: Vec<Change<'_>> = planned.iter().flat_map(Planned::changes).collect();
-    let stamps = files.workspace.change(&changes).map_err(untouched)?;
+    let stamps = caller.changer.change(&changes).map_err(untouched)?;
     for change in &changes {
         files.seen.forget(&caller.run, change.place.real());
     }

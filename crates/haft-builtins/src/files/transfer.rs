@@ -128,7 +128,8 @@ pub fn move_file(
             }
         }
     }
-    workspace
+    caller
+        .changer
         .rename(&from, &to, input.overwrite)
         .map_err(|error| advised(error.into(), "overwrite=true replaces a file"))?;
     files.seen.forget(&caller.run, to.real());
@@ -150,7 +151,7 @@ pub fn delete_file(
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
     let place = caller.changes(caller.view.found(files.workspace.entry(&input.path)?)?)?;
-    files.workspace.remove(&place, input.recursive)?;
+    caller.changer.remove(&place, input.recursive)?;
     files.seen.forget(&caller.run, place.real());
     let data = DeleteFileData {
         path: place.shown(),

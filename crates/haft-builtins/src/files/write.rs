@@ -92,7 +92,9 @@ pub fn write_file(
         Mode::Create => (input.content.as_bytes(), WriteMode::Create, None),
         _ => (input.content.as_bytes(), WriteMode::Overwrite, expected),
     };
-    let written = workspace.write(&place, content, mode, expected.as_ref())?;
+    let written = caller
+        .changer
+        .write(&place, content, mode, expected.as_ref())?;
     let sha256 = sha256(content);
     if known {
         files

@@ -8,6 +8,7 @@ use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
 use haft::audit::{AuditSink, BoxFuture};
+use haft::change::ChangeLog;
 use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::session::Patience;
@@ -86,6 +87,7 @@ pub(crate) struct Wiring<'a> {
     /// Every tool there is, to judge rules by that people choose for good.
     pub(crate) tools: &'a Arc<ToolRegistry>,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
+    pub(crate) changes: &'a Arc<ChangeLog>,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -114,6 +116,7 @@ pub(crate) fn executor(
     };
     let mut executor = Executor::new(wiring.policy)
         .with_artifacts(Arc::clone(wiring.artifacts))
+        .with_changes(Arc::clone(wiring.changes))
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {

@@ -12,6 +12,7 @@ use haft::error::ErrorKind;
 use haft::progress;
 use haft::result::{Outcome, Status};
 use haft::session::{Patience, Session, SessionBuilder};
+use haft::toolset::Toolset;
 
 use crate::assemble::House;
 use crate::problem::Problem;
@@ -81,6 +82,18 @@ impl House {
         Ok(session)
     }
 
+    /// Begins a run that has these tools alone.
+    pub(crate) async fn open_with(
+        &self,
+        door: Door,
+        tools: Arc<dyn Toolset>,
+    ) -> Result<Session, Problem> {
+        let built = self.session_with(door, tools).build();
+        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
+        self.begin(&session).await?;
+        Ok(session)
+    }
+
     /// A run that is in memory alone: nothing is kept of it before it begins.
     pub(crate) fn prepare(&self, door: Door) -> Result<Session, Problem> {
         let built = self.session(door).build();
@@ -130,6 +143,10 @@ impl House {
     }
 
     fn session(&self, door: Door) -> SessionBuilder {
+        self.session_with(door, Arc::clone(&self.0.tools))
+    }
+
+    fn session_with(&self, door: Door, tools: Arc<dyn Toolset>) -> SessionBuilder {
         let parts = &self.0;
         let mut limits = parts.limits.clone();
         let alone = door.is_for_one_call();
@@ -141,7 +158,7 @@ impl House {
             }
             Waits::Limit | Waits::Never => parts.on_timeout,
         };
-        let mut builder = Session::builder(Arc::clone(&parts.tools))
+        let mut builder = Session::builder(tools)
             .with_patience(patience)
             .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
             .with_class(door.class)

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::RunsAction;
 use crate::assemble::House;
-use crate::commands::{Done, resume};
+use crate::commands::{Done, changes, resume};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -46,6 +46,8 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&RunsActi
         Some(RunsAction::Show { run }) => show(at, house, run).await,
         Some(RunsAction::Verify { run }) => check(at, house, run).await,
         Some(RunsAction::Resume { run }) => resume::run(at, house, run).await,
+        Some(RunsAction::Diff(of)) => changes::diff(at, house, of).await,
+        Some(RunsAction::Undo { of, yes }) => changes::undo(at, house, of, *yes).await,
     }
 }
 

@@ -11,6 +11,7 @@ mod bucket_server;
 mod call;
 mod carriers;
 mod chain;
+mod changes;
 mod chain_kill;
 #[path = "../../../haft-store/tests/it/cluster.rs"]
 mod cluster;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::workspace::place::may_change;
@@ -25,6 +25,8 @@ pub struct Change<'a> {
     pub expected: Option<FileStamp>,
     /// For a new file: another whose mode and owner it gets.
     pub like: Option<&'a Place>,
+    /// The mode it gets, whatever it had.
+    pub mode: Option<u32>,
 }
 
 /// A change made ready: its folder held open, its text on the disk under a draft's name.
@@ -48,7 +50,10 @@ impl Workspace {
     /// Makes all changes or none. Each file is replaced as [`write`](Self::write) does it; when a change fails, those
     /// before it are put back and folders made for them are removed. The state of each file afterwards, in order;
     /// `None` for one that was deleted. The places must be of different files.
-    pub fn change(&self, changes: &[Change<'_>]) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
+    pub(crate) fn change(
+        &self,
+        changes: &[Change<'_>],
+    ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let mut made = Vec::new();
         let done = self.change_noting(changes, &mut made);
         if done.is_err() {
@@ -138,6 +143,10 @@ impl Workspace {
                 .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
             if let Some(stat) = &like {
                 keep_owner_and_mode(&file, stat).map_err(told)?;
+            }
+            if let Some(mode) = change.mode {
+                let mode = Mode::from_raw_mode(mode & 0o777);
+                rustix::fs::fchmod(&file, mode).map_err(told)?;
             }
             draft = Some((new, file));
         }

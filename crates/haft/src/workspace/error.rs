@@ -69,6 +69,9 @@ pub enum WorkspaceError {
         /// Where its old text is, if there was one.
         before: String,
     },
+    /// What is to be changed could not be noted first, so that nobody could undo it.
+    #[error("what would be changed cannot be noted, so nothing was: {0}")]
+    NotNoted(io::Error),
     /// The disk, a quota or the largest file size.
     #[error("no space left to write {0:?}")]
     Full(String),
@@ -85,7 +88,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    pub(super) fn io(verb: &'static str, path: &str, source: io::Error) -> Self {
+    pub(crate) fn io(verb: &'static str, path: &str, source: io::Error) -> Self {
         match source.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) => Self::from_errno(verb, Path::new(path), errno),
             None => Self::Io {
@@ -96,7 +99,7 @@ impl WorkspaceError {
         }
     }
 
-    pub(super) fn from_errno(verb: &'static str, path: &Path, errno: Errno) -> Self {
+    pub(crate) fn from_errno(verb: &'static str, path: &Path, errno: Errno) -> Self {
         let path = shown(path);
         match errno {
             Errno::NOENT => Self::NotFound { path, near: None },
@@ -129,6 +132,7 @@ impl WorkspaceError {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Exists(_) | Self::Changed(_) => ErrorKind::Conflict,
             Self::Malformed(..) => ErrorKind::InvalidArguments,
+            Self::NotNoted(_) => ErrorKind::Unavailable,
             Self::NotAFile { .. }
             | Self::NotADirectory(_)
             | Self::NotEmpty(_)

@@ -86,6 +86,14 @@ impl Workspace {
         Ok(Some(found))
     }
 
+    /// Whether the folder at a place holds nothing.
+    pub(crate) fn is_empty(&self, place: &Place) -> bool {
+        let is_own = |name: &[u8]| name == b"." || name == b"..";
+        self.open_folder(place.real()).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| is_own(entry.file_name().to_bytes())))
+        })
+    }
+
     /// At most `max` UTF-8 names in a folder, in no order.
     pub(super) fn names(&self, folder: &Path, max: usize) -> Result<Vec<String>, WorkspaceError> {
         let entries = self.open_folder(folder)?;

@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(kind: FileType) -> Self {
+    pub(crate) fn of(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
             FileType::Directory => Self::Directory,
@@ -116,7 +116,7 @@ impl Place {
     }
 
     /// How many parents must be made before a file can be written here.
-    pub(super) fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         self.missing
     }
 
@@ -399,7 +399,7 @@ impl Workspace {
         Ok(())
     }
 
-    pub(super) fn stat(&self, real: &Path) -> rustix::io::Result<Stat> {
+    pub(crate) fn stat(&self, real: &Path) -> rustix::io::Result<Stat> {
         let fd = self.open_beneath(real, OFlags::PATH)?;
         rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)
     }

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 256;
 impl Workspace {
     /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive` the
     /// whole tree. A tree that holds a `.git` entry or something of haft's own is left alone.
-    pub fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
+    pub(crate) fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
         self.may_move(place)?;
         let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.shown()), e);
         let (folder, name) = self.holder(place)?;
@@ -41,7 +41,12 @@ impl Workspace {
 
     /// Moves what [`entry`](Self::entry) found at `from` to `to`, making the parents. A file or link may be
     /// replaced with `overwrite`, a folder never.
-    pub fn rename(&self, from: &Place, to: &Place, overwrite: bool) -> Result<(), WorkspaceError> {
+    pub(crate) fn rename(
+        &self,
+        from: &Place,
+        to: &Place,
+        overwrite: bool,
+    ) -> Result<(), WorkspaceError> {
         self.may_move(from)?;
         may_change(to)?;
         if to.real() != from.real() && to.real().starts_with(from.real()) {
@@ -74,6 +79,32 @@ impl Workspace {
             },
             other => told(other),
         })
+    }
+
+    /// Makes the folder at a place where nothing is, and its parents.
+    pub(crate) fn make_folder(&self, place: &Place) -> Result<(), WorkspaceError> {
+        self.make_new(place, &|folder, name| {
+            rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777))
+        })
+    }
+
+    /// Makes a link at a place where nothing is, and its parents.
+    pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
+        self.make_new(place, &|folder, name| {
+            rustix::fs::symlinkat(target, folder, name)
+        })
+    }
+
+    fn make_new(
+        &self,
+        place: &Place,
+        make: &dyn Fn(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<()>,
+    ) -> Result<(), WorkspaceError> {
+        may_change(place)?;
+        let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
+        let folder = self.folder_for(place)?;
+        make(folder.as_fd(), name)
+            .map_err(|e| WorkspaceError::from_errno("make", Path::new(&place.shown()), e))
     }
 
     fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {

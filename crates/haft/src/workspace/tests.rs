@@ -463,6 +463,7 @@ fn changes_are_made_together_or_not_at_all() {
         content,
         expected,
         like,
+        mode: None,
     };
     let good = |a_stamp| {
         [

@@ -53,7 +53,7 @@ impl Workspace {
     /// Writes a file at a place, making its parents. The old text is there until the new one is whole on the disk,
     /// whatever goes wrong; mode and owner stay. A link's target is written, not the link; another name of the same
     /// file (a hard link) keeps the old text. With `expected`, a file in any other state is left alone.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         place: &Place,
         content: &[u8],
@@ -151,7 +151,7 @@ impl Workspace {
 }
 
 /// A name that nothing else has: of this process, and counted.
-pub(super) fn draft_name() -> String {
+pub(crate) fn draft_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!(".haft-{}-{number}.tmp", std::process::id())

@@ -51,12 +51,14 @@ impl Planned<'_> {
             content: self.new.as_deref(),
             expected: None,
             like: from,
+            mode: None,
         });
         let changed = from.map(|place| Change {
             place,
             content: self.new.as_deref().filter(|_| to.is_none()),
             expected: self.stamp,
             like: None,
+            mode: None,
         });
         made.into_iter().chain(changed)
     }

@@ -1,0 +1,244 @@
+//! `undo_changes`: takes back what a run, or one call of it, changed. People alone have it: `haft runs undo`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::approval::preview::FileChange;
+use haft::call::{CallId, RunId};
+use haft::change::ChangeLog;
+use haft::change::log::{LogError, Set};
+use haft::change::net::net;
+use haft::change::undo::{Plan, UndoError, Wanted, plan};
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolSpec};
+use haft::tool::TypedTool;
+use haft::workspace::{Kind, Place, Workspace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::describe::{builtin, writes};
+use crate::files::tools::FILES;
+use crate::files::{Caller, FileOptions, Files};
+use crate::work::blocking;
+
+/// What `undo_changes` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UndoInput {
+    /// The run.
+    pub run: String,
+    /// The call, with those made within it; without one all of the run.
+    #[serde(default)]
+    pub call: Option<String>,
+}
+
+/// What `undo_changes` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UndoData {
+    /// The run whose changes were taken back.
+    pub run: String,
+    /// The files, links and folders that were touched.
+    pub changes: Vec<Undone>,
+}
+
+/// What became of one file, link or folder.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Undone {
+    /// Where it is now, or was.
+    pub path: String,
+    /// `restored`, `removed` or `moved back`.
+    pub action: String,
+}
+
+/// `undo_changes`, over the notes of earlier runs in this workspace.
+#[derive(Debug)]
+pub struct UndoChanges {
+    files: Files,
+    log: Arc<ChangeLog>,
+}
+
+impl UndoChanges {
+    /// The tool for a workspace.
+    pub fn new(workspace: Workspace, log: Arc<ChangeLog>) -> Self {
+        Self {
+            files: Files::new(workspace, FileOptions::default(), None),
+            log,
+        }
+    }
+
+    /// What is to be done, and nothing that stands in the way.
+    ///
+    /// # Errors
+    /// Something stands in the way, or there is nothing to take back.
+    pub fn plan(&self, input: &UndoInput) -> Result<Plan, ToolError> {
+        let run = RunId::new(&*input.run);
+        let sets = changed(&self.log, &run, input.call.as_deref()).map_err(|e| unread(&e))?;
+        let planned = plan(&net(&sets), &self.files.workspace, &self.log, &run);
+        let planned = planned.map_err(|error| match error {
+            UndoError::Log(error) => unread(&error),
+            UndoError::Workspace(error) => error.into(),
+        })?;
+        if !planned.conflicts.is_empty() {
+            let lines = planned.conflicts.iter().take(20);
+            let lines: Vec<String> = lines
+                .map(|conflict| format!("{}: {}", conflict.path.display(), conflict.why))
+                .collect();
+            let more = planned.conflicts.len().saturating_sub(lines.len());
+            let more = match more {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            let message = format!("nothing was undone: {}{more}", lines.join("; "));
+            return Err(ToolError::conflict(message));
+        }
+        if planned.is_empty() {
+            let message = "there is nothing to undo: every file is as it was before";
+            return Err(ToolError::conflict(message));
+        }
+        Ok(planned)
+    }
+
+    fn entry(&self, path: &std::path::Path) -> Result<Place, ToolError> {
+        let text = path.to_str().ok_or_else(|| {
+            ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
+        })?;
+        Ok(self.files.workspace.entry(text)?)
+    }
+
+    /// The bytes of the file at a place now.
+    fn now(&self, place: &Place) -> Option<Vec<u8>> {
+        if place.kind() != Some(Kind::File) {
+            return None;
+        }
+        let mut open = self.files.workspace.read(place).ok()?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut open.file, &mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
+/// What a call of a run changed, with those made within it; all of the run where none is named.
+///
+/// # Errors
+/// The run's notes cannot be read.
+pub fn changed(log: &ChangeLog, run: &RunId, call: Option<&str>) -> Result<Vec<Set>, LogError> {
+    let mut sets = log.read(run)?;
+    let is_of = |id: &CallId, call: &str| {
+        let rest = id.as_str().strip_prefix(call);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    sets.retain(|set| call.is_none_or(|call| is_of(&set.call, call)));
+    Ok(sets)
+}
+
+fn unread(error: &LogError) -> ToolError {
+    ToolError::failed(format!("what the run changed cannot be read: {error}"))
+}
+
+impl TypedTool for UndoChanges {
+    const NAME: &'static str = "undo_changes";
+    const DESCRIPTION: &'static str = "Take back what an earlier run, or one call of it, changed in the workspace: all of it, or nothing where a \
+        file has changed since.";
+    type Input = UndoInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        writes(builtin::<UndoData>(spec, FILES), Risk::High)
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.files.workspace)
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let plan = self.plan(input)?;
+        let mut wanted = Vec::new();
+        for (is, was) in &plan.moves {
+            wanted.push(Permission::remove(self.entry(is)?.claim()?));
+            wanted.push(Permission::write(self.entry(was)?.claim()?));
+        }
+        for (path, to) in &plan.wanted {
+            let claim = self.entry(path)?.claim()?;
+            wanted.push(match to {
+                Wanted::Nothing => Permission::remove(claim),
+                _ => Permission::write(claim),
+            });
+        }
+        Ok(wanted)
+    }
+
+    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+        &["run", "call"]
+    }
+
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        let Ok(plan) = self.plan(input) else {
+            return Vec::new();
+        };
+        let mut shown = Vec::new();
+        for (is, was) in &plan.moves {
+            let moved = FileChange::new(is.to_string_lossy(), Some(b""), Some(b""));
+            shown.push(moved.moved(was.to_string_lossy()));
+        }
+        for (path, to) in &plan.wanted {
+            let now = self.entry(path).ok().and_then(|place| self.now(&place));
+            let then = match to {
+                Wanted::File { bytes, .. } => Some(&**bytes),
+                _ => None,
+            };
+            if now.is_some() || then.is_some() {
+                let path = path.to_string_lossy();
+                shown.push(FileChange::new(path, now.as_deref(), then));
+            }
+        }
+        shown
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let caller = Caller::of(context, &self.files);
+        let plan = self.plan(&input)?;
+        let moved = plan.moves.iter().flat_map(|(is, was)| [is, was]);
+        for path in moved.chain(plan.wanted.keys()) {
+            caller.changes(self.entry(path)?)?;
+        }
+        let changes = undone(&plan);
+        let workspace = self.files.workspace.clone();
+        blocking(move |_| Ok(plan.apply(&workspace, &caller.changer)?)).await?;
+        let run = input.run;
+        let text = match &changes[..] {
+            [one] => format!("{} {}", one.action, one.path),
+            all => format!("took back {} changes of run {run}", all.len()),
+        };
+        let lines: Vec<String> = changes
+            .iter()
+            .map(|one| format!("{} {}", one.action, one.path))
+            .collect();
+        ToolResult::text(lines.join("\n"))
+            .with_summary(text)
+            .with_data(&UndoData { run, changes })
+    }
+}
+
+fn undone(plan: &Plan) -> Vec<Undone> {
+    let undone = |path: &PathBuf, action: &str| Undone {
+        path: path.to_string_lossy().into_owned(),
+        action: action.to_owned(),
+    };
+    let moved = plan.moves.iter().map(|(_, was)| undone(was, "moved back"));
+    let others = plan.wanted.iter().map(|(path, to)| {
+        undone(
+            path,
+            match to {
+                Wanted::Nothing => "removed",
+                _ => "restored",
+            },
+        )
+    });
+    moved.chain(others).collect()
+}

@@ -1,0 +1,254 @@
+//! `haft runs diff` and `haft runs undo`: what a run changed in the workspace, and taking it back.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::audit::BoxFuture;
+use haft::audit::runs::{self, RunsError};
+use haft::call::{RunId, ToolCall};
+use haft::change::State;
+use haft::change::net::{Lies, Net, net};
+use haft::change::undo::{Plan, Wanted};
+use haft::tool::TypedTool as _;
+use haft::{ToolRegistry, Toolset};
+use haft_builtins::files::edit::diff as unified;
+use haft_builtins::files::undo::{UndoChanges, UndoInput, changed};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::OfRun;
+use crate::assemble::House;
+use crate::commands::resume::same_workspace;
+use crate::commands::signals::Signals;
+use crate::commands::{Done, call};
+use crate::exit::Exit;
+use crate::invocation::{Invocation, somebody_is_there};
+use crate::problem::Problem;
+use crate::screen::{DIM, GREEN, RED, styled, visible};
+
+/// One file, link or folder as it is listed.
+#[derive(Debug, Serialize)]
+struct Listed {
+    path: String,
+    action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<State>,
+    /// What changed in a text, as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+/// Shows what a run, or one call of it, changed: file by file, from before the first change to after the last.
+pub(super) async fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
+    let run = known(house, of)?;
+    let nets = nets(house, &run, of)?;
+    let listed: Vec<Listed> = nets.iter().map(|net| listed(house, &run, net)).collect();
+    if at.screen.json {
+        at.screen
+            .document(&json!({"run": run.as_str(), "changes": listed}))?;
+        return Ok(Exit::Done);
+    }
+    if listed.is_empty() {
+        at.screen.say(&styled(DIM, "no file was changed"));
+    }
+    for one in &listed {
+        at.screen.out(&shown(one))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Takes back what a run, or one call of it, changed. A person sees it first.
+pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) -> Done {
+    let mut signals = Signals::heard()?;
+    let run = known(house, of)?;
+    same_workspace(house, &run, "undo").await?;
+    let tool = UndoChanges::new(house.files().clone(), Arc::clone(house.changes()));
+    let input = UndoInput {
+        run: run.to_string(),
+        call: of.call.clone(),
+    };
+    let plan = tool.plan(&input).map_err(|error| refused(&error))?;
+    confirm(at, &plan, yes)?;
+    let tools = ToolRegistry::new();
+    let added = tool.into_tool().map_err(|e| e.to_string());
+    let added = added.and_then(|tool| tools.add_all([tool]).map_err(|e| e.to_string()));
+    added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
+    let tools: Arc<dyn Toolset> = Arc::new(tools);
+    let session = house.open_with(call::door(at, "undo"), tools).await?;
+    // The person has seen what it does; the policy still says what nobody may do.
+    let by = house.principal().subject.to_string();
+    let executor = house.executor().clone().with_approver(Confirmed { by });
+    let arguments = json!({"run": input.run, "call": input.call}).to_string();
+    let asked = ToolCall::new("undo_changes", arguments);
+    let running = executor.execute(&session, asked);
+    let outcome = call::cancellable(running, &session, &mut signals).await;
+    house.close(&session).await;
+    call::told(at, &outcome)?;
+    if outcome.is_ok() {
+        let again = format!("`haft runs undo {}` brings it back", outcome.run);
+        at.screen.detail(&again);
+    }
+    Ok(Exit::of(&outcome, true))
+}
+
+/// Somebody who has said yes already.
+#[derive(Debug)]
+struct Confirmed {
+    by: String,
+}
+
+impl Approver for Confirmed {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        let yes = Decision::approve(self.by.clone(), "command line");
+        Box::pin(async move { yes.into() })
+    }
+}
+
+/// The run, if there is one here.
+fn known(house: &House, of: &OfRun) -> Result<RunId, Problem> {
+    let told = |e: &RunsError| super::runs::told(e);
+    let folder = runs::run_dir(house.home(), &of.run).map_err(|e| told(&e))?;
+    if folder.is_dir() {
+        Ok(RunId::new(&*of.run))
+    } else {
+        Err(told(&RunsError::NotFound(of.run.clone())))
+    }
+}
+
+fn nets(house: &House, run: &RunId, of: &OfRun) -> Result<Vec<Net>, Problem> {
+    let sets = changed(house.changes(), run, of.call.as_deref());
+    let sets = sets.map_err(|e| Problem::failed(format!("read what run {run} changed: {e}")))?;
+    Ok(net(&sets))
+}
+
+fn refused(error: &haft::ToolError) -> Problem {
+    Problem::failed(error.message().to_owned())
+        .advise("`haft runs diff` shows what the run changed; take back later changes first")
+}
+
+/// Shows what would be done, and asks.
+fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
+    for (is, was) in &plan.moves {
+        let (is, was) = (is.to_string_lossy(), was.to_string_lossy());
+        let line = format!(
+            "move back  {} from {}",
+            visible::line(&was),
+            visible::line(&is)
+        );
+        at.screen.say(&line);
+    }
+    for (path, wanted) in &plan.wanted {
+        let what = match wanted {
+            Wanted::Nothing => styled(RED, "remove   "),
+            _ => styled(GREEN, "restore  "),
+        };
+        let path = path.to_string_lossy();
+        at.screen.say(&format!("{what}  {}", visible::line(&path)));
+    }
+    if yes {
+        return Ok(());
+    }
+    if !somebody_is_there() {
+        return Err(Problem::usage("nobody is at the terminal to say yes")
+            .advise("add --yes in a script; `haft runs diff` shows what would be taken back"));
+    }
+    at.screen.err("take this back? [y/N]");
+    let mut line = String::new();
+    let read = std::io::BufRead::read_line(&mut std::io::stdin().lock(), &mut line);
+    read.map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Problem::usage("not undone").advise("nothing was changed")),
+    }
+}
+
+fn listed(house: &House, run: &RunId, net: &Net) -> Listed {
+    let (was, is) = (net.was.as_ref(), net.is.as_ref());
+    let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
+    let (diff, note) = match texts(house, run, net) {
+        Ok((before, after)) if before != after => {
+            let path = net.path().to_string_lossy();
+            (Some(unified(&path, &before, &after)), None)
+        }
+        Ok(_) => (None, None),
+        Err(note) => (None, Some(note)),
+    };
+    Listed {
+        path: net.path().to_string_lossy().into_owned(),
+        action: net.action().as_str(),
+        from: moved.map(|was| was.path.to_string_lossy().into_owned()),
+        before: was.map(|was| was.state.clone()),
+        after: is.map(|is| is.state.clone()),
+        diff,
+        note,
+    }
+}
+
+/// Both sides of a text file; or why they cannot be shown.
+fn texts(house: &House, run: &RunId, net: &Net) -> Result<(Vec<u8>, Vec<u8>), &'static str> {
+    let side = |lies: Option<&Lies>, now: bool| -> Result<Vec<u8>, &'static str> {
+        let Some(lies) = lies else {
+            return Ok(Vec::new());
+        };
+        let State::File { sha256, .. } = &lies.state else {
+            return Ok(Vec::new());
+        };
+        let sha256 = sha256.as_ref().ok_or("too large to be shown")?;
+        if let Ok(Some(kept)) = house.changes().kept(run, sha256) {
+            return Ok(kept);
+        }
+        let read = || {
+            let place = house.files().entry(lies.path.to_str()?).ok()?;
+            let mut bytes = Vec::new();
+            let mut open = house.files().read(&place).ok()?;
+            std::io::Read::read_to_end(&mut open.file, &mut bytes).ok()?;
+            (haft_builtins::files::sha256(&bytes) == *sha256).then_some(bytes)
+        };
+        match read() {
+            Some(bytes) => Ok(bytes),
+            None if now => Err("it changed since, and its text after the run is not kept"),
+            None => Err("its text before the run is not kept"),
+        }
+    };
+    let unchanged = |lies: &Lies| {
+        let was = net.was.as_ref().filter(|was| was.path != lies.path);
+        was.is_some_and(|was| was.state.is_same(&lies.state))
+    };
+    if net.is.as_ref().is_some_and(unchanged) {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let (before, after) = (side(net.was.as_ref(), false)?, side(net.is.as_ref(), true)?);
+    if before.contains(&0) || after.contains(&0) {
+        return Err("it is not text");
+    }
+    Ok((before, after))
+}
+
+fn shown(one: &Listed) -> String {
+    let path = visible::line(&one.path);
+    let mut out = match &one.from {
+        Some(from) => format!("{:<8} {} from {}\n", one.action, path, visible::line(from)),
+        None => format!("{:<8} {path}\n", one.action),
+    };
+    if let Some(note) = one.note {
+        let _ = writeln!(out, "  {}", styled(DIM, note));
+    }
+    for line in one.diff.as_deref().unwrap_or_default().lines() {
+        let line = visible::line(line);
+        let line = match line.as_bytes().first() {
+            Some(b'+') => styled(GREEN, &line),
+            Some(b'-') => styled(RED, &line),
+            _ => line,
+        };
+        let _ = writeln!(out, "{line}");
+    }
+    out
+}

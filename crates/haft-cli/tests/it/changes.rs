@@ -1,0 +1,143 @@
+//! `haft runs diff` and `haft runs undo`: what calls changed is shown, taken back, and brought back.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, Ran};
+
+const TRUSTED: [&str; 2] = ["--profile", "trusted"];
+
+const SCRIPT: &str = "
+tools.write_file(path='new/a.txt', content='a\\n')
+tools.read_file(path='b.txt')
+tools.edit_file(path='b.txt', edits=[{'find': 'two', 'replace': '2'}])
+tools.read_file(path='c.txt')
+tools.move_file(**{'from': 'c.txt', 'to': 'd/c.txt'})
+tools.read_file(path='e.txt')
+tools.apply_patch(patch='*** Begin Patch\\n*** Delete File: e.txt\\n*** End Patch')
+";
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for (name, text) in [("b.txt", "one\ntwo\n"), ("c.txt", "see\n"), ("e.txt", "end\n")] {
+        lab.file(name, text);
+    }
+    lab
+}
+
+/// The run of a script that changes four files.
+fn changed(lab: &Lab) -> String {
+    let chain = [&["chain", "-", "--json"][..], &TRUSTED].concat();
+    let outcome = lab.run_with(&chain, SCRIPT).json();
+    assert_eq!(outcome["status"], "ok", "{outcome}");
+    outcome["run"].as_str().unwrap().to_owned()
+}
+
+fn files(lab: &Lab) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut todo = vec![lab.work()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(lab.work()).unwrap();
+            let name = name.to_str().unwrap().to_owned();
+            if path.is_dir() {
+                all.push((name, String::new()));
+                todo.push(path);
+            } else {
+                all.push((name, fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn undo(lab: &Lab, of: &[&str]) -> Ran {
+    lab.run(&[&["runs", "undo"], of, &["--json"], &TRUSTED].concat())
+}
+
+#[test]
+fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
+    let lab = lab();
+    let before = files(&lab);
+    let run = changed(&lab);
+    let after = files(&lab);
+    assert_ne!(before, after);
+    let diff = lab.run(&["runs", "diff", &run, "--json"]).json();
+    let changes = diff["changes"].as_array().unwrap();
+    let told = |change: &Value| {
+        let [path, action] = ["path", "action"].map(|name| change[name].as_str().unwrap().to_owned());
+        (path, action)
+    };
+    let told: Vec<_> = changes.iter().map(told).collect();
+    let expect = [
+        ("new", "create"),
+        ("new/a.txt", "create"),
+        ("b.txt", "modify"),
+        ("d", "create"),
+        ("d/c.txt", "move"),
+        ("e.txt", "delete"),
+    ];
+    assert_eq!(told, expect.map(|(path, action)| (path.to_owned(), action.to_owned())));
+    assert!(changes[2]["diff"].as_str().unwrap().contains("-two\n+2\n"), "{diff}");
+    assert_eq!(changes[4]["from"], "c.txt");
+    let shown = lab.run(&["runs", "diff", &run]);
+    assert!(shown.stdout.contains("-end"), "{}", shown.stdout);
+    // Nobody said yes.
+    let refused = undo(&lab, &[&run]);
+    assert_eq!((refused.code, files(&lab)), (2, after.clone()), "{}", refused.stderr);
+    let undone = undo(&lab, &[&run, "--yes"]);
+    assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
+    assert_eq!(files(&lab), before);
+    // Taken back already.
+    let twice = undo(&lab, &[&run, "--yes"]);
+    assert_eq!(twice.code, 1, "{}", twice.stderr);
+    assert!(twice.stderr.contains("nothing to undo"), "{}", twice.stderr);
+    // The undoing is a run that is recorded, and undone like any other.
+    let again = undone.json()["run"].as_str().unwrap().to_owned();
+    assert_eq!(lab.run(&["runs", "verify", &again]).code, 0);
+    let back = undo(&lab, &[&again, "--yes"]);
+    assert_eq!(back.code, 0, "{}{}", back.stdout, back.stderr);
+    assert_eq!(files(&lab), after);
+}
+
+#[test]
+fn one_call_is_taken_back_and_the_others_stay() {
+    let lab = lab();
+    let run = changed(&lab);
+    let diff = lab.run(&["runs", "diff", &run, "call-1.3", "--json"]).json();
+    assert_eq!(diff["changes"][0]["path"], "b.txt", "{diff}");
+    let undone = undo(&lab, &[&run, "call-1.3", "--yes"]);
+    assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
+    let now = files(&lab);
+    assert!(now.contains(&("b.txt".into(), "one\ntwo\n".into())), "{now:?}");
+    assert!(now.contains(&("new/a.txt".into(), "a\n".into())), "{now:?}");
+    let none = lab.run(&["runs", "diff", &run, "call-9", "--json"]).json();
+    assert_eq!(none["changes"], json!([]));
+}
+
+#[test]
+fn what_changed_since_or_is_denied_is_not_taken_back() {
+    let lab = lab();
+    let run = changed(&lab);
+    lab.file("b.txt", "mine\n");
+    let after = files(&lab);
+    let conflict = undo(&lab, &[&run, "--yes"]);
+    assert_eq!((conflict.code, files(&lab)), (1, after), "{}", conflict.stderr);
+    assert!(conflict.stderr.contains("b.txt: it changed since"), "{}", conflict.stderr);
+    lab.file("b.txt", "one\n2\n");
+    let after = files(&lab);
+    let deny = ["-c", "policy.deny=[\"Edit(/e.txt)\"]"];
+    let denied = lab.run(&[&["runs", "undo", &run, "--yes"][..], &TRUSTED, &deny].concat());
+    assert_eq!((denied.code, files(&lab)), (3, after), "{}{}", denied.stdout, denied.stderr);
+    for (args, code) in [
+        (&["runs", "diff", "20200101-000000-00000000"][..], 2),
+        (&["runs", "undo", "../x", "--yes"], 2),
+        (&["runs", "undo", &run, "--yes", "--workspace", "/tmp"], 2),
+    ] {
+        let ran = lab.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+}

@@ -1,0 +1,312 @@
+//! Whatever calls change is noted, and taken back byte for byte, unless somebody else changed it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::net::{Action, Net, net};
+use super::undo::{Plan, plan};
+use super::*;
+use crate::call::{CallId, RunId};
+use crate::workspace::{Place, Workspace, WriteMode};
+
+/// A workspace, and notes of what is changed in it.
+struct Scene {
+    home: TempDir,
+    work: TempDir,
+    workspace: Workspace,
+    log: Arc<ChangeLog>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (home, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for run in ["r1", "r2", "r3"] {
+            fs::create_dir_all(home.path().join("runs").join(run)).unwrap();
+        }
+        for (path, text) in [
+            ("a", "one\n"),
+            ("b", "two\n"),
+            ("d/x", "three\n"),
+            ("d/e/y", ""),
+        ] {
+            let path = work.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::set_permissions(work.path().join("b"), fs::Permissions::from_mode(0o750)).unwrap();
+        symlink("../a", work.path().join("d/l")).unwrap();
+        fs::create_dir(work.path().join("empty")).unwrap();
+        Self {
+            workspace: Workspace::open(work.path()).unwrap(),
+            log: Arc::new(ChangeLog::new(home.path())),
+            home,
+            work,
+        }
+    }
+
+    fn changer(&self, run: &str) -> Changer {
+        Changer::of(
+            &self.workspace,
+            &self.log,
+            &RunId::new(run),
+            &CallId::new("call-1"),
+        )
+    }
+
+    fn entry(&self, path: &str) -> Place {
+        self.workspace.entry(path).unwrap()
+    }
+
+    fn nets(&self, run: &str) -> Vec<Net> {
+        net(&self.log.read(&RunId::new(run)).unwrap())
+    }
+
+    fn plan(&self, run: &str) -> Plan {
+        let run = RunId::new(run);
+        plan(&self.nets(run.as_str()), &self.workspace, &self.log, &run).unwrap()
+    }
+
+    /// Every path with what it is; files with their mode and text.
+    fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut all = BTreeMap::new();
+        let mut todo = vec![self.work.path().to_owned()];
+        while let Some(folder) = todo.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                let what = if meta.is_dir() {
+                    todo.push(path.clone());
+                    "folder".to_owned()
+                } else if meta.is_symlink() {
+                    format!("link {:?}", fs::read_link(&path).unwrap())
+                } else {
+                    let mode = meta.permissions().mode() & 0o777;
+                    format!("{mode:o} {:?}", fs::read_to_string(&path).unwrap())
+                };
+                let path = path.strip_prefix(self.work.path()).unwrap();
+                all.insert(path.to_owned(), what);
+            }
+        }
+        all
+    }
+}
+
+/// One thing a call may do; what is not possible does nothing.
+#[derive(Debug, Clone)]
+enum Does {
+    Write(&'static str, &'static str),
+    Remove(&'static str),
+    Move(&'static str, &'static str),
+}
+
+impl Does {
+    fn it(&self, scene: &Scene, changer: &Changer) {
+        match self {
+            Self::Write(path, text) => {
+                let Ok(place) = scene.workspace.place(path) else {
+                    return;
+                };
+                let _ = changer.write(&place, text.as_bytes(), WriteMode::Overwrite, None);
+            }
+            Self::Remove(path) => {
+                if let Ok(place) = scene.workspace.entry(path) {
+                    let _ = changer.remove(&place, true);
+                }
+            }
+            Self::Move(from, to) => {
+                let places = (scene.workspace.entry(from), scene.workspace.entry(to));
+                if let (Ok(from), Ok(to)) = places {
+                    let _ = changer.rename(&from, &to, true);
+                }
+            }
+        }
+    }
+}
+
+const PATHS: [&str; 10] = [
+    "a", "b", "c", "d", "d/x", "d/e", "d/e/y", "d/l", "n/m/k", "empty",
+];
+
+fn does() -> impl Strategy<Value = Does> {
+    let path = || prop::sample::select(&PATHS[..]);
+    let text = prop::sample::select(&["one\n", "new\n", "", "four\nfive\n"][..]);
+    prop_oneof![
+        3 => (path(), text).prop_map(|(path, text)| Does::Write(path, text)),
+        2 => path().prop_map(Does::Remove),
+        2 => (path(), path()).prop_map(|(from, to)| Does::Move(from, to)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_calls_changed_is_taken_back_and_brought_back(all in prop::collection::vec(does(), 1..8)) {
+        let scene = Scene::new();
+        let before = scene.tree();
+        let changer = scene.changer("r1");
+        for one in &all {
+            one.it(&scene, &changer);
+        }
+        let after = scene.tree();
+        let undo = scene.plan("r1");
+        prop_assert!(undo.conflicts.is_empty(), "{:?}", undo.conflicts);
+        undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
+        prop_assert_eq!(&scene.tree(), &before, "{:?}", undo);
+        let again = scene.plan("r2");
+        prop_assert!(again.conflicts.is_empty(), "{:?}", again.conflicts);
+        again.apply(&scene.workspace, &scene.changer("r3")).unwrap();
+        prop_assert_eq!(scene.tree(), after);
+    }
+}
+
+#[test]
+fn what_was_changed_is_told_in_one_word() {
+    let rows: [(&[Does], &[(&str, Action)]); 8] = [
+        (&[Does::Write("a", "new\n")], &[("a", Action::Modify)]),
+        (&[Does::Write("c", "new\n")], &[("c", Action::Create)]),
+        (&[Does::Remove("a")], &[("a", Action::Delete)]),
+        (&[Does::Move("a", "c")], &[("c", Action::Move)]),
+        (&[Does::Write("c", "x"), Does::Remove("c")], &[]),
+        (&[Does::Write("a", "x"), Does::Write("a", "one\n")], &[]),
+        (
+            &[Does::Remove("a"), Does::Write("a", "new\n")],
+            &[("a", Action::Modify)],
+        ),
+        (
+            &[Does::Remove("d/l"), Does::Write("d/l", "")],
+            &[("d/l", Action::Replace)],
+        ),
+    ];
+    for (all, expect) in rows {
+        let scene = Scene::new();
+        let changer = scene.changer("r1");
+        for one in all {
+            one.it(&scene, &changer);
+        }
+        let nets = scene.nets("r1");
+        let found: Vec<_> = nets.iter().map(|net| (net.path(), net.action())).collect();
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(path, a)| (Path::new(*path), *a))
+            .collect();
+        assert_eq!(found, expect, "{all:?}");
+    }
+}
+
+#[test]
+fn what_somebody_else_changed_is_not_touched() {
+    let foreign: [(&str, &dyn Fn(&Path)); 5] = [
+        ("it changed since", &|work| {
+            fs::write(work.join("a"), "mine").unwrap()
+        }),
+        ("it changed since", &|work| {
+            fs::remove_file(work.join("a")).unwrap()
+        }),
+        ("something else lies there now", &|work| {
+            fs::write(work.join("b"), "mine").unwrap()
+        }),
+        ("it changed since", &|work| {
+            fs::write(work.join("c"), "mine").unwrap()
+        }),
+        ("it changed since", &|work| {
+            fs::remove_file(work.join("c")).unwrap();
+            fs::create_dir(work.join("c")).unwrap();
+        }),
+    ];
+    for (why, change) in foreign {
+        let scene = Scene::new();
+        let changer = scene.changer("r1");
+        for one in [
+            Does::Write("a", "new\n"),
+            Does::Remove("b"),
+            Does::Write("c", ""),
+        ] {
+            one.it(&scene, &changer);
+        }
+        change(scene.work.path());
+        let plan = scene.plan("r1");
+        let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
+        assert_eq!(found, [why]);
+    }
+    // Between two calls.
+    let scene = Scene::new();
+    Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
+    fs::write(scene.work.path().join("a"), "mine").unwrap();
+    Does::Write("a", "newer\n").it(&scene, &scene.changer("r1"));
+    let plan = scene.plan("r1");
+    assert_eq!(
+        plan.conflicts[0].why,
+        "somebody else changed it between these changes"
+    );
+}
+
+#[test]
+fn what_a_killed_process_noted_is_compared_with_what_lies_there() {
+    // Noted and not done, noted and done, and a line that was cut.
+    for (does, text) in [(false, "one\n"), (true, "new\n")] {
+        let scene = Scene::new();
+        Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
+        let log = scene.home.path().join("runs/r1/changes/log.jsonl");
+        let lines = fs::read_to_string(&log).unwrap();
+        let (set, end) = lines.split_once('\n').unwrap();
+        fs::write(&log, format!("{set}\n{}", &end[..10])).unwrap();
+        if !does {
+            fs::write(scene.work.path().join("a"), "one\n").unwrap();
+        }
+        let undo = scene.plan("r1");
+        assert_eq!(
+            (undo.conflicts.len(), undo.is_empty()),
+            (0, !does),
+            "{undo:?}"
+        );
+        assert_eq!(
+            fs::read_to_string(scene.work.path().join("a")).unwrap(),
+            text
+        );
+        undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
+        assert_eq!(
+            fs::read_to_string(scene.work.path().join("a")).unwrap(),
+            "one\n"
+        );
+        // The next note follows a whole line.
+        Does::Write("b", "new\n").it(&scene, &scene.changer("r1"));
+        assert_eq!(scene.log.read(&RunId::new("r1")).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_noted_is_not_done() {
+    let scene = Scene::new();
+    fs::remove_dir_all(scene.home.path().join("runs/r1")).unwrap();
+    let changer = scene.changer("r1");
+    let write = changer.write(&scene.entry("a"), b"new", WriteMode::Overwrite, None);
+    assert!(write.is_err(), "{write:?}");
+    let error = changer.remove(&scene.entry("b"), false).unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
+    assert_eq!(
+        fs::read_to_string(scene.work.path().join("a")).unwrap(),
+        "one\n"
+    );
+    assert!(scene.work.path().join("b").exists());
+}
+
+#[test]
+fn names_and_links_that_are_not_text_are_kept_as_bytes() {
+    use std::os::unix::ffi::OsStrExt as _;
+    for bytes in [&b"plain/\xc3\xbc"[..], b"\xff\n\x80", b""] {
+        let path = PathText(std::ffi::OsStr::from_bytes(bytes).into());
+        let json = serde_json::to_string(&path).unwrap();
+        assert_eq!(
+            serde_json::from_str::<PathText>(&json).unwrap(),
+            path,
+            "{json}"
+        );
+    }
+}

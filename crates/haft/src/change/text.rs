@@ -1,0 +1,53 @@
+//! `PathText`: a path as it is written down: as text, or as its bytes where it is not UTF-8.
+
+use std::ffi::OsString;
+use std::ops::Deref;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A path that is kept in JSON without loss.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathText(pub PathBuf);
+
+impl Deref for PathText {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl From<&Path> for PathText {
+    fn from(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+}
+
+/// Either form.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Serialize for PathText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = match self.0.to_str() {
+            Some(text) => Written::Text(text.to_owned()),
+            None => Written::Bytes(self.0.as_os_str().as_bytes().to_vec()),
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PathText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Written::deserialize(deserializer)? {
+            Written::Text(text) => text.into(),
+            Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }))
+    }
+}

@@ -1,0 +1,410 @@
+//! Taking changes back: only the paths that were changed, only where nobody changed them since, and noted like any change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::call::RunId;
+use crate::change::log::{ChangeLog, LogError};
+use crate::change::net::{Lies, Net};
+use crate::change::state::{read, state};
+use crate::change::{Changer, State};
+use crate::workspace::{Change, Kind, Place, Workspace, WorkspaceError, draft_name};
+
+/// Most bytes of files that are brought back at once.
+const MOST_AT_ONCE: u64 = 512 << 20;
+
+/// Why some changes cannot be taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// What they were cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A file cannot be read or changed.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+/// A file, link or folder that stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Where.
+    pub path: PathBuf,
+    /// Why it is not touched.
+    pub why: &'static str,
+}
+
+/// What lies at a path once the changes are taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// A file of these bytes.
+    File {
+        /// Them.
+        bytes: Arc<[u8]>,
+        /// Who may do what with it.
+        mode: Option<u32>,
+    },
+    /// A link with this text.
+    Link(PathBuf),
+    /// A folder.
+    Folder,
+}
+
+/// What takes some changes back.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// What goes from folders before they are moved back: new files in them, and changed ones, which come again.
+    pub inside: BTreeMap<PathBuf, Wanted>,
+    /// What is to lie at each path outside them; all there is where no folder is moved.
+    pub first: BTreeMap<PathBuf, Wanted>,
+    /// Folders that are moved back, from where they are to where they were.
+    pub moves: Vec<(PathBuf, PathBuf)>,
+    /// What is to lie at each path in them, once they are back.
+    pub then: BTreeMap<PathBuf, Wanted>,
+    /// What stands in the way; then nothing may be touched.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Works out what takes these changes of a run back. Nothing is touched.
+///
+/// # Errors
+/// A file or what is kept of it cannot be read.
+pub fn plan(
+    nets: &[Net],
+    workspace: &Workspace,
+    log: &ChangeLog,
+    run: &RunId,
+) -> Result<Plan, UndoError> {
+    let mut planning = Planning {
+        workspace,
+        log,
+        run,
+        nets,
+        plan: Plan::default(),
+        bytes: 0,
+    };
+    let moved = nets.iter().filter_map(Net::moved_folder);
+    planning.plan.moves = moved
+        .map(|(is, was)| (is.to_owned(), was.to_owned()))
+        .collect();
+    for net in nets {
+        if planning.stands(net)? {
+            planning.one(net)?;
+        }
+    }
+    Ok(planning.plan)
+}
+
+struct Planning<'a> {
+    workspace: &'a Workspace,
+    log: &'a ChangeLog,
+    run: &'a RunId,
+    nets: &'a [Net],
+    plan: Plan,
+    bytes: u64,
+}
+
+impl Planning<'_> {
+    /// Whether a file is as the changes left it, so that it is to be brought back. One that is as it was already is left alone;
+    /// any other is in the way.
+    fn stands(&mut self, net: &Net) -> Result<bool, UndoError> {
+        let now = match &net.is {
+            Some(is) => self.state(&is.path)?,
+            None => None,
+        };
+        let is = |lies: Option<&Lies>, now: Option<&State>| match (lies, now) {
+            (Some(lies), Some(now)) => lies.state.is_same(now),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is(net.is.as_ref(), now.as_ref()) {
+            let same_place = net.was.as_ref().is_none_or(|was| was.path == net.path());
+            if !(same_place && is(net.was.as_ref(), now.as_ref())) {
+                self.conflict(net.path(), "it changed since");
+            }
+            return Ok(false);
+        }
+        if let (Some(was), None) = (&net.was, &net.is) {
+            match self.state(&was.path)? {
+                Some(lies) if lies.is_same(&was.state) && !self.is_taken(&was.path) => {
+                    return Ok(false);
+                }
+                Some(_) if !self.is_taken(&was.path) => {
+                    self.conflict(&was.path, "something else lies there now");
+                    return Ok(false);
+                }
+                _ => {}
+            }
+        }
+        if net.foreign {
+            self.conflict(net.path(), "somebody else changed it between these changes");
+        }
+        Ok(!net.foreign)
+    }
+
+    /// Whether what lies at a path now was put there by these changes.
+    fn is_taken(&self, path: &Path) -> bool {
+        let by = |net: &Net| match (&net.is, net.moved_folder()) {
+            (_, Some((is, _))) => path.starts_with(is),
+            (Some(is), None) => is.path == path,
+            (None, None) => false,
+        };
+        self.nets.iter().any(by)
+    }
+
+    fn one(&mut self, net: &Net) -> Result<(), UndoError> {
+        if net.moved_folder().is_some() {
+            return Ok(());
+        }
+        if let Some(was) = &net.was {
+            let wanted = self.wanted(was, net.is.as_ref())?;
+            let within = self
+                .plan
+                .moves
+                .iter()
+                .any(|(_, folder)| was.path.starts_with(folder));
+            match wanted {
+                Ok(wanted) if within => _ = self.plan.then.insert(was.path.clone(), wanted),
+                Ok(wanted) => _ = self.plan.first.insert(was.path.clone(), wanted),
+                Err(why) => self.conflict(&was.path, why),
+            }
+        }
+        if let Some(is) = &net.is {
+            let mut folders = self.plan.moves.iter();
+            let inside = folders.any(|(folder, _)| is.path.starts_with(folder));
+            let gone = if inside {
+                &mut self.plan.inside
+            } else {
+                &mut self.plan.first
+            };
+            gone.entry(is.path.clone()).or_insert(Wanted::Nothing);
+        }
+        Ok(())
+    }
+
+    /// What lay somewhere, from what is kept or from where it lies now; or why it cannot be brought back.
+    fn wanted(
+        &mut self,
+        was: &Lies,
+        is: Option<&Lies>,
+    ) -> Result<Result<Wanted, &'static str>, UndoError> {
+        let (sha256, mode) = match &was.state {
+            State::Folder => return Ok(Ok(Wanted::Folder)),
+            State::Link { target } => return Ok(Ok(Wanted::Link(target.0.clone()))),
+            State::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
+            State::File { sha256: None, .. } => return Ok(Err("it was too large to be kept")),
+            State::File {
+                sha256: Some(sha256),
+                bytes,
+                mode,
+            } => {
+                self.bytes += bytes;
+                (sha256, *mode)
+            }
+        };
+        if self.bytes > MOST_AT_ONCE {
+            return Ok(Err(
+                "it is more than 512 MiB at once: undo one call after the other",
+            ));
+        }
+        let found = match self.log.kept(self.run, sha256)? {
+            Some(kept) => Some(kept),
+            None => self.moved(was, is)?,
+        };
+        Ok(match found {
+            Some(bytes) => Ok(Wanted::File {
+                bytes: bytes.into(),
+                mode,
+            }),
+            None => Err("what it was is not kept"),
+        })
+    }
+
+    /// The bytes of a file that was moved and not changed.
+    fn moved(&self, was: &Lies, is: Option<&Lies>) -> Result<Option<Vec<u8>>, UndoError> {
+        let Some(is) = is.filter(|is| is.state.is_same(&was.state)) else {
+            return Ok(None);
+        };
+        let mut open = self.workspace.open_file(&is.path)?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut open.file, &mut bytes)
+            .map_err(|e| WorkspaceError::io("read", &is.path.to_string_lossy(), e))?;
+        Ok(Some(bytes))
+    }
+
+    fn state(&self, path: &Path) -> Result<Option<State>, WorkspaceError> {
+        state(self.workspace, path, &mut |open| read(open, path))
+    }
+
+    fn conflict(&mut self, path: &Path, why: &'static str) {
+        let path = path.to_owned();
+        self.plan.conflicts.push(Conflict { path, why });
+    }
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.moves.is_empty() && self.wanted().next().is_none()
+    }
+
+    /// Everything that is to lie somewhere, in the order in which it is made so.
+    pub fn wanted(&self) -> impl Iterator<Item = (&PathBuf, &Wanted)> {
+        self.inside.iter().chain(&self.first).chain(&self.then)
+    }
+
+    /// Takes the changes back. Files are written and deleted together or not at all, unless folders are moved back between
+    /// them. A folder in which somebody else put something stays.
+    ///
+    /// # Errors
+    /// Something cannot be changed, or changed since this was planned.
+    pub fn apply(&self, workspace: &Workspace, changer: &Changer) -> Result<(), WorkspaceError> {
+        // Out of the way first, inner ones before those around them: then they may change places.
+        let mut moves: Vec<_> = self
+            .moves
+            .iter()
+            .map(|(is, was)| (is, was, aside()))
+            .collect();
+        moves.sort_by(|a, b| b.0.cmp(a.0));
+        for path in self.inside.keys() {
+            if kind(workspace, path) == Some(Kind::Link) {
+                changer.remove(&entry(workspace, path)?, false)?;
+            }
+        }
+        files(workspace, changer, &self.inside, true)?;
+        for (is, _, aside) in &moves {
+            empty(workspace, changer, &self.inside)?;
+            changer.rename(&entry(workspace, is)?, &entry(workspace, aside)?, false)?;
+        }
+        make(workspace, changer, &self.first)?;
+        moves.sort_by(|a, b| a.1.cmp(b.1));
+        for (_, was, aside) in &moves {
+            changer.rename(&entry(workspace, aside)?, &entry(workspace, was)?, false)?;
+        }
+        make(workspace, changer, &self.then)
+    }
+}
+
+/// A name in the root that nothing else has.
+fn aside() -> PathBuf {
+    format!("{}.undo", draft_name()).into()
+}
+
+/// Sees to it that this lies at each path.
+fn make(
+    workspace: &Workspace,
+    changer: &Changer,
+    all: &BTreeMap<PathBuf, Wanted>,
+) -> Result<(), WorkspaceError> {
+    // What makes room first: then a folder may become a file or a link, and the other way round.
+    for (path, wanted) in all {
+        if kind(workspace, path) == Some(Kind::Link) && !is_there(workspace, path, wanted) {
+            changer.remove(&entry(workspace, path)?, false)?;
+        }
+    }
+    let in_the_way = |(path, wanted): (&PathBuf, &Wanted)| match wanted {
+        Wanted::File { .. } => kind(workspace, path) == Some(Kind::Directory),
+        Wanted::Folder | Wanted::Link(_) => kind(workspace, path) == Some(Kind::File),
+        Wanted::Nothing => false,
+    };
+    if all.iter().any(in_the_way) {
+        files(workspace, changer, all, true)?;
+        empty(workspace, changer, all)?;
+    }
+    files(workspace, changer, all, false)?;
+    empty(workspace, changer, all)?;
+    for (path, wanted) in all {
+        match wanted {
+            // Files in it may have brought a folder back.
+            _ if is_there(workspace, path, wanted) => {}
+            Wanted::Folder => changer.make_folder(&entry(workspace, path)?)?,
+            Wanted::Link(target) => changer.make_link(&entry(workspace, path)?, target)?,
+            Wanted::Nothing | Wanted::File { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+fn kind(workspace: &Workspace, path: &Path) -> Option<Kind> {
+    workspace.look(path).map(|(kind, _)| kind)
+}
+
+/// Whether a link or a folder is as it is to be.
+fn is_there(workspace: &Workspace, path: &Path, wanted: &Wanted) -> bool {
+    let now = state(workspace, path, &mut |_| Ok(None));
+    match (wanted, now) {
+        (Wanted::Folder, Ok(Some(State::Folder))) => true,
+        (Wanted::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
+        _ => false,
+    }
+}
+
+/// The place of a path, if it leads nowhere else.
+fn entry(workspace: &Workspace, path: &Path) -> Result<Place, WorkspaceError> {
+    let text = path.to_str().ok_or_else(|| {
+        let shown = path.to_string_lossy().into_owned();
+        WorkspaceError::Malformed(shown, "its name is not UTF-8")
+    })?;
+    let place = workspace.entry(text)?;
+    if place.real() == path {
+        Ok(place)
+    } else {
+        Err(WorkspaceError::Changed(place.shown()))
+    }
+}
+
+/// Makes all files what they are to be, or none; or deletes only those that go.
+fn files(
+    workspace: &Workspace,
+    changer: &Changer,
+    all: &BTreeMap<PathBuf, Wanted>,
+    only_deletes: bool,
+) -> Result<(), WorkspaceError> {
+    let mut places = Vec::new();
+    for (path, wanted) in all {
+        let is_file = kind(workspace, path) == Some(Kind::File);
+        match wanted {
+            Wanted::File { bytes, mode } if !only_deletes => {
+                places.push((entry(workspace, path)?, Some(&**bytes), *mode));
+            }
+            Wanted::Nothing | Wanted::Link(_) | Wanted::Folder if is_file => {
+                places.push((entry(workspace, path)?, None, None));
+            }
+            _ => {}
+        }
+    }
+    let mut changes = Vec::with_capacity(places.len());
+    for (place, content, mode) in &places {
+        changes.push(Change {
+            place,
+            content: *content,
+            expected: workspace.stamp(place)?,
+            like: None,
+            mode: *mode,
+        });
+    }
+    if !changes.is_empty() {
+        changer.change(&changes)?;
+    }
+    Ok(())
+}
+
+/// Removes folders that are to be gone, the innermost first, where nothing is in them.
+fn empty(
+    workspace: &Workspace,
+    changer: &Changer,
+    all: &BTreeMap<PathBuf, Wanted>,
+) -> Result<(), WorkspaceError> {
+    for (path, wanted) in all.iter().rev() {
+        if matches!(wanted, Wanted::Folder) || kind(workspace, path) != Some(Kind::Directory) {
+            continue;
+        }
+        let place = entry(workspace, path)?;
+        if workspace.is_empty(&place) {
+            changer.remove(&place, false)?;
+        }
+    }
+    Ok(())
+}
