@@ -97,7 +97,7 @@ pub(crate) fn delete_permissions(
 }
 
 /// All real paths below a folder; nothing for what is no folder.
-fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, ToolError> {
+pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, ToolError> {
     if place.kind() != Some(Kind::Directory) {
         return Ok(Vec::new());
     }

@@ -1,6 +1,6 @@
 //! `undo_changes`: takes back what a run, or one call of it, changed. People alone have it: `haft runs undo`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::approval::preview::FileChange;
@@ -11,7 +11,7 @@ use haft::change::net::net;
 use haft::change::undo::{Plan, UndoError, Wanted, plan};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::Permission;
+use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, writes};
 use crate::files::tools::FILES;
-use crate::files::{Caller, FileOptions, Files};
+use crate::files::transfer::tree;
+use crate::files::{FileOptions, Files};
 use crate::work::blocking;
 
 /// What `undo_changes` takes.
@@ -101,7 +102,7 @@ impl UndoChanges {
         Ok(planned)
     }
 
-    fn entry(&self, path: &std::path::Path) -> Result<Place, ToolError> {
+    fn entry(&self, path: &Path) -> Result<Place, ToolError> {
         let text = path.to_str().ok_or_else(|| {
             ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
         })?;
@@ -134,6 +135,14 @@ pub fn changed(log: &ChangeLog, run: &RunId, call: Option<&str>) -> Result<Vec<S
     Ok(sets)
 }
 
+/// The path as the policy must see it. No link is on the way: the plan touches nothing behind one.
+fn claim(path: &Path) -> Result<PathClaim, ToolError> {
+    let text = path.to_str().ok_or_else(|| {
+        ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
+    })?;
+    Ok(PathClaim::plain(text))
+}
+
 fn unread(error: &LogError) -> ToolError {
     ToolError::failed(format!("what the run changed cannot be read: {error}"))
 }
@@ -156,11 +165,18 @@ impl TypedTool for UndoChanges {
         let plan = self.plan(input)?;
         let mut wanted = Vec::new();
         for (is, was) in &plan.moves {
-            wanted.push(Permission::remove(self.entry(is)?.claim()?));
-            wanted.push(Permission::write(self.entry(was)?.claim()?));
+            let below = tree(&self.files.workspace, &self.entry(is)?)?;
+            let below = below.iter().map(Path::new);
+            for from in below.chain([is.as_path()]) {
+                let rest = from.strip_prefix(is).unwrap_or(Path::new(""));
+                let from = claim(from)?;
+                wanted.push(Permission::read(from.clone()));
+                wanted.push(Permission::remove(from));
+                wanted.push(Permission::write(claim(&was.join(rest))?));
+            }
         }
-        for (path, to) in &plan.wanted {
-            let claim = self.entry(path)?.claim()?;
+        for (path, to) in plan.wanted() {
+            let claim = claim(path)?;
             wanted.push(match to {
                 Wanted::Nothing => Permission::remove(claim),
                 _ => Permission::write(claim),
@@ -182,7 +198,7 @@ impl TypedTool for UndoChanges {
             let moved = FileChange::new(is.to_string_lossy(), Some(b""), Some(b""));
             shown.push(moved.moved(was.to_string_lossy()));
         }
-        for (path, to) in &plan.wanted {
+        for (path, to) in plan.wanted() {
             let now = self.entry(path).ok().and_then(|place| self.now(&place));
             let then = match to {
                 Wanted::File { bytes, .. } => Some(&**bytes),
@@ -201,15 +217,16 @@ impl TypedTool for UndoChanges {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &self.files);
-        let plan = self.plan(&input)?;
-        let moved = plan.moves.iter().flat_map(|(is, was)| [is, was]);
-        for path in moved.chain(plan.wanted.keys()) {
-            caller.changes(self.entry(path)?)?;
+        let now = self.permissions(&input)?;
+        if !now.iter().all(|wanted| context.permissions().contains(wanted)) {
+            let message = "what would be undone changed since it was shown";
+            return Err(ToolError::conflict(message));
         }
+        let plan = self.plan(&input)?;
         let changes = undone(&plan);
         let workspace = self.files.workspace.clone();
-        blocking(move |_| Ok(plan.apply(&workspace, &caller.changer)?)).await?;
+        let changer = context.changer(&workspace);
+        blocking(move |_| Ok(plan.apply(&workspace, &changer)?)).await?;
         let run = input.run;
         let text = match &changes[..] {
             [one] => format!("{} {}", one.action, one.path),
@@ -231,7 +248,7 @@ fn undone(plan: &Plan) -> Vec<Undone> {
         action: action.to_owned(),
     };
     let moved = plan.moves.iter().map(|(_, was)| undone(was, "moved back"));
-    let others = plan.wanted.iter().map(|(path, to)| {
+    let others = plan.files().map(|(path, to)| {
         undone(
             path,
             match to {

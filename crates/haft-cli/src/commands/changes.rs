@@ -145,7 +145,7 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
         );
         at.screen.say(&line);
     }
-    for (path, wanted) in &plan.wanted {
+    for (path, wanted) in plan.files() {
         let what = match wanted {
             Wanted::Nothing => styled(RED, "remove   "),
             _ => styled(GREEN, "restore  "),

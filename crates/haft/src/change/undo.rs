@@ -255,6 +255,17 @@ impl Plan {
         self.inside.iter().chain(&self.first).chain(&self.then)
     }
 
+    /// What is to lie at each path in the end, by its path once folders are back; nothing for what only comes again there.
+    pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &Wanted)> {
+        let again = |path: &Path| {
+            let moved = self.moves.iter();
+            let mut there = moved.filter_map(|(is, was)| Some(was.join(path.strip_prefix(is).ok()?)));
+            there.any(|path| self.then.contains_key(&path))
+        };
+        let gone = self.inside.iter().filter(move |(path, _)| !again(path));
+        gone.chain(&self.first).chain(&self.then)
+    }
+
     /// Takes the changes back. Files are written and deleted together or not at all, unless folders are moved back between
     /// them. A folder in which somebody else put something stays.
     ///
