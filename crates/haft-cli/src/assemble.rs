@@ -32,6 +32,7 @@ use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
 use crate::assemble::live::Live;
 use crate::assemble::parts::Standard;
+use crate::assemble::policy::Ground;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::screen::{Screen, visible};
@@ -80,8 +81,6 @@ struct Parts {
     index: Arc<dyn RunIndex>,
     memory: Arc<dyn MemoryStore>,
     artifacts: Arc<dyn ArtifactStore>,
-    /// What calls changed.
-    changes: Arc<ChangeLog>,
     /// The workspace's files.
     files: Workspace,
     journal: Arc<dyn Journal>,
@@ -138,6 +137,12 @@ fn archive(at: &Invocation, settings: &Settings) -> Result<Arc<Archive>, Problem
     ))
 }
 
+/// What calls stand on, with a state folder to keep it in.
+fn ground(at: &Invocation, settings: &Settings) -> Result<Ground, Problem> {
+    at.home.create()?;
+    policy::build(at, settings)
+}
+
 /// The names of the tools that are on; settings and rules name no tool that there is not.
 fn on(
     at: &Invocation,
@@ -157,8 +162,7 @@ fn on(
 impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
-        at.home.create()?;
-        let ground = policy::build(at, settings)?;
+        let ground = ground(at, settings)?;
         let sandbox = parts::sandbox(at, settings, &ground.workspace)?;
         let archive = archive(at, settings)?;
         let stores = stores::stores(at, settings)?;
@@ -175,13 +179,10 @@ impl House {
         let tools = parts::view(&all, &on, &skill_tools, judged)?;
         let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
         let feed = Feed::new();
-        let changes = Arc::new(ChangeLog::new(at.home.path()));
-        let files = ground.workspace.clone();
         let wiring = approvals::Wiring {
             policy: ground.policy,
             tools: &all.registry,
             artifacts: &artifacts,
-            changes: &changes,
             archive: &archive,
             feed: &feed,
             inbox: stores.inbox,
@@ -201,8 +202,7 @@ impl House {
             index: stores.index,
             memory: stores.memory,
             artifacts,
-            changes,
-            files,
+            files: ground.workspace,
             live: Arc::new(Live::new(at.home.path(), Arc::clone(&stores.journal))),
             journal: stores.journal,
             skills,
@@ -245,8 +245,9 @@ impl House {
     }
 
     /// What calls changed.
-    pub(crate) fn changes(&self) -> &Arc<ChangeLog> {
-        &self.0.changes
+    pub(crate) fn changes(&self) -> Result<&Arc<ChangeLog>, Problem> {
+        let log = self.0.executor.changes();
+        log.ok_or_else(|| Problem::failed("what calls change is not noted here"))
     }
 
     /// The workspace's files, with what is haft's own hidden.

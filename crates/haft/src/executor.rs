@@ -145,6 +145,11 @@ impl Executor {
         self.parts.artifacts.as_ref()
     }
 
+    /// Where it is noted what calls change, if anywhere.
+    pub fn changes(&self) -> Option<&Arc<ChangeLog>> {
+        self.parts.changes.as_ref()
+    }
+
     /// Runs one call to its end, whatever that is. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, call, How::Asked).await

@@ -218,7 +218,10 @@ impl TypedTool for UndoChanges {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let now = self.permissions(&input)?;
-        if !now.iter().all(|wanted| context.permissions().contains(wanted)) {
+        if !now
+            .iter()
+            .all(|wanted| context.permissions().contains(wanted))
+        {
             let message = "what would be undone changed since it was shown";
             return Err(ToolError::conflict(message));
         }

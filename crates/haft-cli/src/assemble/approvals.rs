@@ -87,7 +87,6 @@ pub(crate) struct Wiring<'a> {
     /// Every tool there is, to judge rules by that people choose for good.
     pub(crate) tools: &'a Arc<ToolRegistry>,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
-    pub(crate) changes: &'a Arc<ChangeLog>,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -116,7 +115,7 @@ pub(crate) fn executor(
     };
     let mut executor = Executor::new(wiring.policy)
         .with_artifacts(Arc::clone(wiring.artifacts))
-        .with_changes(Arc::clone(wiring.changes))
+        .with_changes(Arc::new(ChangeLog::new(at.home.path())))
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {

@@ -7,12 +7,14 @@ use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::audit::runs::{self, RunsError};
 use haft::call::{RunId, ToolCall};
-use haft::change::State;
 use haft::change::net::{Lies, Net, net};
 use haft::change::undo::{Plan, Wanted};
+use haft::change::{ChangeLog, State};
 use haft::tool::TypedTool as _;
+use haft::workspace::Workspace;
 use haft::{ToolRegistry, Toolset};
 use haft_builtins::files::edit::diff as unified;
+use haft_builtins::files::sha256 as hash;
 use haft_builtins::files::undo::{UndoChanges, UndoInput, changed};
 use serde::Serialize;
 use serde_json::json;
@@ -47,10 +49,15 @@ struct Listed {
 }
 
 /// Shows what a run, or one call of it, changed: file by file, from before the first change to after the last.
-pub(super) async fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
+pub(super) fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
     let run = known(house, of)?;
     let nets = nets(house, &run, of)?;
-    let listed: Vec<Listed> = nets.iter().map(|net| listed(house, &run, net)).collect();
+    let texts = Texts {
+        workspace: house.files(),
+        log: house.changes()?,
+        run: &run,
+    };
+    let listed: Vec<Listed> = nets.iter().map(|net| texts.listed(net)).collect();
     if at.screen.json {
         at.screen
             .document(&json!({"run": run.as_str(), "changes": listed}))?;
@@ -70,7 +77,7 @@ pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) 
     let mut signals = Signals::heard()?;
     let run = known(house, of)?;
     same_workspace(house, &run, "undo").await?;
-    let tool = UndoChanges::new(house.files().clone(), Arc::clone(house.changes()));
+    let tool = UndoChanges::new(house.files().clone(), Arc::clone(house.changes()?));
     let input = UndoInput {
         run: run.to_string(),
         call: of.call.clone(),
@@ -124,7 +131,7 @@ fn known(house: &House, of: &OfRun) -> Result<RunId, Problem> {
 }
 
 fn nets(house: &House, run: &RunId, of: &OfRun) -> Result<Vec<Net>, Problem> {
-    let sets = changed(house.changes(), run, of.call.as_deref());
+    let sets = changed(house.changes()?, run, of.call.as_deref());
     let sets = sets.map_err(|e| Problem::failed(format!("read what run {run} changed: {e}")))?;
     Ok(net(&sets))
 }
@@ -170,66 +177,70 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
     }
 }
 
-fn listed(house: &House, run: &RunId, net: &Net) -> Listed {
-    let (was, is) = (net.was.as_ref(), net.is.as_ref());
-    let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
-    let (diff, note) = match texts(house, run, net) {
-        Ok((before, after)) if before != after => {
-            let path = net.path().to_string_lossy();
-            (Some(unified(&path, &before, &after)), None)
-        }
-        Ok(_) => (None, None),
-        Err(note) => (None, Some(note)),
-    };
-    Listed {
-        path: net.path().to_string_lossy().into_owned(),
-        action: net.action().as_str(),
-        from: moved.map(|was| was.path.to_string_lossy().into_owned()),
-        before: was.map(|was| was.state.clone()),
-        after: is.map(|is| is.state.clone()),
-        diff,
-        note,
-    }
+/// Reads what a run's files were and are.
+struct Texts<'a> {
+    workspace: &'a Workspace,
+    log: &'a ChangeLog,
+    run: &'a RunId,
 }
 
-/// Both sides of a text file; or why they cannot be shown.
-fn texts(house: &House, run: &RunId, net: &Net) -> Result<(Vec<u8>, Vec<u8>), &'static str> {
-    let side = |lies: Option<&Lies>, now: bool| -> Result<Vec<u8>, &'static str> {
-        let Some(lies) = lies else {
+impl Texts<'_> {
+    fn listed(&self, net: &Net) -> Listed {
+        let (was, is) = (net.was.as_ref(), net.is.as_ref());
+        let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
+        let (diff, note) = match self.both(net) {
+            Ok([before, after]) if before != after => {
+                let path = net.path().to_string_lossy();
+                (Some(unified(&path, &before, &after)), None)
+            }
+            Ok(_) => (None, None),
+            Err(note) => (None, Some(note)),
+        };
+        Listed {
+            path: net.path().to_string_lossy().into_owned(),
+            action: net.action().as_str(),
+            from: moved.map(|was| was.path.to_string_lossy().into_owned()),
+            before: was.map(|was| was.state.clone()),
+            after: is.map(|is| is.state.clone()),
+            diff,
+            note,
+        }
+    }
+
+    /// A text file before and after, both empty for what is none or did not change; or why they cannot be shown.
+    fn both(&self, net: &Net) -> Result<[Vec<u8>; 2], &'static str> {
+        if let (Some(was), Some(is)) = (&net.was, &net.is)
+            && was.state.is_same(&is.state)
+        {
+            return Ok([Vec::new(), Vec::new()]);
+        }
+        let before = self.one(net.was.as_ref(), "its text before the run is not kept")?;
+        let after = self.one(net.is.as_ref(), "its text after the run is not kept")?;
+        if before.contains(&0) || after.contains(&0) {
+            return Err("it is not text");
+        }
+        Ok([before, after])
+    }
+
+    /// What is kept of a file, or what lies there where it is the same.
+    fn one(&self, lies: Option<&Lies>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
+        let Some(Lies {
+            path,
+            state: State::File { sha256, .. },
+        }) = lies
+        else {
             return Ok(Vec::new());
         };
-        let State::File { sha256, .. } = &lies.state else {
-            return Ok(Vec::new());
-        };
-        let sha256 = sha256.as_ref().ok_or("too large to be shown")?;
-        if let Ok(Some(kept)) = house.changes().kept(run, sha256) {
+        let sha256 = sha256.as_ref().ok_or("it is too large to be shown")?;
+        if let Ok(Some(kept)) = self.log.kept(self.run, sha256) {
             return Ok(kept);
         }
-        let read = || {
-            let place = house.files().entry(lies.path.to_str()?).ok()?;
-            let mut bytes = Vec::new();
-            let mut open = house.files().read(&place).ok()?;
-            std::io::Read::read_to_end(&mut open.file, &mut bytes).ok()?;
-            (haft_builtins::files::sha256(&bytes) == *sha256).then_some(bytes)
-        };
-        match read() {
-            Some(bytes) => Ok(bytes),
-            None if now => Err("it changed since, and its text after the run is not kept"),
-            None => Err("its text before the run is not kept"),
-        }
-    };
-    let unchanged = |lies: &Lies| {
-        let was = net.was.as_ref().filter(|was| was.path != lies.path);
-        was.is_some_and(|was| was.state.is_same(&lies.state))
-    };
-    if net.is.as_ref().is_some_and(unchanged) {
-        return Ok((Vec::new(), Vec::new()));
+        let mut open = self.workspace.open_file(path).map_err(|_| gone)?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|_| gone)?;
+        let same = hash(&bytes) == *sha256;
+        same.then_some(bytes).ok_or(gone)
     }
-    let (before, after) = (side(net.was.as_ref(), false)?, side(net.is.as_ref(), true)?);
-    if before.contains(&0) || after.contains(&0) {
-        return Err("it is not text");
-    }
-    Ok((before, after))
 }
 
 fn shown(one: &Listed) -> String {

@@ -46,7 +46,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&RunsActi
         Some(RunsAction::Show { run }) => show(at, house, run).await,
         Some(RunsAction::Verify { run }) => check(at, house, run).await,
         Some(RunsAction::Resume { run }) => resume::run(at, house, run).await,
-        Some(RunsAction::Diff(of)) => changes::diff(at, house, of).await,
+        Some(RunsAction::Diff(of)) => changes::diff(at, house, of),
         Some(RunsAction::Undo { of, yes }) => changes::undo(at, house, of, *yes).await,
     }
 }

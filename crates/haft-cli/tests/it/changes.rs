@@ -20,7 +20,11 @@ tools.apply_patch(patch='*** Begin Patch\\n*** Delete File: e.txt\\n*** End Patc
 
 fn lab() -> Lab {
     let lab = Lab::new();
-    for (name, text) in [("b.txt", "one\ntwo\n"), ("c.txt", "see\n"), ("e.txt", "end\n")] {
+    for (name, text) in [
+        ("b.txt", "one\ntwo\n"),
+        ("c.txt", "see\n"),
+        ("e.txt", "end\n"),
+    ] {
         lab.file(name, text);
     }
     lab
@@ -68,7 +72,8 @@ fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
     let diff = lab.run(&["runs", "diff", &run, "--json"]).json();
     let changes = diff["changes"].as_array().unwrap();
     let told = |change: &Value| {
-        let [path, action] = ["path", "action"].map(|name| change[name].as_str().unwrap().to_owned());
+        let [path, action] =
+            ["path", "action"].map(|name| change[name].as_str().unwrap().to_owned());
         (path, action)
     };
     let told: Vec<_> = changes.iter().map(told).collect();
@@ -80,14 +85,25 @@ fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
         ("d/c.txt", "move"),
         ("e.txt", "delete"),
     ];
-    assert_eq!(told, expect.map(|(path, action)| (path.to_owned(), action.to_owned())));
-    assert!(changes[2]["diff"].as_str().unwrap().contains("-two\n+2\n"), "{diff}");
+    assert_eq!(
+        told,
+        expect.map(|(path, action)| (path.to_owned(), action.to_owned()))
+    );
+    assert!(
+        changes[2]["diff"].as_str().unwrap().contains("-two\n+2\n"),
+        "{diff}"
+    );
     assert_eq!(changes[4]["from"], "c.txt");
     let shown = lab.run(&["runs", "diff", &run]);
     assert!(shown.stdout.contains("-end"), "{}", shown.stdout);
     // Nobody said yes.
     let refused = undo(&lab, &[&run]);
-    assert_eq!((refused.code, files(&lab)), (2, after.clone()), "{}", refused.stderr);
+    assert_eq!(
+        (refused.code, files(&lab)),
+        (2, after.clone()),
+        "{}",
+        refused.stderr
+    );
     let undone = undo(&lab, &[&run, "--yes"]);
     assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
     assert_eq!(files(&lab), before);
@@ -107,12 +123,17 @@ fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
 fn one_call_is_taken_back_and_the_others_stay() {
     let lab = lab();
     let run = changed(&lab);
-    let diff = lab.run(&["runs", "diff", &run, "call-1.3", "--json"]).json();
+    let diff = lab
+        .run(&["runs", "diff", &run, "call-1.3", "--json"])
+        .json();
     assert_eq!(diff["changes"][0]["path"], "b.txt", "{diff}");
     let undone = undo(&lab, &[&run, "call-1.3", "--yes"]);
     assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
     let now = files(&lab);
-    assert!(now.contains(&("b.txt".into(), "one\ntwo\n".into())), "{now:?}");
+    assert!(
+        now.contains(&("b.txt".into(), "one\ntwo\n".into())),
+        "{now:?}"
+    );
     assert!(now.contains(&("new/a.txt".into(), "a\n".into())), "{now:?}");
     let none = lab.run(&["runs", "diff", &run, "call-9", "--json"]).json();
     assert_eq!(none["changes"], json!([]));
@@ -125,13 +146,28 @@ fn what_changed_since_or_is_denied_is_not_taken_back() {
     lab.file("b.txt", "mine\n");
     let after = files(&lab);
     let conflict = undo(&lab, &[&run, "--yes"]);
-    assert_eq!((conflict.code, files(&lab)), (1, after), "{}", conflict.stderr);
-    assert!(conflict.stderr.contains("b.txt: it changed since"), "{}", conflict.stderr);
+    assert_eq!(
+        (conflict.code, files(&lab)),
+        (1, after),
+        "{}",
+        conflict.stderr
+    );
+    assert!(
+        conflict.stderr.contains("b.txt: it changed since"),
+        "{}",
+        conflict.stderr
+    );
     lab.file("b.txt", "one\n2\n");
     let after = files(&lab);
     let deny = ["-c", "policy.deny=[\"Edit(/e.txt)\"]"];
     let denied = lab.run(&[&["runs", "undo", &run, "--yes"][..], &TRUSTED, &deny].concat());
-    assert_eq!((denied.code, files(&lab)), (3, after), "{}{}", denied.stdout, denied.stderr);
+    assert_eq!(
+        (denied.code, files(&lab)),
+        (3, after),
+        "{}{}",
+        denied.stdout,
+        denied.stderr
+    );
     for (args, code) in [
         (&["runs", "diff", "20200101-000000-00000000"][..], 2),
         (&["runs", "undo", "../x", "--yes"], 2),

@@ -192,12 +192,11 @@ impl Nets {
         let Some(state) = &change.after else {
             return;
         };
-        match self.at.get(from).copied() {
-            Some(at) => self.meets(at, Some(state)),
-            None => {
-                let at = self.add(Some(lies(&self.origin(from), state.clone())));
-                self.lies(at, from, Some(state.clone()));
-            }
+        if let Some(at) = self.at.get(from).copied() {
+            self.meets(at, Some(state));
+        } else {
+            let at = self.add(Some(lies(&self.origin(from), state.clone())));
+            self.lies(at, from, Some(state.clone()));
         }
         let below: Vec<usize> = match state {
             State::Folder => {
@@ -261,15 +260,11 @@ impl Nets {
         let Some(net) = self.all.get_mut(at) else {
             return;
         };
-        match state {
-            Some(state) => {
-                net.is = Some(lies(path, state));
-                self.at.insert(path.to_owned(), at);
-            }
-            None => {
-                net.is = None;
-                self.at.remove(path);
-            }
+        net.is = state.map(|state| lies(path, state));
+        if net.is.is_some() {
+            self.at.insert(path.to_owned(), at);
+        } else {
+            self.at.remove(path);
         }
     }
 }

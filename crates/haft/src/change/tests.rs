@@ -168,7 +168,8 @@ proptest! {
 
 #[test]
 fn what_was_changed_is_told_in_one_word() {
-    let rows: [(&[Does], &[(&str, Action)]); 8] = [
+    type Row = (&'static [Does], &'static [(&'static str, Action)]);
+    let rows: [Row; 8] = [
         (&[Does::Write("a", "new\n")], &[("a", Action::Modify)]),
         (&[Does::Write("c", "new\n")], &[("c", Action::Create)]),
         (&[Does::Remove("a")], &[("a", Action::Delete)]),
@@ -202,20 +203,21 @@ fn what_was_changed_is_told_in_one_word() {
 
 #[test]
 fn what_somebody_else_changed_is_not_touched() {
-    let foreign: [(&str, &dyn Fn(&Path)); 5] = [
-        ("it changed since", &|work| {
-            fs::write(work.join("a"), "mine").unwrap()
+    type Row = (&'static str, fn(&Path));
+    let foreign: [Row; 5] = [
+        ("it changed since", |work| {
+            fs::write(work.join("a"), "mine").unwrap();
         }),
-        ("it changed since", &|work| {
-            fs::remove_file(work.join("a")).unwrap()
+        ("it changed since", |work| {
+            fs::remove_file(work.join("a")).unwrap();
         }),
-        ("something else lies there now", &|work| {
-            fs::write(work.join("b"), "mine").unwrap()
+        ("something else lies there now", |work| {
+            fs::write(work.join("b"), "mine").unwrap();
         }),
-        ("it changed since", &|work| {
-            fs::write(work.join("c"), "mine").unwrap()
+        ("it changed since", |work| {
+            fs::write(work.join("c"), "mine").unwrap();
         }),
-        ("it changed since", &|work| {
+        ("it changed since", |work| {
             fs::remove_file(work.join("c")).unwrap();
             fs::create_dir(work.join("c")).unwrap();
         }),

@@ -85,14 +85,17 @@ pub fn plan(
         plan: Plan::default(),
         bytes: 0,
     };
-    let moved = nets.iter().filter_map(Net::moved_folder);
-    planning.plan.moves = moved
-        .map(|(is, was)| (is.to_owned(), was.to_owned()))
-        .collect();
+    let mut standing = Vec::with_capacity(nets.len());
     for net in nets {
         if planning.stands(net)? {
-            planning.one(net)?;
+            standing.push(net);
         }
+    }
+    let moved = standing.iter().filter_map(|net| net.moved_folder());
+    let moved = moved.map(|(is, was)| (is.to_owned(), was.to_owned()));
+    planning.plan.moves = moved.collect();
+    for net in standing {
+        planning.one(net)?;
     }
     Ok(planning.plan)
 }
@@ -120,8 +123,15 @@ impl Planning<'_> {
             _ => false,
         };
         if !is(net.is.as_ref(), now.as_ref()) {
-            let same_place = net.was.as_ref().is_none_or(|was| was.path == net.path());
-            if !(same_place && is(net.was.as_ref(), now.as_ref())) {
+            let back = match &net.was {
+                Some(was) => {
+                    let elsewhere = was.path != net.path();
+                    let before = self.state(&was.path)?;
+                    is(Some(was), before.as_ref()) && !(elsewhere && now.is_some())
+                }
+                None => now.is_none(),
+            };
+            if !back {
                 self.conflict(net.path(), "it changed since");
             }
             return Ok(false);
@@ -259,7 +269,8 @@ impl Plan {
     pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &Wanted)> {
         let again = |path: &Path| {
             let moved = self.moves.iter();
-            let mut there = moved.filter_map(|(is, was)| Some(was.join(path.strip_prefix(is).ok()?)));
+            let mut there =
+                moved.filter_map(|(is, was)| Some(was.join(path.strip_prefix(is).ok()?)));
             there.any(|path| self.then.contains_key(&path))
         };
         let gone = self.inside.iter().filter(move |(path, _)| !again(path));
