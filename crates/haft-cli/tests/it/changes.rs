@@ -59,7 +59,7 @@ fn files(lab: &Lab) -> Vec<(String, String)> {
 }
 
 fn undo(lab: &Lab, of: &[&str]) -> Ran {
-    lab.run(&[&["runs", "undo"], of, &["--json"], &TRUSTED].concat())
+    lab.run(&[&["runs", "undo"], of, &["--json"]].concat())
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn what_changed_since_or_is_denied_is_not_taken_back() {
     lab.file("b.txt", "one\n2\n");
     let after = files(&lab);
     let deny = ["-c", "policy.deny=[\"Edit(/e.txt)\"]"];
-    let denied = lab.run(&[&["runs", "undo", &run, "--yes"][..], &TRUSTED, &deny].concat());
+    let denied = lab.run(&[&["runs", "undo", &run, "--yes"][..], &deny].concat());
     assert_eq!(
         (denied.code, files(&lab)),
         (3, after),
