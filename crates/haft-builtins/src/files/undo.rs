@@ -96,7 +96,7 @@ impl UndoChanges {
             return Err(ToolError::conflict(message));
         }
         if planned.is_empty() {
-            let message = "there is nothing to undo: every file is as it was before";
+            let message = "there is nothing to undo: what was changed is as it was before, or gone";
             return Err(ToolError::conflict(message));
         }
         Ok(planned)
@@ -229,7 +229,13 @@ impl TypedTool for UndoChanges {
         let changes = undone(&plan);
         let workspace = self.files.workspace.clone();
         let changer = context.changer(&workspace);
-        blocking(move |_| Ok(plan.apply(&workspace, &changer)?)).await?;
+        let applied = blocking(move |_| Ok(plan.apply(&workspace, &changer)?)).await;
+        applied.map_err(|error: ToolError| {
+            let run = context.run();
+            error.for_operator(format!(
+                "`haft runs diff {run}` shows what was done before it failed, `haft runs undo {run}` takes that back"
+            ))
+        })?;
         let run = input.run;
         let text = match &changes[..] {
             [one] => format!("{} {}", one.action, one.path),

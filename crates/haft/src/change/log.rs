@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -165,6 +166,9 @@ impl ChangeLog {
         let path = self.made(run)?.join(LOG);
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
+        if bytes.len() as u64 > LONGEST_LINE {
+            return Err(io::Error::other("it is too much for one note (64 MiB)"));
+        }
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
         let mut log = options.open(path)?;
@@ -257,7 +261,7 @@ impl ChangeLog {
                     }
                 }
                 // A killed process may have left a part: nothing was done on it.
-                Err(_) if !line.ends_with(b"\n") => break,
+                Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => break,
                 Err(error) => {
                     return Err(LogError::Line {
                         path: path.clone(),
@@ -283,7 +287,7 @@ impl ChangeLog {
         if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(failed(io::Error::other("it is not a SHA-256")));
         }
-        let bytes = match fs::read(&path) {
+        let bytes = match read_plain(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -293,6 +297,21 @@ impl ChangeLog {
         }
         Ok(Some(bytes))
     }
+}
+
+/// The bytes of a regular file that is not larger than what is kept.
+fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > MOST_OF_FILE {
+        return Err(io::Error::other("it is not a file that was kept"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_OF_FILE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Takes away what a killed process left of a line: nothing was done on it.

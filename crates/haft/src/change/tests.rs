@@ -237,6 +237,17 @@ fn what_somebody_else_changed_is_not_touched() {
         let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
         assert_eq!(found, [why]);
     }
+    // Where something was moved from, something else was made.
+    for (from, to, made) in [("a", "c", "a"), ("d", "c", "d/x")] {
+        let scene = Scene::new();
+        Does::Move(from, to).it(&scene, &scene.changer("r1"));
+        let made = scene.work.path().join(made);
+        fs::create_dir_all(made.parent().unwrap()).unwrap();
+        fs::write(made, "mine").unwrap();
+        let plan = scene.plan("r1");
+        let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
+        assert_eq!(found, ["something else lies there now"], "{from}");
+    }
     // Between two calls.
     let scene = Scene::new();
     Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
@@ -281,6 +292,36 @@ fn what_a_killed_process_noted_is_compared_with_what_lies_there() {
         Does::Write("b", "new\n").it(&scene, &scene.changer("r1"));
         assert_eq!(scene.log.read(&RunId::new("r1")).unwrap().len(), 2);
     }
+}
+
+#[test]
+fn what_is_kept_is_a_plain_file_and_its_size_is_not_believed() {
+    let scene = Scene::new();
+    Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
+    let (run, changes) = (RunId::new("r1"), scene.home.path().join("runs/r1/changes"));
+    let kept = fs::read_dir(changes.join("files"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let undo = |scene: &Scene| plan(&scene.nets("r1"), &scene.workspace, &scene.log, &run);
+    let log = fs::read_to_string(changes.join("log.jsonl")).unwrap();
+    let huge = log.replacen("\"bytes\":4,", "\"bytes\":18446744073709551615,", 1);
+    assert_ne!(huge, log);
+    fs::write(changes.join("log.jsonl"), huge).unwrap();
+    assert_eq!(undo(&scene).unwrap().conflicts.len(), 1);
+    fs::write(changes.join("log.jsonl"), log).unwrap();
+    fs::remove_file(kept.path()).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        kept.path(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let error = undo(&scene).unwrap_err().to_string();
+    assert!(error.contains("not a file that was kept"), "{error}");
 }
 
 #[test]

@@ -132,21 +132,25 @@ impl Planning<'_> {
                 None => now.is_none(),
             };
             if !back {
-                self.conflict(net.path(), "it changed since");
+                let why = match net.is.as_ref().map(|is| &is.state) {
+                    Some(State::File { sha256: None, .. }) => "it is too large to be compared",
+                    _ => "it changed since",
+                };
+                self.conflict(net.path(), why);
             }
             return Ok(false);
         }
-        if let (Some(was), None) = (&net.was, &net.is) {
-            match self.state(&was.path)? {
-                Some(lies) if lies.is_same(&was.state) && !self.is_taken(&was.path) => {
-                    return Ok(false);
-                }
-                Some(_) if !self.is_taken(&was.path) => {
-                    self.conflict(&was.path, "something else lies there now");
-                    return Ok(false);
-                }
-                _ => {}
+        if let Some(was) = net
+            .was
+            .as_ref()
+            .filter(|was| net.is.is_none() || was.path != net.path())
+            && !self.is_taken(&was.path)
+            && let Some(lies) = self.state(&was.path)?
+        {
+            if net.is.is_some() || !lies.is_same(&was.state) {
+                self.conflict(&was.path, "something else lies there now");
             }
+            return Ok(false);
         }
         if net.foreign {
             self.conflict(net.path(), "somebody else changed it between these changes");
@@ -210,7 +214,7 @@ impl Planning<'_> {
                 bytes,
                 mode,
             } => {
-                self.bytes += bytes;
+                self.bytes = self.bytes.saturating_add(*bytes);
                 (sha256, *mode)
             }
         };
