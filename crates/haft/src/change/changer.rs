@@ -184,17 +184,35 @@ impl Changer {
         self.noting(noted, || self.workspace.remove(place, recursive))
     }
 
-    /// Makes the folder at a place where nothing is, and its parents.
-    pub(crate) fn make_folder(&self, place: &Place) -> Result<(), WorkspaceError> {
+    /// Makes the folder at a place where nothing is, and its parents. Its mode is still to be [set](Self::set_mode).
+    pub(crate) fn make_folder(
+        &self,
+        place: &Place,
+        mode: Option<u32>,
+    ) -> Result<(), WorkspaceError> {
         let noted = |_: &Noting| {
             let mut changes = folders(place);
-            changes.push(changed(place.real(), None, Some(State::Folder)));
+            let folder = State::Folder { mode };
+            changes.push(changed(place.real(), None, Some(folder)));
             Ok(Noted {
                 changes,
                 whole: true,
             })
         };
         self.noting(noted, || self.workspace.make_folder(place))
+    }
+
+    /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
+    pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
+        let noted = |noting: &Noting| {
+            let before = self.lost(noting, place.real())?;
+            let after = Some(State::Folder { mode });
+            Ok(Noted {
+                changes: vec![changed(place.real(), before, after)],
+                whole: true,
+            })
+        };
+        self.noting(noted, || self.workspace.set_mode(place, mode))
     }
 
     /// Makes a link at a place where nothing is, and its parents.
@@ -284,7 +302,7 @@ fn folders(place: &Place) -> Vec<Changed> {
     let missing = place.missing().saturating_sub(1);
     let above = place.real().ancestors().skip(1).take(missing);
     let mut made: Vec<_> = above
-        .map(|folder| changed(folder, None, Some(State::Folder)))
+        .map(|folder| changed(folder, None, Some(State::Folder { mode: None })))
         .collect();
     made.reverse();
     made

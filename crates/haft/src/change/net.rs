@@ -76,6 +76,7 @@ impl Net {
                     }
                 }
                 (State::Link { .. }, State::Link { .. }) => Action::Modify,
+                (State::Folder { .. }, State::Folder { .. }) => Action::Chmod,
                 _ => Action::Replace,
             },
         }
@@ -90,14 +91,19 @@ impl Net {
     /// From where to where a folder is moved back, if it was moved.
     pub(super) fn moved_folder(&self) -> Option<(&Path, &Path)> {
         let (was, is) = (self.was.as_ref()?, self.is.as_ref()?);
-        let moved = was.path != is.path && was.state == State::Folder && is.state == State::Folder;
+        let folder = |lies: &Lies| matches!(lies.state, State::Folder { .. });
+        let moved = was.path != is.path && folder(was) && folder(is);
         moved.then_some((&*is.path, &*was.path))
     }
 
     fn is_nothing(&self) -> bool {
         match (&self.was, &self.is) {
             (None, None) => true,
-            (Some(was), Some(is)) => was.path == is.path && was.state.is_same(&is.state),
+            (Some(was), Some(is)) if was.path != is.path => false,
+            (Some(was), Some(is)) => match (&was.state, &is.state) {
+                (State::Folder { mode: a }, State::Folder { mode: b }) => a == b,
+                (was, is) => was.is_same(is),
+            },
             _ => false,
         }
     }
@@ -199,7 +205,7 @@ impl Nets {
             self.lies(at, from, Some(state.clone()));
         }
         let below: Vec<usize> = match state {
-            State::Folder => {
+            State::Folder { .. } => {
                 let is_below =
                     |(path, at): (&PathBuf, &usize)| path.starts_with(from).then_some(*at);
                 self.at.iter().filter_map(is_below).collect()

@@ -30,13 +30,17 @@ pub enum State {
         target: PathText,
     },
     /// A folder, without what it holds.
-    Folder,
+    Folder {
+        /// Who may do what with it; none where the system decides when it is made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
     /// A pipe, a socket, a device, or a file that this user cannot read.
     Other,
 }
 
 impl State {
-    /// Whether both are the same to whoever looks at the file; a mode that is not known is any.
+    /// Whether both are the same to whoever looks at the file; a mode that is not known is any, and that of a folder.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -50,6 +54,7 @@ impl State {
                 let modes = mode.zip(*other_mode);
                 sha256.is_some() && sha256 == others && modes.is_none_or(|(a, b)| a == b)
             }
+            (Self::Folder { .. }, Self::Folder { .. }) => true,
             (Self::Other, _) | (_, Self::Other) => false,
             _ => self == other,
         }
@@ -74,7 +79,9 @@ pub(super) fn state(
     };
     Ok(Some(
         match Kind::of(FileType::from_raw_mode(stat.st_mode)) {
-            Kind::Directory => State::Folder,
+            Kind::Directory => State::Folder {
+                mode: Some(stat.st_mode & 0o7777),
+            },
             Kind::Link => State::Link {
                 target: workspace.link_text(real)?.as_path().into(),
             },

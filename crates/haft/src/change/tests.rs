@@ -40,6 +40,7 @@ impl Scene {
             fs::write(path, text).unwrap();
         }
         fs::set_permissions(work.path().join("b"), fs::Permissions::from_mode(0o750)).unwrap();
+        fs::set_permissions(work.path().join("d/e"), fs::Permissions::from_mode(0o1700)).unwrap();
         symlink("../a", work.path().join("d/l")).unwrap();
         fs::create_dir(work.path().join("empty")).unwrap();
         Self {
@@ -82,7 +83,7 @@ impl Scene {
                 let meta = fs::symlink_metadata(&path).unwrap();
                 let what = if meta.is_dir() {
                     todo.push(path.clone());
-                    "folder".to_owned()
+                    format!("folder {:o}", meta.permissions().mode() & 0o7777)
                 } else if meta.is_symlink() {
                     format!("link {:?}", fs::read_link(&path).unwrap())
                 } else {

@@ -48,8 +48,8 @@ pub enum Wanted {
     },
     /// A link with this text.
     Link(PathBuf),
-    /// A folder.
-    Folder,
+    /// A folder with this mode; that of a new one where none is known.
+    Folder(Option<u32>),
 }
 
 /// What takes some changes back.
@@ -205,7 +205,7 @@ impl Planning<'_> {
         is: Option<&Lies>,
     ) -> Result<Result<Wanted, &'static str>, UndoError> {
         let (sha256, mode) = match &was.state {
-            State::Folder => return Ok(Ok(Wanted::Folder)),
+            State::Folder { mode } => return Ok(Ok(Wanted::Folder(*mode))),
             State::Link { target } => return Ok(Ok(Wanted::Link(target.0.clone()))),
             State::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
             State::File { sha256: None, .. } => return Ok(Err("it was too large to be kept")),
@@ -332,23 +332,39 @@ fn make(
     }
     let in_the_way = |(path, wanted): (&PathBuf, &Wanted)| match wanted {
         Wanted::File { .. } => kind(workspace, path) == Some(Kind::Directory),
-        Wanted::Folder | Wanted::Link(_) => kind(workspace, path) == Some(Kind::File),
+        Wanted::Folder(_) | Wanted::Link(_) => kind(workspace, path) == Some(Kind::File),
         Wanted::Nothing => false,
     };
     if all.iter().any(in_the_way) {
         files(workspace, changer, all, true)?;
         empty(workspace, changer, all)?;
     }
+    // Folders before what is in them, with their modes at last: one may be closed to its user, too.
+    let mut made = Vec::new();
+    for (path, wanted) in all {
+        let Wanted::Folder(mode) = wanted else {
+            continue;
+        };
+        match state(workspace, path, &mut |_| Ok(None))? {
+            Some(State::Folder { mode: now }) if mode.is_none() || now == *mode => {}
+            Some(State::Folder { .. }) => made.push((path, *mode)),
+            _ => {
+                changer.make_folder(&entry(workspace, path)?, *mode)?;
+                made.push((path, *mode));
+            }
+        }
+    }
     files(workspace, changer, all, false)?;
     empty(workspace, changer, all)?;
     for (path, wanted) in all {
-        match wanted {
-            // Files in it may have brought a folder back.
-            _ if is_there(workspace, path, wanted) => {}
-            Wanted::Folder => changer.make_folder(&entry(workspace, path)?)?,
-            Wanted::Link(target) => changer.make_link(&entry(workspace, path)?, target)?,
-            Wanted::Nothing | Wanted::File { .. } => {}
+        if let Wanted::Link(target) = wanted
+            && !is_there(workspace, path, wanted)
+        {
+            changer.make_link(&entry(workspace, path)?, target)?;
         }
+    }
+    for (path, mode) in made.into_iter().rev() {
+        changer.set_mode(&entry(workspace, path)?, mode)?;
     }
     Ok(())
 }
@@ -357,11 +373,10 @@ fn kind(workspace: &Workspace, path: &Path) -> Option<Kind> {
     workspace.look(path).map(|(kind, _)| kind)
 }
 
-/// Whether a link or a folder is as it is to be.
+/// Whether a link is as it is to be.
 fn is_there(workspace: &Workspace, path: &Path, wanted: &Wanted) -> bool {
     let now = state(workspace, path, &mut |_| Ok(None));
     match (wanted, now) {
-        (Wanted::Folder, Ok(Some(State::Folder))) => true,
         (Wanted::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
         _ => false,
     }
@@ -395,7 +410,7 @@ fn files(
             Wanted::File { bytes, mode } if !only_deletes => {
                 places.push((entry(workspace, path)?, Some(&**bytes), *mode));
             }
-            Wanted::Nothing | Wanted::Link(_) | Wanted::Folder if is_file => {
+            Wanted::Nothing | Wanted::Link(_) | Wanted::Folder(_) if is_file => {
                 places.push((entry(workspace, path)?, None, None));
             }
             _ => {}
@@ -424,7 +439,7 @@ fn empty(
     all: &BTreeMap<PathBuf, Wanted>,
 ) -> Result<(), WorkspaceError> {
     for (path, wanted) in all.iter().rev() {
-        if matches!(wanted, Wanted::Folder) || kind(workspace, path) != Some(Kind::Directory) {
+        if matches!(wanted, Wanted::Folder(_)) || kind(workspace, path) != Some(Kind::Directory) {
             continue;
         }
         let place = entry(workspace, path)?;

@@ -84,8 +84,18 @@ impl Workspace {
     /// Makes the folder at a place where nothing is, and its parents.
     pub(crate) fn make_folder(&self, place: &Place) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
-            rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777))
+            // Until its mode is set it is the user's alone.
+            rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o700))
         })
+    }
+
+    /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
+    pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
+        let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.shown()), e);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = self.beneath(place.real(), flags)?;
+        let mode = mode.map_or(0o755, |mode| mode & 0o1777);
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(told)
     }
 
     /// Makes a link at a place where nothing is, and its parents.
