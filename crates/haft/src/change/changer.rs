@@ -1,5 +1,6 @@
 //! `Changer`: all by which the files of a workspace are changed. What one that notes is about to do is in the run's log first.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,6 +110,7 @@ impl Changer {
     pub fn change(&self, changes: &[Change<'_>]) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let noted = |noting: &Noting| {
             let mut all = Vec::with_capacity(changes.len());
+            let mut made = HashSet::new();
             for change in changes {
                 let real = change.place.real();
                 let before = self.lost(noting, real)?;
@@ -123,11 +125,8 @@ impl Changer {
                         .map_or(after.clone(), |mode| with_mode(after, mode))
                 };
                 let after = change.content.map(after);
-                for folder in folders(change.place) {
-                    if !all.contains(&folder) {
-                        all.push(folder);
-                    }
-                }
+                let folders = folders(change.place).into_iter();
+                all.extend(folders.filter(|folder| made.insert(folder.path.clone())));
                 all.push(changed(real, before, after));
             }
             Ok(Noted {

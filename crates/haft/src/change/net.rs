@@ -96,6 +96,10 @@ impl Net {
         moved.then_some((&*is.path, &*was.path))
     }
 
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        self.is.as_ref().is_some_and(|is| is.path == path)
+    }
+
     fn is_nothing(&self) -> bool {
         match (&self.was, &self.is) {
             (None, None) => true,

@@ -262,6 +262,36 @@ fn what_somebody_else_changed_is_not_touched() {
 }
 
 #[test]
+fn an_undo_replaces_no_file_that_it_did_not_compare() {
+    // In a folder that comes back.
+    let scene = Scene::new();
+    for one in [Does::Remove("d/x"), Does::Move("d", "c")] {
+        one.it(&scene, &scene.changer("r1"));
+    }
+    fs::write(scene.work.path().join("c/x"), "mine").unwrap();
+    let plan = scene.plan("r1");
+    assert_eq!(plan.conflicts[0].path, Path::new("c/x"), "{plan:?}");
+    // After it was planned.
+    for (path, text) in [("a", "mine"), ("b", "mine"), ("c", "mine")] {
+        let scene = Scene::new();
+        let changer = scene.changer("r1");
+        for one in [
+            Does::Write("a", "new\n"),
+            Does::Remove("b"),
+            Does::Write("c", ""),
+        ] {
+            one.it(&scene, &changer);
+        }
+        let undo = scene.plan("r1");
+        fs::write(scene.work.path().join(path), text).unwrap();
+        let before = scene.tree();
+        undo.apply(&scene.workspace, &scene.changer("r2"))
+            .unwrap_err();
+        assert_eq!(scene.tree(), before, "{path}");
+    }
+}
+
+#[test]
 fn what_a_killed_process_noted_is_compared_with_what_lies_there() {
     // Noted and not done, noted and done, and a line that was cut.
     for (does, text) in [(false, "one\n"), (true, "new\n")] {

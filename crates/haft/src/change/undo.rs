@@ -1,6 +1,6 @@
 //! Taking changes back: only the paths that were changed, only where nobody changed them since, and noted like any change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::change::log::{ChangeLog, LogError};
 use crate::change::net::{Lies, Net};
 use crate::change::state::{read, state};
 use crate::change::{Changer, State};
-use crate::workspace::{Change, Kind, Place, Workspace, WorkspaceError, draft_name};
+use crate::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError, draft_name};
 
 /// Most bytes of files that are brought back at once.
 const MOST_AT_ONCE: u64 = 512 << 20;
@@ -65,6 +65,8 @@ pub struct Plan {
     pub then: BTreeMap<PathBuf, Wanted>,
     /// What stands in the way; then nothing may be touched.
     pub conflicts: Vec<Conflict>,
+    /// The files as they were compared: one in any other state is not replaced or deleted.
+    compared: HashMap<PathBuf, FileStamp>,
 }
 
 /// Works out what takes these changes of a run back. Nothing is touched.
@@ -174,15 +176,24 @@ impl Planning<'_> {
         }
         if let Some(was) = &net.was {
             let wanted = self.wanted(was, net.is.as_ref())?;
-            let within = self
-                .plan
-                .moves
-                .iter()
-                .any(|(_, folder)| was.path.starts_with(folder));
-            match wanted {
-                Ok(wanted) if within => _ = self.plan.then.insert(was.path.clone(), wanted),
-                Ok(wanted) => _ = self.plan.first.insert(was.path.clone(), wanted),
-                Err(why) => self.conflict(&was.path, why),
+            let folders = self.plan.moves.iter();
+            let folder = folders
+                .filter(|(_, folder)| was.path.starts_with(folder))
+                .max_by_key(|(_, folder)| folder.components().count());
+            let now = folder.map(|(is, folder)| {
+                is.join(was.path.strip_prefix(folder).unwrap_or(Path::new("")))
+            });
+            match (wanted, now) {
+                (Err(why), _) => self.conflict(&was.path, why),
+                (Ok(wanted), None) => _ = self.plan.first.insert(was.path.clone(), wanted),
+                (Ok(wanted), Some(now)) => {
+                    // The folder brings along what was put there since.
+                    let ours = self.nets.iter().any(|net| net.is_at(&now));
+                    if !ours && self.state(&now)?.is_some() {
+                        self.conflict(&now, "something else lies there now");
+                    }
+                    self.plan.then.insert(was.path.clone(), wanted);
+                }
             }
         }
         if let Some(is) = &net.is {
@@ -248,8 +259,12 @@ impl Planning<'_> {
         Ok(Some(bytes))
     }
 
-    fn state(&self, path: &Path) -> Result<Option<State>, WorkspaceError> {
-        state(self.workspace, path, &mut |open| read(open, path))
+    fn state(&mut self, path: &Path) -> Result<Option<State>, WorkspaceError> {
+        let compared = &mut self.plan.compared;
+        state(self.workspace, path, &mut |open| {
+            compared.insert(path.to_owned(), open.stamp);
+            read(open, path)
+        })
     }
 
     fn conflict(&mut self, path: &Path, why: &'static str) {
@@ -299,17 +314,18 @@ impl Plan {
                 changer.remove(&entry(workspace, path)?, false)?;
             }
         }
-        files(workspace, changer, &self.inside, true)?;
+        let compared = &self.compared;
+        files(workspace, changer, Step::deletes(&self.inside, compared))?;
         for (is, _, aside) in &moves {
             empty(workspace, changer, &self.inside)?;
             changer.rename(&entry(workspace, is)?, &entry(workspace, aside)?, false)?;
         }
-        make(workspace, changer, &self.first)?;
+        make(workspace, changer, &self.first, compared)?;
         moves.sort_by(|a, b| a.1.cmp(b.1));
         for (_, was, aside) in &moves {
             changer.rename(&entry(workspace, aside)?, &entry(workspace, was)?, false)?;
         }
-        make(workspace, changer, &self.then)
+        make(workspace, changer, &self.then, compared)
     }
 }
 
@@ -323,6 +339,7 @@ fn make(
     workspace: &Workspace,
     changer: &Changer,
     all: &BTreeMap<PathBuf, Wanted>,
+    compared: &HashMap<PathBuf, FileStamp>,
 ) -> Result<(), WorkspaceError> {
     // What makes room first: then a folder may become a file or a link, and the other way round.
     for (path, wanted) in all {
@@ -336,7 +353,7 @@ fn make(
         Wanted::Nothing => false,
     };
     if all.iter().any(in_the_way) {
-        files(workspace, changer, all, true)?;
+        files(workspace, changer, Step::deletes(all, compared))?;
         empty(workspace, changer, all)?;
     }
     // Folders before what is in them, with their modes at last: one may be closed to its user, too.
@@ -354,7 +371,7 @@ fn make(
             }
         }
     }
-    files(workspace, changer, all, false)?;
+    files(workspace, changer, Step::all(all, compared))?;
     empty(workspace, changer, all)?;
     for (path, wanted) in all {
         if let Wanted::Link(target) = wanted
@@ -396,18 +413,42 @@ fn entry(workspace: &Workspace, path: &Path) -> Result<Place, WorkspaceError> {
     }
 }
 
-/// Makes all files what they are to be, or none; or deletes only those that go.
-fn files(
-    workspace: &Workspace,
-    changer: &Changer,
-    all: &BTreeMap<PathBuf, Wanted>,
-    only_deletes: bool,
-) -> Result<(), WorkspaceError> {
+/// Files that are changed together.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    all: &'a BTreeMap<PathBuf, Wanted>,
+    compared: &'a HashMap<PathBuf, FileStamp>,
+    /// Those that are to be there are left for a later step.
+    deletes: bool,
+}
+
+impl<'a> Step<'a> {
+    fn all(all: &'a BTreeMap<PathBuf, Wanted>, compared: &'a HashMap<PathBuf, FileStamp>) -> Self {
+        Self {
+            all,
+            compared,
+            deletes: false,
+        }
+    }
+
+    fn deletes(
+        all: &'a BTreeMap<PathBuf, Wanted>,
+        compared: &'a HashMap<PathBuf, FileStamp>,
+    ) -> Self {
+        Self {
+            deletes: true,
+            ..Self::all(all, compared)
+        }
+    }
+}
+
+/// Makes all files of a step what they are to be, or none. One that is there and was not compared, or changed since, is an error.
+fn files(workspace: &Workspace, changer: &Changer, step: Step<'_>) -> Result<(), WorkspaceError> {
     let mut places = Vec::new();
-    for (path, wanted) in all {
+    for (path, wanted) in step.all {
         let is_file = kind(workspace, path) == Some(Kind::File);
         match wanted {
-            Wanted::File { bytes, mode } if !only_deletes => {
+            Wanted::File { bytes, mode } if !step.deletes => {
                 places.push((entry(workspace, path)?, Some(&**bytes), *mode));
             }
             Wanted::Nothing | Wanted::Link(_) | Wanted::Folder(_) if is_file => {
@@ -421,7 +462,9 @@ fn files(
         changes.push(Change {
             place,
             content: *content,
-            expected: workspace.stamp(place)?,
+            expected: place
+                .kind()
+                .and_then(|_| step.compared.get(place.real()).copied()),
             like: None,
             mode: *mode,
         });
