@@ -1,8 +1,8 @@
-//! What calls change in the workspace: noted before it is done, so that it can be shown, and undone.
+//! What calls change in the workspace: recorded before it happens, so that it can be shown and undone.
 //!
-//! A [`Changer`] is all by which the files of a workspace are changed. That of a call notes in the run's [`ChangeLog`]
-//! what it is about to change, with the text that would be lost. [`net`](net::net) says what some changes came to, file by
-//! file, and [`undo`] what takes them back.
+//! Every change to a file of a workspace goes through a [`Changer`]. The changer of a call writes to the run's [`ChangeLog`]
+//! what it is about to change, and saves the files that would be lost. [`net`] folds a list of changes into one change for
+//! each file, and [`undo`] plans and applies the reverse.
 
 mod changer;
 pub mod log;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 /// One thing that a call changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangeEntry {
     /// Where, below the root and without links.
     pub path: PathText,
     /// Where it was, if it was moved here. All below a folder moves with it.

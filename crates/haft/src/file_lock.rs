@@ -1,4 +1,4 @@
-//! Locks of what one process writes and others look at: a run's folder, its journal. A look never keeps a writer out.
+//! Locks of files with one writer and many readers: a run's folder, its journal. A reader's short lock never defeats a writer.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,35 +7,35 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// How often a lock is tried that another process has to write, which may be about to leave, and how long between.
+/// Tries while a writer has the lock, which may be about to release it, and the pause between two.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(2);
-/// How often one is tried that others only look at: on a busy machine a look lasts.
-const LOOKS: u32 = 5_000;
+/// Tries while only readers have the lock: on a busy machine they may hold it for long.
+const READER_TRIES: u32 = 5_000;
 
-/// Locks a file or a folder for this process alone, until it is closed; false where another one writes it.
-pub(crate) fn take(file: impl AsFd) -> io::Result<bool> {
-    let (mut written, mut looked_at) = (0, 0);
-    while written < TRIES && looked_at < LOOKS {
+/// Locks a file or folder exclusively until it is closed; false if a writer has it.
+pub(crate) fn try_lock(file: impl AsFd) -> io::Result<bool> {
+    let (mut writers, mut readers) = (0, 0);
+    while writers < TRIES && readers < READER_TRIES {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) => {}
             Err(error) => return Err(error.into()),
         }
-        if look(&file)? {
+        if try_lock_shared(&file)? {
             flock(&file, FlockOperation::Unlock)?;
-            looked_at += 1;
+            readers += 1;
         } else {
-            written += 1;
+            writers += 1;
         }
         std::thread::sleep(PAUSE);
     }
     Ok(false)
 }
 
-/// Locks a file or a folder together with others that look, until it is closed: nobody begins to write it meanwhile. False
-/// where a process, this one or another, has it for itself.
-pub(crate) fn look(file: impl AsFd) -> io::Result<bool> {
+/// Locks a file or folder together with other readers until it is closed; false if a writer has it, in this process or
+/// another.
+pub(crate) fn try_lock_shared(file: impl AsFd) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
@@ -51,27 +51,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_only_looks_keeps_nobody_out_and_who_writes_does() {
+    fn a_shared_lock_keeps_no_reader_out_and_a_writer_keeps_all_out() {
         let home = tempfile::tempdir().unwrap();
         let open = || File::open(home.path()).unwrap();
-        let looking = open();
-        assert!(look(&looking).unwrap());
+        let reader = open();
+        assert!(try_lock_shared(&reader).unwrap());
         std::thread::scope(|threads| {
             let begun = Instant::now();
             let writes = threads.spawn(|| {
                 let file = open();
-                take(&file).unwrap().then_some(file)
+                try_lock(&file).unwrap().then_some(file)
             });
-            // A look that lasts, as on a busy machine.
+            // A reader that holds its lock for long, as on a busy machine.
             while begun.elapsed() < Duration::from_millis(100) && !writes.is_finished() {
                 std::thread::yield_now();
             }
-            drop(looking);
+            drop(reader);
             let written = writes.join().unwrap().unwrap();
-            assert!(!look(open()).unwrap());
-            assert!(!take(open()).unwrap());
+            assert!(!try_lock_shared(open()).unwrap());
+            assert!(!try_lock(open()).unwrap());
             drop(written);
-            assert!(look(open()).unwrap());
+            assert!(try_lock_shared(open()).unwrap());
         });
     }
 }

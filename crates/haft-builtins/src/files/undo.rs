@@ -1,4 +1,4 @@
-//! `undo_changes`: takes back what a run, or one call of it, changed. People alone have it: `haft runs undo`.
+//! `undo_changes`: undoes what a run, or one call of it, changed. Only `haft runs undo` offers it; no model sees it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use haft::approval::preview::FileChange;
 use haft::call::{CallId, RunId};
 use haft::change::ChangeLog;
-use haft::change::log::{LogError, Set};
-use haft::change::net::net;
-use haft::change::undo::{Plan, UndoError, Wanted, plan};
+use haft::change::log::{ChangeSet, LogError};
+use haft::change::net::net_changes;
+use haft::change::undo::{Plan, Target, UndoError, plan};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
@@ -31,7 +31,7 @@ use crate::work::blocking;
 pub struct UndoInput {
     /// The run.
     pub run: String,
-    /// The call, with those made within it; without one all of the run.
+    /// The call, with its nested calls; the whole run if there is none.
     #[serde(default)]
     pub call: Option<String>,
 }
@@ -39,22 +39,22 @@ pub struct UndoInput {
 /// What `undo_changes` gives.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UndoData {
-    /// The run whose changes were taken back.
+    /// The run whose changes were undone.
     pub run: String,
-    /// The files, links and folders that were touched.
-    pub changes: Vec<Undone>,
+    /// What was restored.
+    pub changes: Vec<UndoEntry>,
 }
 
-/// What became of one file, link or folder.
+/// One file, link or folder.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Undone {
-    /// Where it is now, or was.
+pub struct UndoEntry {
+    /// Its path, after the undo.
     pub path: String,
     /// `restored`, `removed` or `moved back`.
     pub action: String,
 }
 
-/// `undo_changes`, over the notes of earlier runs in this workspace.
+/// `undo_changes`, over the change logs of earlier runs in this workspace.
 #[derive(Debug)]
 pub struct UndoChanges {
     files: Files,
@@ -70,16 +70,17 @@ impl UndoChanges {
         }
     }
 
-    /// What is to be done, and nothing that stands in the way.
+    /// Plans the undo.
     ///
     /// # Errors
-    /// Something stands in the way, or there is nothing to take back.
+    /// There are conflicts, or there is nothing to undo.
     pub fn plan(&self, input: &UndoInput) -> Result<Plan, ToolError> {
         let run = RunId::new(&*input.run);
-        let sets = changed(&self.log, &run, input.call.as_deref()).map_err(|e| unread(&e))?;
-        let planned = plan(&net(&sets), &self.files.workspace, &self.log, &run);
+        let sets =
+            change_sets(&self.log, &run, input.call.as_deref()).map_err(|e| read_error(&e))?;
+        let planned = plan(&net_changes(&sets), &self.files.workspace, &self.log, &run);
         let planned = planned.map_err(|error| match error {
-            UndoError::Log(error) => unread(&error),
+            UndoError::Log(error) => read_error(&error),
             UndoError::Workspace(error) => error.into(),
         })?;
         if !planned.conflicts.is_empty() {
@@ -110,7 +111,7 @@ impl UndoChanges {
     }
 
     /// The bytes of the file at a place now.
-    fn now(&self, place: &Place) -> Option<Vec<u8>> {
+    fn read_current(&self, place: &Place) -> Option<Vec<u8>> {
         if place.kind() != Some(Kind::File) {
             return None;
         }
@@ -121,11 +122,15 @@ impl UndoChanges {
     }
 }
 
-/// What a call of a run changed, with those made within it; all of the run where none is named.
+/// The change sets of a call and its nested calls, or of the whole run.
 ///
 /// # Errors
-/// The run's notes cannot be read.
-pub fn changed(log: &ChangeLog, run: &RunId, call: Option<&str>) -> Result<Vec<Set>, LogError> {
+/// The run's change log cannot be read.
+pub fn change_sets(
+    log: &ChangeLog,
+    run: &RunId,
+    call: Option<&str>,
+) -> Result<Vec<ChangeSet>, LogError> {
     let mut sets = log.read(run)?;
     let is_of = |id: &CallId, call: &str| {
         let rest = id.as_str().strip_prefix(call);
@@ -135,7 +140,7 @@ pub fn changed(log: &ChangeLog, run: &RunId, call: Option<&str>) -> Result<Vec<S
     Ok(sets)
 }
 
-/// The path as the policy must see it. No link is on the way: the plan touches nothing behind one.
+/// The path for the policy. It has no links: a plan touches nothing behind one.
 fn claim(path: &Path) -> Result<PathClaim, ToolError> {
     let text = path.to_str().ok_or_else(|| {
         ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
@@ -143,14 +148,14 @@ fn claim(path: &Path) -> Result<PathClaim, ToolError> {
     Ok(PathClaim::plain(text))
 }
 
-fn unread(error: &LogError) -> ToolError {
-    ToolError::failed(format!("what the run changed cannot be read: {error}"))
+fn read_error(error: &LogError) -> ToolError {
+    ToolError::failed(format!("the run's change log cannot be read: {error}"))
 }
 
 impl TypedTool for UndoChanges {
     const NAME: &'static str = "undo_changes";
-    const DESCRIPTION: &'static str = "Take back what an earlier run, or one call of it, changed in the workspace: all of it, or nothing where a \
-        file has changed since.";
+    const DESCRIPTION: &'static str = "Undo what an earlier run, or one call of it, changed in the workspace: all of it, or nothing if a file has changed \
+        since.";
     type Input = UndoInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -175,10 +180,10 @@ impl TypedTool for UndoChanges {
                 wanted.push(Permission::write(claim(&was.join(rest))?));
             }
         }
-        for (path, to) in plan.wanted() {
+        for (path, to) in plan.targets() {
             let claim = claim(path)?;
             wanted.push(match to {
-                Wanted::Nothing => Permission::remove(claim),
+                Target::Nothing => Permission::remove(claim),
                 _ => Permission::write(claim),
             });
         }
@@ -198,10 +203,13 @@ impl TypedTool for UndoChanges {
             let moved = FileChange::new(is.to_string_lossy(), Some(b""), Some(b""));
             shown.push(moved.moved(was.to_string_lossy()));
         }
-        for (path, to) in plan.wanted() {
-            let now = self.entry(path).ok().and_then(|place| self.now(&place));
+        for (path, to) in plan.targets() {
+            let now = self
+                .entry(path)
+                .ok()
+                .and_then(|place| self.read_current(&place));
             let then = match to {
-                Wanted::File { bytes, .. } => Some(&**bytes),
+                Target::File { bytes, .. } => Some(&**bytes),
                 _ => None,
             };
             if now.is_some() || then.is_some() {
@@ -226,20 +234,20 @@ impl TypedTool for UndoChanges {
             return Err(ToolError::conflict(message));
         }
         let plan = self.plan(&input)?;
-        let changes = undone(&plan);
+        let changes = entries(&plan);
         let workspace = self.files.workspace.clone();
         let changer = context.changer(&workspace);
         let applied = blocking(move |_| Ok(plan.apply(&workspace, &changer)?)).await;
         applied.map_err(|error: ToolError| {
             let run = context.run();
             error.for_operator(format!(
-                "`haft runs diff {run}` shows what was done before it failed, `haft runs undo {run}` takes that back"
+                "`haft runs diff {run}` shows what was done before it failed, `haft runs undo {run}` undoes that"
             ))
         })?;
         let run = input.run;
         let text = match &changes[..] {
             [one] => format!("{} {}", one.action, one.path),
-            all => format!("took back {} changes of run {run}", all.len()),
+            all => format!("undid {} changes of run {run}", all.len()),
         };
         let lines: Vec<String> = changes
             .iter()
@@ -251,17 +259,17 @@ impl TypedTool for UndoChanges {
     }
 }
 
-fn undone(plan: &Plan) -> Vec<Undone> {
-    let undone = |path: &PathBuf, action: &str| Undone {
+fn entries(plan: &Plan) -> Vec<UndoEntry> {
+    let undone = |path: &PathBuf, action: &str| UndoEntry {
         path: path.to_string_lossy().into_owned(),
         action: action.to_owned(),
     };
     let moved = plan.moves.iter().map(|(_, was)| undone(was, "moved back"));
-    let others = plan.files().map(|(path, to)| {
+    let others = plan.summary().map(|(path, to)| {
         undone(
             path,
             match to {
-                Wanted::Nothing => "removed",
+                Target::Nothing => "removed",
                 _ => "restored",
             },
         )

@@ -59,9 +59,9 @@ impl OtherRuns for Live {
         let resumed_here = self.runs().get(run).map(Session::is_resumed);
         match (resumed_here, runs::holder(&self.home, run.as_str())) {
             (Some(true), _) | (None, Ok(Holder::Resumer)) => return OtherRun::Resumed,
-            (None, Ok(Holder::Nobody)) => {}
+            (None, Ok(Holder::Free)) => {}
             // A run without a folder here is another machine's, which may be at it.
-            (Some(false), _) | (None, Ok(Holder::Beginner) | Err(_)) => return OtherRun::InUse,
+            (Some(false), _) | (None, Ok(Holder::Owner) | Err(_)) => return OtherRun::InUse,
         }
         let closed = runs::run_dir(&self.home, run.as_str()).map(|dir| runs::closed(&dir));
         match closed {

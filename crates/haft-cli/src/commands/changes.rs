@@ -1,4 +1,4 @@
-//! `haft runs diff` and `haft runs undo`: what a run changed in the workspace, and taking it back.
+//! `haft runs diff` and `haft runs undo`: show and undo what a run changed in the workspace.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::audit::runs::{self, RunsError};
 use haft::call::{RunId, ToolCall};
-use haft::change::net::{Lies, Net, net};
-use haft::change::undo::{Plan, Wanted};
+use haft::change::net::{NetChange, PathState, net_changes};
+use haft::change::undo::{Plan, Target};
 use haft::change::{ChangeLog, State};
 use haft::tool::TypedTool as _;
 use haft::workspace::Workspace;
 use haft::{ToolRegistry, Toolset};
 use haft_builtins::files::edit::diff as unified;
 use haft_builtins::files::sha256 as hash;
-use haft_builtins::files::undo::{UndoChanges, UndoInput, changed};
+use haft_builtins::files::undo::{UndoChanges, UndoInput, change_sets};
 use serde::Serialize;
 use serde_json::json;
 
@@ -29,9 +29,9 @@ use crate::invocation::{Invocation, somebody_is_there};
 use crate::problem::Problem;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 
-/// One file, link or folder as it is listed.
+/// One file, link or folder in the list.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct FileReport {
     path: String,
     action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,24 +40,24 @@ struct Listed {
     before: Option<State>,
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<State>,
-    /// What changed in a text, as a unified diff.
+    /// The unified diff of a text file.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
-    /// Why there is none.
+    /// Why there is no diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
 
-/// Shows what a run, or one call of it, changed: file by file, from before the first change to after the last.
+/// Shows what a run, or one call of it, changed: for each file from before the first change to after the last.
 pub(super) fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
-    let run = known(house, of)?;
-    let nets = nets(house, &run, of)?;
+    let run = find_run(house, of)?;
+    let nets = net_changes_of(house, &run, of)?;
     let texts = Texts {
         workspace: house.files(),
         log: house.changes()?,
         run: &run,
     };
-    let listed: Vec<Listed> = nets.iter().map(|net| texts.listed(net)).collect();
+    let listed: Vec<FileReport> = nets.iter().map(|net| texts.report(net)).collect();
     if at.screen.json {
         at.screen
             .document(&json!({"run": run.as_str(), "changes": listed}))?;
@@ -67,22 +67,22 @@ pub(super) fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
         at.screen.say(&styled(DIM, "no file was changed"));
     }
     for one in &listed {
-        at.screen.out(&shown(one))?;
+        at.screen.out(&render(one))?;
     }
     Ok(Exit::Done)
 }
 
-/// Takes back what a run, or one call of it, changed. A person sees it first.
+/// Undoes what a run, or one call of it, changed, after showing it to a person.
 pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) -> Done {
     let mut signals = Signals::heard()?;
-    let run = known(house, of)?;
+    let run = find_run(house, of)?;
     same_workspace(house, &run, "undo").await?;
     let tool = UndoChanges::new(house.files().clone(), Arc::clone(house.changes()?));
     let input = UndoInput {
         run: run.to_string(),
         call: of.call.clone(),
     };
-    let plan = tool.plan(&input).map_err(|error| refused(&error))?;
+    let plan = tool.plan(&input).map_err(|error| plan_problem(&error))?;
     confirm(at, &plan, yes)?;
     let tools = ToolRegistry::new();
     let added = tool.into_tool().map_err(|e| e.to_string());
@@ -90,9 +90,9 @@ pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) 
     added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
     let tools: Arc<dyn Toolset> = Arc::new(tools);
     let session = house.open_with(call::door(at, "undo"), tools).await?;
-    // The person has seen what it does; the policy still says what nobody may do.
+    // The person has seen what it does; deny rules of the policy still hold.
     let by = house.principal().subject.to_string();
-    let executor = house.executor().clone().with_approver(Confirmed { by });
+    let executor = house.executor().clone().with_approver(ApproveAll { by });
     let arguments = json!({"run": input.run, "call": input.call}).to_string();
     let asked = ToolCall::new("undo_changes", arguments);
     let running = executor.execute(&session, asked);
@@ -106,13 +106,13 @@ pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) 
     Ok(Exit::of(&outcome, true))
 }
 
-/// Somebody who has said yes already.
+/// Answers the question that the person has answered already.
 #[derive(Debug)]
-struct Confirmed {
+struct ApproveAll {
     by: String,
 }
 
-impl Approver for Confirmed {
+impl Approver for ApproveAll {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async { Answer::Nobody })
     }
@@ -122,8 +122,8 @@ impl Approver for Confirmed {
     }
 }
 
-/// The run, if there is one here.
-fn known(house: &House, of: &OfRun) -> Result<RunId, Problem> {
+/// Checks that the run exists here.
+fn find_run(house: &House, of: &OfRun) -> Result<RunId, Problem> {
     let told = |e: &RunsError| super::runs::told(e);
     let folder = runs::run_dir(house.home(), &of.run).map_err(|e| told(&e))?;
     if folder.is_dir() {
@@ -133,18 +133,18 @@ fn known(house: &House, of: &OfRun) -> Result<RunId, Problem> {
     }
 }
 
-fn nets(house: &House, run: &RunId, of: &OfRun) -> Result<Vec<Net>, Problem> {
-    let sets = changed(house.changes()?, run, of.call.as_deref());
+fn net_changes_of(house: &House, run: &RunId, of: &OfRun) -> Result<Vec<NetChange>, Problem> {
+    let sets = change_sets(house.changes()?, run, of.call.as_deref());
     let sets = sets.map_err(|e| Problem::failed(format!("read what run {run} changed: {e}")))?;
-    Ok(net(&sets))
+    Ok(net_changes(&sets))
 }
 
-fn refused(error: &haft::ToolError) -> Problem {
+fn plan_problem(error: &haft::ToolError) -> Problem {
     Problem::failed(error.message().to_owned())
-        .advise("`haft runs diff` shows what the run changed; take back later changes first")
+        .advise("`haft runs diff` shows what the run changed; undo later changes first")
 }
 
-/// Shows what would be done, and asks.
+/// Shows the undo and asks for a yes.
 fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
     for (is, was) in &plan.moves {
         let (is, was) = (is.to_string_lossy(), was.to_string_lossy());
@@ -155,9 +155,9 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
         );
         at.screen.say(&line);
     }
-    for (path, wanted) in plan.files() {
+    for (path, wanted) in plan.summary() {
         let what = match wanted {
-            Wanted::Nothing => styled(RED, "remove   "),
+            Target::Nothing => styled(RED, "remove   "),
             _ => styled(GREEN, "restore  "),
         };
         let path = path.to_string_lossy();
@@ -167,8 +167,8 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
         return Ok(());
     }
     if !somebody_is_there() {
-        return Err(Problem::usage("nobody is at the terminal to say yes")
-            .advise("add --yes in a script; `haft runs diff` shows what would be taken back"));
+        return Err(Problem::usage("undo needs a yes, and stdin is no terminal")
+            .advise("add --yes in a script; `haft runs diff` shows what would be undone"));
     }
     at.screen.err("take this back? [y/N]");
     let mut line = String::new();
@@ -180,7 +180,7 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
     }
 }
 
-/// Reads what a run's files were and are.
+/// Reads the saved and current files of a run.
 struct Texts<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
@@ -188,10 +188,10 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn listed(&self, net: &Net) -> Listed {
-        let (was, is) = (net.was.as_ref(), net.is.as_ref());
+    fn report(&self, net: &NetChange) -> FileReport {
+        let (was, is) = (net.before.as_ref(), net.after.as_ref());
         let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
-        let (diff, note) = match self.both(net) {
+        let (diff, note) = match self.texts(net) {
             Ok([before, after]) if before != after => {
                 let path = net.path().to_string_lossy();
                 (Some(unified(&path, &before, &after)), None)
@@ -199,7 +199,7 @@ impl Texts<'_> {
             Ok(_) => (None, None),
             Err(note) => (None, Some(note)),
         };
-        Listed {
+        FileReport {
             path: net.path().to_string_lossy().into_owned(),
             action: net.action().as_str(),
             from: moved.map(|was| was.path.to_string_lossy().into_owned()),
@@ -210,24 +210,24 @@ impl Texts<'_> {
         }
     }
 
-    /// A text file before and after, both empty for what is none or did not change; or why they cannot be shown.
-    fn both(&self, net: &Net) -> Result<[Vec<u8>; 2], &'static str> {
-        if let (Some(was), Some(is)) = (&net.was, &net.is)
+    /// A text file before and after, both empty if it is no file or has not changed; or why it cannot be shown.
+    fn texts(&self, net: &NetChange) -> Result<[Vec<u8>; 2], &'static str> {
+        if let (Some(was), Some(is)) = (&net.before, &net.after)
             && was.state.is_same(&is.state)
         {
             return Ok([Vec::new(), Vec::new()]);
         }
-        let before = self.one(net.was.as_ref(), "its text before the run is not kept")?;
-        let after = self.one(net.is.as_ref(), "its text after the run is not kept")?;
+        let before = self.text(net.before.as_ref(), "its text before the run is not kept")?;
+        let after = self.text(net.after.as_ref(), "its text after the run is not kept")?;
         if before.contains(&0) || after.contains(&0) {
             return Err("it is not text");
         }
         Ok([before, after])
     }
 
-    /// What is kept of a file, or what lies there where it is the same.
-    fn one(&self, lies: Option<&Lies>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
-        let Some(Lies {
+    /// The saved content of a file, or its current content if that has the same hash.
+    fn text(&self, lies: Option<&PathState>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
+        let Some(PathState {
             path,
             state: State::File { sha256, .. },
         }) = lies
@@ -235,7 +235,7 @@ impl Texts<'_> {
             return Ok(Vec::new());
         };
         let sha256 = sha256.as_ref().ok_or("it is too large to be shown")?;
-        if let Ok(Some(kept)) = self.log.kept(self.run, sha256) {
+        if let Ok(Some(kept)) = self.log.load_file(self.run, sha256) {
             return Ok(kept);
         }
         let mut open = self.workspace.open_file(path).map_err(|_| gone)?;
@@ -246,7 +246,7 @@ impl Texts<'_> {
     }
 }
 
-fn shown(one: &Listed) -> String {
+fn render(one: &FileReport) -> String {
     let path = visible::line(&one.path);
     let mut out = match &one.from {
         Some(from) => format!("{:<8} {} from {}\n", one.action, path, visible::line(from)),

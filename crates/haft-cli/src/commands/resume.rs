@@ -147,7 +147,7 @@ fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> 
 async fn nothing(house: &House, run: &str) -> Result<Problem, Problem> {
     let id = RunId::new(run);
     let holder = runs::holder(house.home(), run).map_err(|e| super::runs::told(&e))?;
-    if holder != Holder::Nobody {
+    if holder != Holder::Free {
         let held = JournalError::Busy(id).to_string();
         return Ok(Problem::usage(held).advise("end that process, or wait for it"));
     }

@@ -48,8 +48,8 @@ async fn decisions(house: &House, at_work: &mut JoinSet<()>) {
     }
 }
 
-/// Whether a request is decided and nobody has acted on it.
-fn is_to_be_done(entry: &Entry) -> bool {
+/// Whether a request is decided and its call has not run yet.
+fn is_actionable(entry: &Entry) -> bool {
     let decided = matches!(
         entry.status,
         RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
@@ -65,16 +65,16 @@ async fn left_over(house: &House, at_work: &mut JoinSet<()>) {
     }
 }
 
-/// Follows one decision, if it is one of this workspace that nobody acts on.
+/// Follows one decision of this workspace, if no other process does.
 fn take(house: &House, entry: &Entry, at_work: &mut JoinSet<()>) {
-    if !is_to_be_done(entry) || entry.request.workspace != house.workspace() {
+    if !is_actionable(entry) || entry.request.workspace != house.workspace() {
         return;
     }
     let (house, id) = (house.clone(), entry.request.id.clone());
     at_work.spawn(async move { act(&house, &id).await });
 }
 
-/// Acts on a decision. Where that fails it is tried again a few times: nobody else does while this process runs.
+/// Acts on a decision. Tries again a few times when that fails: no other process does while this one runs.
 async fn act(house: &House, id: &ApprovalId) {
     let mut pauses = PAUSES.into_iter();
     loop {
@@ -83,11 +83,11 @@ async fn act(house: &House, id: &ApprovalId) {
             return;
         }
         let entry = house.entry(id).await;
-        if entry.as_ref().is_ok_and(|entry| !is_to_be_done(entry)) {
+        if entry.as_ref().is_ok_and(|entry| !is_actionable(entry)) {
             return;
         }
         let why = followed.err().map_or_else(
-            || "whoever began to act on it did not get to it".to_owned(),
+            || "the process that began to act on it ended before it could".to_owned(),
             |problem| problem.to_string(),
         );
         let Some(pause) = pauses.next() else {

@@ -1,4 +1,4 @@
-//! `haft runs diff` and `haft runs undo`: what calls changed is shown, taken back, and brought back.
+//! `haft runs diff` and `haft runs undo`: the changes of calls are shown and undone, and so is the undo.
 
 use std::fs;
 
@@ -153,7 +153,9 @@ fn what_changed_since_or_is_denied_is_not_taken_back() {
         conflict.stderr
     );
     assert!(
-        conflict.stderr.contains("b.txt: it changed since"),
+        conflict
+            .stderr
+            .contains("b.txt: it was changed after the run"),
         "{}",
         conflict.stderr
     );

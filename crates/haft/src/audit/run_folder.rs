@@ -189,7 +189,7 @@ impl RunFolder {
 /// The folder, for this process alone until it is dropped.
 fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
     let folder = File::open(dir)?;
-    if file_lock::take(&folder)? {
+    if file_lock::try_lock(&folder)? {
         return Ok(folder);
     }
     Err(io::Error::new(
@@ -200,14 +200,14 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
 
 /// Who has the folder of a run for itself.
 pub(super) fn holder(dir: &Path) -> io::Result<Holder> {
-    let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::look(File::open(dir)?)?);
+    let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::try_lock_shared(File::open(dir)?)?);
     if is_locked(&dir.join(BEGINNER))? {
-        return Ok(Holder::Beginner);
+        return Ok(Holder::Owner);
     }
     Ok(if is_locked(dir)? {
         Holder::Resumer
     } else {
-        Holder::Nobody
+        Holder::Free
     })
 }
 

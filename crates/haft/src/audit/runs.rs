@@ -137,18 +137,18 @@ impl Iterator for Events {
     }
 }
 
-/// Who writes a run's record now, of the processes of this machine.
+/// Which process of this machine writes a run's record now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// None of them.
-    Nobody,
-    /// The one that began the run.
-    Beginner,
-    /// One that resumes it.
+    /// No process.
+    Free,
+    /// The process that began the run.
+    Owner,
+    /// A process that resumes it.
     Resumer,
 }
 
-/// Who writes a run's record now.
+/// Finds the process that writes a run's record now.
 ///
 /// # Errors
 /// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.

@@ -1,4 +1,4 @@
-//! `Changer`: all by which the files of a workspace are changed. What one that notes is about to do is in the run's log first.
+//! `Changer`: the only way to change files of a workspace. A call's changer writes to the run's log before it acts.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
 use crate::change::log::ChangeLog;
-use crate::change::state::{read, state};
-use crate::change::{Changed, State};
+use crate::change::state::{hash_open_file, state_at};
+use crate::change::{ChangeEntry, State};
 use crate::spec::hex;
 use crate::workspace::{
     Change, FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode, Written,
@@ -18,40 +18,40 @@ use crate::workspace::{
 /// Most entries of a folder that is deleted.
 const MOST_BELOW: usize = 100_000;
 
-/// The hand of one call that changes files.
+/// Changes files of a workspace, and records each change when it belongs to a call.
 #[derive(Debug, Clone)]
 pub struct Changer {
     workspace: Workspace,
-    noting: Option<Noting>,
+    recorder: Option<CallRecorder>,
 }
 
 #[derive(Debug, Clone)]
-struct Noting {
+struct CallRecorder {
     log: Arc<ChangeLog>,
     run: RunId,
     call: CallId,
 }
 
-/// What a change is noted as, and what of it must be whole.
-struct Noted {
-    changes: Vec<Changed>,
-    /// A failure has changed nothing.
-    whole: bool,
+/// The entries to record for one operation.
+struct PlannedSet {
+    changes: Vec<ChangeEntry>,
+    /// Whether a failure of the operation leaves everything as it was.
+    atomic: bool,
 }
 
 impl Workspace {
-    /// What changes files without a note of it, so that nothing can be undone: for a host's own files and for tests. A tool
-    /// takes [`CallContext::changer`](crate::context::CallContext::changer).
+    /// A changer that records nothing, so that nothing can be undone: for a host's own files and for tests. A tool takes
+    /// [`CallContext::changer`](crate::context::CallContext::changer).
     pub fn unrecorded(&self) -> Changer {
         Changer {
             workspace: self.clone(),
-            noting: None,
+            recorder: None,
         }
     }
 }
 
 impl Changer {
-    /// That of a call.
+    /// The changer of a call.
     pub(crate) fn of(
         workspace: &Workspace,
         log: &Arc<ChangeLog>,
@@ -60,7 +60,7 @@ impl Changer {
     ) -> Self {
         Self {
             workspace: workspace.clone(),
-            noting: Some(Noting {
+            recorder: Some(CallRecorder {
                 log: Arc::clone(log),
                 run: run.clone(),
                 call: call.clone(),
@@ -81,22 +81,22 @@ impl Changer {
         mode: WriteMode,
         expected: Option<&FileStamp>,
     ) -> Result<Written, WorkspaceError> {
-        let noted = |noting: &Noting| {
+        let planned = |recorder: &CallRecorder| {
             let real = place.real();
-            let before = self.lost(noting, real)?;
+            let before = self.save_state(recorder, real)?;
             let old = match mode {
-                WriteMode::Append => self.bytes(place)?,
+                WriteMode::Append => self.read_bytes(place)?,
                 WriteMode::Overwrite | WriteMode::Create => Vec::new(),
             };
-            let after = written(&[&old, content], before.as_ref());
-            let mut changes = folders(place);
-            changes.push(changed(real, before, Some(after)));
-            Ok(Noted {
+            let after = file_state(&[&old, content], before.as_ref());
+            let mut changes = missing_parents(place);
+            changes.push(change_entry(real, before, Some(after)));
+            Ok(PlannedSet {
                 changes,
-                whole: true,
+                atomic: true,
             })
         };
-        self.noting(noted, || {
+        self.record_then(planned, || {
             self.workspace.write(place, content, mode, expected)
         })
     }
@@ -108,33 +108,33 @@ impl Changer {
     /// # Errors
     /// A file is not as it was expected, or cannot be changed; [`WorkspaceError::NotPutBack`] says that some were changed.
     pub fn change(&self, changes: &[Change<'_>]) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
-        let noted = |noting: &Noting| {
+        let planned = |recorder: &CallRecorder| {
             let mut all = Vec::with_capacity(changes.len());
             let mut made = HashSet::new();
             for change in changes {
                 let real = change.place.real();
-                let before = self.lost(noting, real)?;
+                let before = self.save_state(recorder, real)?;
                 let like = match (&before, change.like) {
-                    (None, Some(like)) => self.kept(like.real())?,
+                    (None, Some(like)) => self.current_state(like.real())?,
                     _ => before.clone(),
                 };
                 let after = |content: &[u8]| {
-                    let after = written(&[content], like.as_ref());
+                    let after = file_state(&[content], like.as_ref());
                     change
                         .mode
                         .map_or(after.clone(), |mode| with_mode(after, mode))
                 };
                 let after = change.content.map(after);
-                let folders = folders(change.place).into_iter();
+                let folders = missing_parents(change.place).into_iter();
                 all.extend(folders.filter(|folder| made.insert(folder.path.clone())));
-                all.push(changed(real, before, after));
+                all.push(change_entry(real, before, after));
             }
-            Ok(Noted {
+            Ok(PlannedSet {
                 changes: all,
-                whole: true,
+                atomic: true,
             })
         };
-        self.noting(noted, || self.workspace.change(changes))
+        self.record_then(planned, || self.workspace.change(changes))
     }
 
     /// Moves what [`entry`](Workspace::entry) found at `from` to `to`, making the parents. A file or link may be
@@ -143,20 +143,20 @@ impl Changer {
     /// # Errors
     /// Something is in the way, or may not be changed.
     pub fn rename(&self, from: &Place, to: &Place, overwrite: bool) -> Result<(), WorkspaceError> {
-        let noted = |noting: &Noting| {
-            let mut changes = folders(to);
-            changes.push(Changed {
+        let planned = |recorder: &CallRecorder| {
+            let mut changes = missing_parents(to);
+            changes.push(ChangeEntry {
                 path: to.real().into(),
                 from: Some(from.real().into()),
-                before: self.lost(noting, to.real())?,
-                after: self.kept(from.real())?,
+                before: self.save_state(recorder, to.real())?,
+                after: self.current_state(from.real())?,
             });
-            Ok(Noted {
+            Ok(PlannedSet {
                 changes,
-                whole: true,
+                atomic: true,
             })
         };
-        self.noting(noted, || self.workspace.rename(from, to, overwrite))
+        self.record_then(planned, || self.workspace.rename(from, to, overwrite))
     }
 
     /// Deletes the file, link or empty folder at a place that [`entry`](Workspace::entry) found; with `recursive` the
@@ -165,22 +165,23 @@ impl Changer {
     /// # Errors
     /// It may not be deleted, is not empty, or holds more than 100,000 entries.
     pub fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
-        let noted = |noting: &Noting| {
+        let planned = |recorder: &CallRecorder| {
             let mut below = Vec::new();
             if recursive && place.kind() == Some(Kind::Directory) {
                 below = self.below(place)?;
             }
-            // As they go: what a folder holds before the folder.
+            // In the order of deletion: the content of a folder before the folder.
             below.sort();
             let gone = below.iter().rev().map(PathBuf::as_path);
             let gone = gone.chain([place.real()]);
-            let changes = gone.map(|path| Ok(changed(path, self.lost(noting, path)?, None)));
-            Ok(Noted {
+            let changes =
+                gone.map(|path| Ok(change_entry(path, self.save_state(recorder, path)?, None)));
+            Ok(PlannedSet {
                 changes: changes.collect::<Result<_, WorkspaceError>>()?,
-                whole: !recursive,
+                atomic: !recursive,
             })
         };
-        self.noting(noted, || self.workspace.remove(place, recursive))
+        self.record_then(planned, || self.workspace.remove(place, recursive))
     }
 
     /// Makes the folder at a place where nothing is, and its parents. Its mode is still to be [set](Self::set_mode).
@@ -189,85 +190,95 @@ impl Changer {
         place: &Place,
         mode: Option<u32>,
     ) -> Result<(), WorkspaceError> {
-        let noted = |_: &Noting| {
-            let mut changes = folders(place);
+        let planned = |_: &CallRecorder| {
+            let mut changes = missing_parents(place);
             let folder = State::Folder { mode };
-            changes.push(changed(place.real(), None, Some(folder)));
-            Ok(Noted {
+            changes.push(change_entry(place.real(), None, Some(folder)));
+            Ok(PlannedSet {
                 changes,
-                whole: true,
+                atomic: true,
             })
         };
-        self.noting(noted, || self.workspace.make_folder(place))
+        self.record_then(planned, || self.workspace.make_folder(place))
     }
 
     /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
     pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
-        let noted = |noting: &Noting| {
-            let before = self.lost(noting, place.real())?;
+        let planned = |recorder: &CallRecorder| {
+            let before = self.save_state(recorder, place.real())?;
             let after = Some(State::Folder { mode });
-            Ok(Noted {
-                changes: vec![changed(place.real(), before, after)],
-                whole: true,
+            Ok(PlannedSet {
+                changes: vec![change_entry(place.real(), before, after)],
+                atomic: true,
             })
         };
-        self.noting(noted, || self.workspace.set_mode(place, mode))
+        self.record_then(planned, || self.workspace.set_mode(place, mode))
     }
 
     /// Makes a link at a place where nothing is, and its parents.
     pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
-        let noted = |_: &Noting| {
-            let mut changes = folders(place);
+        let planned = |_: &CallRecorder| {
+            let mut changes = missing_parents(place);
             let target = target.into();
-            changes.push(changed(place.real(), None, Some(State::Link { target })));
-            Ok(Noted {
+            changes.push(change_entry(
+                place.real(),
+                None,
+                Some(State::Link { target }),
+            ));
+            Ok(PlannedSet {
                 changes,
-                whole: true,
+                atomic: true,
             })
         };
-        self.noting(noted, || self.workspace.make_link(place, target))
+        self.record_then(planned, || self.workspace.make_link(place, target))
     }
 
-    fn noting<T>(
+    fn record_then<T>(
         &self,
-        noted: impl FnOnce(&Noting) -> Result<Noted, WorkspaceError>,
+        planned: impl FnOnce(&CallRecorder) -> Result<PlannedSet, WorkspaceError>,
         act: impl FnOnce() -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
-        let Some(noting) = &self.noting else {
+        let Some(recorder) = &self.recorder else {
             return act();
         };
-        let Noted { changes, whole } = noted(noting)?;
-        let (log, run) = (&noting.log, &noting.run);
-        let set = log.begin(run, &noting.call, changes);
+        let PlannedSet { changes, atomic } = planned(recorder)?;
+        let (log, run) = (&recorder.log, &recorder.run);
+        let set = log.begin(run, &recorder.call, changes);
         let set = set.map_err(WorkspaceError::NotNoted)?;
         let done = act();
         let known = match &done {
             Ok(_) => true,
             Err(WorkspaceError::NotPutBack { .. }) => false,
-            Err(_) => whole,
+            Err(_) => atomic,
         };
         if known && let Err(error) = log.end(run, set, done.is_ok()) {
-            // It then counts as perhaps done, and is compared with what lies there.
-            tracing::warn!(%error, %run, "note that a change is done");
+            // The set then counts as perhaps done; an undo compares it with the files.
+            tracing::warn!(%error, %run, "record that a change is done");
         }
         done
     }
 
-    /// What lies at a path, and will not afterwards: a file's text is kept.
-    fn lost(&self, noting: &Noting, real: &Path) -> Result<Option<State>, WorkspaceError> {
-        state(&self.workspace, real, &mut |mut open| {
-            let kept = noting.log.keep(&noting.run, &mut open.file);
+    /// The state of a path that the operation is about to overwrite or delete; saves the content of a file.
+    fn save_state(
+        &self,
+        recorder: &CallRecorder,
+        real: &Path,
+    ) -> Result<Option<State>, WorkspaceError> {
+        state_at(&self.workspace, real, &mut |mut open| {
+            let kept = recorder.log.save_file(&recorder.run, &mut open.file);
             kept.map_err(WorkspaceError::NotNoted)
         })
     }
 
-    /// What lies at a path, and goes on to do so somewhere.
-    fn kept(&self, real: &Path) -> Result<Option<State>, WorkspaceError> {
-        state(&self.workspace, real, &mut |open| read(open, real))
+    /// The state of a path whose content the operation keeps.
+    fn current_state(&self, real: &Path) -> Result<Option<State>, WorkspaceError> {
+        state_at(&self.workspace, real, &mut |open| {
+            hash_open_file(open, real)
+        })
     }
 
-    /// The bytes of the file at a place; none where nothing is there.
-    fn bytes(&self, place: &Place) -> Result<Vec<u8>, WorkspaceError> {
+    /// The bytes of the file at a place; empty if there is none.
+    fn read_bytes(&self, place: &Place) -> Result<Vec<u8>, WorkspaceError> {
         if place.kind().is_none() {
             return Ok(Vec::new());
         }
@@ -287,8 +298,8 @@ impl Changer {
     }
 }
 
-fn changed(real: &Path, before: Option<State>, after: Option<State>) -> Changed {
-    Changed {
+fn change_entry(real: &Path, before: Option<State>, after: Option<State>) -> ChangeEntry {
+    ChangeEntry {
         path: real.into(),
         from: None,
         before,
@@ -296,19 +307,19 @@ fn changed(real: &Path, before: Option<State>, after: Option<State>) -> Changed 
     }
 }
 
-/// The folders that are made for a place, the outermost first.
-fn folders(place: &Place) -> Vec<Changed> {
+/// The missing parent folders of a place, outermost first.
+fn missing_parents(place: &Place) -> Vec<ChangeEntry> {
     let missing = place.missing().saturating_sub(1);
     let above = place.real().ancestors().skip(1).take(missing);
     let mut made: Vec<_> = above
-        .map(|folder| changed(folder, None, Some(State::Folder { mode: None })))
+        .map(|folder| change_entry(folder, None, Some(State::Folder { mode: None })))
         .collect();
     made.reverse();
     made
 }
 
-/// A file of these bytes with the mode of the one before.
-fn written(parts: &[&[u8]], before: Option<&State>) -> State {
+/// The state of a file with these bytes and the mode of `before`.
+fn file_state(parts: &[&[u8]], before: Option<&State>) -> State {
     let mut hasher = Sha256::new();
     let mut bytes = 0;
     for part in parts {
@@ -319,7 +330,7 @@ fn written(parts: &[&[u8]], before: Option<&State>) -> State {
         sha256: Some(hex(&hasher.finalize())),
         bytes,
         mode: match before {
-            // Never the bits by which a program runs as another user.
+            // Without set-id bits.
             Some(State::File { mode, .. }) => mode.map(|mode| mode & 0o777),
             _ => None,
         },

@@ -1,4 +1,4 @@
-//! `ChangeLog`: what the calls of a run changed, and the files as they were, in `runs/<run-id>/changes/`.
+//! `ChangeLog`: the change sets of a run and its saved files, in `runs/<run-id>/changes/`.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,68 +14,68 @@ use sha2::{Digest as _, Sha256};
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
-use crate::change::Changed;
+use crate::change::ChangeEntry;
 use crate::clock;
 use crate::spec::hex;
 
-/// Below a run's folder.
+/// The folder of the log, in the run's folder.
 const FOLDER: &str = "changes";
-/// The log, in it.
+/// The log file in it.
 const LOG: &str = "log.jsonl";
-/// The files as they were, each by the SHA-256 of its bytes.
+/// The folder of saved files, each named by the SHA-256 of its content.
 const FILES: &str = "files";
-/// Largest file that is kept, and that is read to be compared.
-pub const MOST_OF_FILE: u64 = 64 << 20;
-/// Most bytes that are kept of one run.
-pub const MOST_OF_RUN: u64 = 1 << 30;
-/// Longest line that is read.
+/// Largest file that is saved, or read for a comparison.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Most bytes of saved files per run.
+pub const MAX_RUN_BYTES: u64 = 1 << 30;
+/// Longest line of the log.
 const LONGEST_LINE: u64 = 64 << 20;
-/// Most runs of which it is remembered how much is kept; then it is looked up again.
+/// Most runs in the cache of saved sizes.
 const MOST_RUNS: usize = 1_000;
 
-/// What the calls of runs changed, below haft's state folder. A run's folder must be there: its record makes it.
+/// The change logs of all runs in a state folder. A run's folder must exist: its record makes it.
 #[derive(Debug)]
 pub struct ChangeLog {
     home: PathBuf,
-    /// Bytes that are kept of each run.
-    kept: Mutex<HashMap<RunId, u64>>,
+    /// Bytes of saved files by run.
+    saved_bytes: Mutex<HashMap<RunId, u64>>,
 }
 
-/// Some changes that were made together.
+/// Changes that were made together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set {
+pub struct ChangeSet {
     /// The call that made them.
     pub call: CallId,
-    /// When it began to, RFC 3339.
+    /// When they began, RFC 3339.
     pub at: String,
-    /// In the order in which they were made.
-    pub changes: Vec<Changed>,
-    /// Whether they were made; none where the process ended meanwhile, or where it failed in the middle.
+    /// The changes, in order.
+    pub changes: Vec<ChangeEntry>,
+    /// Whether they were made; none if the process ended before, or failed in between.
     pub done: Option<bool>,
 }
 
-/// Why a run's changes cannot be read.
+/// Why a run's change log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The run's name is none.
+    /// The run id is malformed.
     #[error(transparent)]
     Run(#[from] runs::RunsError),
     /// A line is damaged.
     #[error("line {line} of {}: {why}", path.display())]
     Line {
-        /// The log.
+        /// The log file.
         path: PathBuf,
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// The system refused.
+    /// Reading failed.
     #[error("read {}: {source}", path.display())]
     Io {
-        /// What was read.
+        /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error.
         source: io::Error,
     },
 }
@@ -84,38 +84,38 @@ pub enum LogError {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    /// What is about to be changed.
+    /// A change set begins.
     Set {
         v: u32,
         set: String,
         call: String,
         at: String,
-        changes: Vec<Changed>,
+        changes: Vec<ChangeEntry>,
     },
-    /// What became of it.
+    /// A change set has ended.
     End { set: String, done: bool },
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl ChangeLog {
-    /// Logs below `home`, haft's state folder.
+    /// The logs below `home`, haft's state folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
-            kept: Mutex::default(),
+            saved_bytes: Mutex::default(),
         }
     }
 
-    /// Reads a file for its SHA-256 and keeps a copy, where it finds room.
-    pub(super) fn keep(&self, run: &RunId, file: &mut File) -> io::Result<Option<String>> {
+    /// Computes the SHA-256 of a file and saves a copy, if the quota allows.
+    pub(super) fn save_file(&self, run: &RunId, file: &mut File) -> io::Result<Option<String>> {
         let bytes = file.metadata()?.len();
-        if bytes > MOST_OF_FILE {
+        if bytes > MAX_FILE_BYTES {
             return Ok(None);
         }
-        let files = self.made(run)?.join(FILES);
+        let files = self.ensure_folder(run)?.join(FILES);
         if !self.reserve(run, &files, bytes)? {
-            return digest(file, None);
+            return hash_file(file, None);
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let draft = files.join(format!(".draft-{}-{number}", std::process::id()));
@@ -124,7 +124,7 @@ impl ChangeLog {
             .create_new(true)
             .mode(0o600)
             .open(&draft)?;
-        let kept = digest(file, Some(copy)).and_then(|sha256| {
+        let kept = hash_file(file, Some(copy)).and_then(|sha256| {
             match &sha256 {
                 Some(sha256) => fs::rename(&draft, files.join(sha256))?,
                 // It grew while it was read.
@@ -137,12 +137,12 @@ impl ChangeLog {
         })
     }
 
-    /// Notes what a call is about to change.
+    /// Records what a call is about to change.
     pub(super) fn begin(
         &self,
         run: &RunId,
         call: &CallId,
-        changes: Vec<Changed>,
+        changes: Vec<ChangeEntry>,
     ) -> io::Result<String> {
         let (now, number) = (clock::now(), NEXT.fetch_add(1, Ordering::Relaxed));
         let set = format!("{now:x}-{}-{number}", std::process::id());
@@ -153,17 +153,17 @@ impl ChangeLog {
             at: clock::rfc3339(now),
             changes,
         };
-        self.add(run, &line)?;
+        self.append(run, &line)?;
         Ok(set)
     }
 
-    /// Notes what became of it.
+    /// Records the end of a set.
     pub(super) fn end(&self, run: &RunId, set: String, done: bool) -> io::Result<()> {
-        self.add(run, &Line::End { set, done })
+        self.append(run, &Line::End { set, done })
     }
 
-    fn add(&self, run: &RunId, line: &Line) -> io::Result<()> {
-        let path = self.made(run)?.join(LOG);
+    fn append(&self, run: &RunId, line: &Line) -> io::Result<()> {
+        let path = self.ensure_folder(run)?.join(LOG);
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         if bytes.len() as u64 > LONGEST_LINE {
@@ -172,7 +172,7 @@ impl ChangeLog {
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
         let mut log = options.open(path)?;
-        end_line(&log)?;
+        drop_partial_line(&log)?;
         // One write: a line is there whole, or cut at the end of the file by a full disk.
         log.write_all(&bytes)
     }
@@ -181,8 +181,8 @@ impl ChangeLog {
         Ok(runs::run_dir(&self.home, run.as_str())?.join(FOLDER))
     }
 
-    /// The folder of a run's changes, made where it is not there.
-    fn made(&self, run: &RunId) -> io::Result<PathBuf> {
+    /// The folder of a run's changes, created if missing.
+    fn ensure_folder(&self, run: &RunId) -> io::Result<PathBuf> {
         let folder = self.folder(run).map_err(io::Error::other)?;
         let files = folder.join(FILES);
         if !files.is_dir() {
@@ -198,9 +198,12 @@ impl ChangeLog {
         Ok(folder)
     }
 
-    /// Whether so many bytes more may be kept of a run.
+    /// Whether the quota of a run has room for so many bytes more.
     fn reserve(&self, run: &RunId, files: &Path, bytes: u64) -> io::Result<bool> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self
+            .saved_bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_RUNS {
             kept.clear();
         }
@@ -210,17 +213,17 @@ impl ChangeLog {
                 .map(|entry| Ok(entry?.metadata()?.len()))
                 .sum::<io::Result<u64>>()?,
         };
-        let fits = held.saturating_add(bytes) <= MOST_OF_RUN;
+        let fits = held.saturating_add(bytes) <= MAX_RUN_BYTES;
         let held = if fits { held + bytes } else { held };
         kept.insert(run.clone(), held);
         Ok(fits)
     }
 
-    /// What the calls of a run changed, in order; nothing where nothing was.
+    /// The change sets of a run, in order.
     ///
     /// # Errors
-    /// The run has no such name, or its log is damaged or cannot be read.
-    pub fn read(&self, run: &RunId) -> Result<Vec<Set>, LogError> {
+    /// The run id is malformed, or the log is damaged or cannot be read.
+    pub fn read(&self, run: &RunId) -> Result<Vec<ChangeSet>, LogError> {
         let path = self.folder(run)?.join(LOG);
         let failed = |source| LogError::Io {
             path: path.clone(),
@@ -248,7 +251,7 @@ impl ChangeLog {
                     ..
                 }) => {
                     names.insert(set, sets.len());
-                    sets.push(Set {
+                    sets.push(ChangeSet {
                         call: CallId::new(call),
                         at,
                         changes,
@@ -260,7 +263,7 @@ impl ChangeLog {
                         at.done = Some(done);
                     }
                 }
-                // A killed process may have left a part: nothing was done on it.
+                // A killed process may leave a part of a line; it had not acted yet.
                 Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => break,
                 Err(error) => {
                     return Err(LogError::Line {
@@ -274,11 +277,11 @@ impl ChangeLog {
         Ok(sets)
     }
 
-    /// The bytes of a file as it was, by their SHA-256; none where they were not kept.
+    /// A saved file by its SHA-256; none if it was not saved.
     ///
     /// # Errors
-    /// They cannot be read, or are not what was kept.
-    pub fn kept(&self, run: &RunId, sha256: &str) -> Result<Option<Vec<u8>>, LogError> {
+    /// It cannot be read, or has another hash.
+    pub fn load_file(&self, run: &RunId, sha256: &str) -> Result<Option<Vec<u8>>, LogError> {
         let path = self.folder(run)?.join(FILES).join(sha256);
         let failed = |source| LogError::Io {
             path: path.clone(),
@@ -287,7 +290,7 @@ impl ChangeLog {
         if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(failed(io::Error::other("it is not a SHA-256")));
         }
-        let bytes = match read_plain(&path) {
+        let bytes = match read_regular_file(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -299,23 +302,23 @@ impl ChangeLog {
     }
 }
 
-/// The bytes of a regular file that is not larger than what is kept.
-fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a regular file up to the size limit.
+fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     let options = options.read(true).custom_flags(flags.bits().cast_signed());
     let file = options.open(path)?;
     let meta = file.metadata()?;
-    if !meta.is_file() || meta.len() > MOST_OF_FILE {
+    if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
         return Err(io::Error::other("it is not a file that was kept"));
     }
     let mut bytes = Vec::new();
-    file.take(MOST_OF_FILE).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Takes away what a killed process left of a line: nothing was done on it.
-fn end_line(log: &File) -> io::Result<()> {
+/// Removes the part of a line that a killed process left; it had not acted yet.
+fn drop_partial_line(log: &File) -> io::Result<()> {
     let length = log.metadata()?.len();
     let mut last = [b'\n'];
     if length > 0 {
@@ -330,8 +333,8 @@ fn end_line(log: &File) -> io::Result<()> {
     log.set_len(whole.map_or(0, |at| at as u64 + 1))
 }
 
-/// The SHA-256 of a file, whose bytes go to `copy`, too; none where there are too many.
-pub(super) fn digest(file: &mut File, mut copy: Option<File>) -> io::Result<Option<String>> {
+/// The SHA-256 of a file, which is copied to `copy`, too; none if it is too large.
+pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<String>> {
     let (mut hasher, mut all) = (Sha256::new(), 0_u64);
     let mut buffer = vec![0; 128 << 10];
     loop {
@@ -342,7 +345,7 @@ pub(super) fn digest(file: &mut File, mut copy: Option<File>) -> io::Result<Opti
             Err(error) => return Err(error),
         };
         all += count as u64;
-        if all > MOST_OF_FILE {
+        if all > MAX_FILE_BYTES {
             return Ok(None);
         }
         let part = buffer.get(..count).unwrap_or_default();

@@ -1,53 +1,53 @@
-//! What some changes came to, file by file: where it was before the first of them and where it is after the last.
+//! Folds change sets into one [`NetChange`] for each file: its state before the first change and after the last.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::change::log::Set;
-use crate::change::{Changed, State};
+use crate::change::log::ChangeSet;
+use crate::change::{ChangeEntry, State};
 
-/// A file, link or folder at a path.
+/// A path and the state of what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lies {
+pub struct PathState {
     /// Below the root, without links.
     pub path: PathBuf,
-    /// What it is.
+    /// Its state.
     pub state: State,
 }
 
-/// What became of one file, link or folder.
+/// The sum of all changes to one file, link or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Net {
-    /// Where it was and as what; none for one that is new.
-    pub was: Option<Lies>,
-    /// Where it is and as what; none for one that is gone.
-    pub is: Option<Lies>,
-    /// Somebody else changed it between these changes.
+pub struct NetChange {
+    /// Before the changes; none for a new file.
+    pub before: Option<PathState>,
+    /// After the changes; none for a deleted file.
+    pub after: Option<PathState>,
+    /// Another program changed it between these changes.
     pub foreign: bool,
 }
 
-/// What is done to a file, in one word.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is new.
+    /// A new file, link or folder.
     Create,
-    /// Its content changed.
+    /// Other content.
     Modify,
-    /// It is gone.
+    /// It was deleted.
     Delete,
-    /// It lies elsewhere, perhaps changed.
+    /// It has another path, and perhaps other content.
     Move,
-    /// Something of another kind is in its place.
+    /// Another kind of file is in its place.
     Replace,
-    /// Its mode alone changed.
+    /// Other permission bits, same content.
     Chmod,
 }
 
 impl Action {
-    /// The word.
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -60,10 +60,10 @@ impl Action {
     }
 }
 
-impl Net {
-    /// What was done.
+impl NetChange {
+    /// The kind of the change.
     pub fn action(&self) -> Action {
-        match (&self.was, &self.is) {
+        match (&self.before, &self.after) {
             (None, _) => Action::Create,
             (_, None) => Action::Delete,
             (Some(was), Some(is)) if was.path != is.path => Action::Move,
@@ -82,26 +82,26 @@ impl Net {
         }
     }
 
-    /// Where it is now, or was last.
+    /// Its path after the changes, or before them if it was deleted.
     pub fn path(&self) -> &Path {
-        let lies = self.is.as_ref().or(self.was.as_ref());
+        let lies = self.after.as_ref().or(self.before.as_ref());
         lies.map_or(Path::new(""), |lies| &lies.path)
     }
 
-    /// From where to where a folder is moved back, if it was moved.
+    /// For a moved folder: its path now, and its path before.
     pub(super) fn moved_folder(&self) -> Option<(&Path, &Path)> {
-        let (was, is) = (self.was.as_ref()?, self.is.as_ref()?);
-        let folder = |lies: &Lies| matches!(lies.state, State::Folder { .. });
+        let (was, is) = (self.before.as_ref()?, self.after.as_ref()?);
+        let folder = |lies: &PathState| matches!(lies.state, State::Folder { .. });
         let moved = was.path != is.path && folder(was) && folder(is);
         moved.then_some((&*is.path, &*was.path))
     }
 
     pub(super) fn is_at(&self, path: &Path) -> bool {
-        self.is.as_ref().is_some_and(|is| is.path == path)
+        self.after.as_ref().is_some_and(|is| is.path == path)
     }
 
-    fn is_nothing(&self) -> bool {
-        match (&self.was, &self.is) {
+    fn is_noop(&self) -> bool {
+        match (&self.before, &self.after) {
             (None, None) => true,
             (Some(was), Some(is)) if was.path != is.path => false,
             (Some(was), Some(is)) => match (&was.state, &is.state) {
@@ -113,100 +113,102 @@ impl Net {
     }
 }
 
-/// What sets of changes came to. Those that failed, and changed nothing, are left out.
-pub fn net<'a>(sets: impl IntoIterator<Item = &'a Set>) -> Vec<Net> {
+/// Folds change sets, in their order. Sets that failed without changing anything are left out.
+pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<NetChange> {
     let mut nets = Nets::default();
     for set in sets {
         for change in set.changes.iter().filter(|_| set.done != Some(false)) {
             match &change.from {
                 Some(from) if *from == change.path => {}
-                Some(from) => nets.moved(from, change),
-                None => nets.put(change),
+                Some(from) => nets.record_move(from, change),
+                None => nets.record_change(change),
             }
         }
     }
     let mut nets = nets.all;
-    let moved = nets.iter().filter_map(Net::moved_folder);
+    let moved = nets.iter().filter_map(NetChange::moved_folder);
     let moved: Vec<_> = moved
         .map(|(is, was)| [is.to_owned(), was.to_owned()])
         .collect();
     if moved.is_empty() {
-        join(&mut nets);
+        merge_recreated(&mut nets);
     }
-    // Where folders were moved, a place may be in another folder than before.
-    let elsewhere = |net: &Net| {
+    // In a moved folder the same path may be another file.
+    let elsewhere = |net: &NetChange| {
         moved
             .iter()
             .flatten()
             .any(|folder| net.path().starts_with(folder))
     };
-    nets.retain(|net| elsewhere(net) || !net.is_nothing());
-    nets.retain(|net| net.was.is_some() || net.is.is_some());
+    nets.retain(|net| elsewhere(net) || !net.is_noop());
+    nets.retain(|net| net.before.is_some() || net.after.is_some());
     nets
 }
 
-/// What was deleted and made again at its place is one file.
-fn join(nets: &mut [Net]) {
-    let new = |(at, net): (usize, &Net)| match (&net.was, &net.is) {
+/// A file that was deleted and created again at its path is one file.
+fn merge_recreated(nets: &mut [NetChange]) {
+    let new = |(at, net): (usize, &NetChange)| match (&net.before, &net.after) {
         (None, Some(is)) => Some((is.path.clone(), at)),
         _ => None,
     };
     let new: HashMap<PathBuf, usize> = nets.iter().enumerate().filter_map(new).collect();
     for at in 0..nets.len() {
-        let gone = nets.get(at).filter(|net| net.is.is_none());
-        let path = gone.and_then(|net| net.was.as_ref()).map(|was| &was.path);
+        let gone = nets.get(at).filter(|net| net.after.is_none());
+        let path = gone
+            .and_then(|net| net.before.as_ref())
+            .map(|was| &was.path);
         let again = path.and_then(|path| new.get(path)).copied();
-        let is = again.and_then(|again| nets.get_mut(again)?.is.take());
+        let is = again.and_then(|again| nets.get_mut(again)?.after.take());
         if let (Some(is), Some(net)) = (is, nets.get_mut(at)) {
-            net.is = Some(is);
+            net.after = Some(is);
         }
     }
 }
 
-/// Those so far, by where they are.
+/// The changes so far, and their index by current path.
 #[derive(Default)]
 struct Nets {
-    all: Vec<Net>,
+    all: Vec<NetChange>,
     at: HashMap<PathBuf, usize>,
 }
 
 impl Nets {
-    /// Something is made, changed or deleted where it lies.
-    fn put(&mut self, change: &Changed) {
+    /// A creation, change or deletion in place.
+    fn record_change(&mut self, change: &ChangeEntry) {
         let path = &*change.path;
         let is = change.after.clone();
         if let Some(at) = self.at.get(path).copied() {
-            self.meets(at, change.before.as_ref());
-            self.lies(at, path, is);
+            self.flag_if_foreign(at, change.before.as_ref());
+            self.set_current(at, path, is);
             return;
         }
         let was = change.before.clone();
-        let at = self.add(was.map(|state| lies(&self.origin(path), state)));
-        self.lies(at, path, is);
+        let at = self.add(was.map(|state| path_state(&self.origin(path), state)));
+        self.set_current(at, path, is);
     }
 
-    /// Something is moved, with all below it.
-    fn moved(&mut self, from: &Path, change: &Changed) {
+    /// A move, with everything below it.
+    fn record_move(&mut self, from: &Path, change: &ChangeEntry) {
         let to = &*change.path;
         if let Some(before) = &change.before {
             let replaced = self.at.get(to).copied();
             let replaced = match replaced {
                 Some(at) => {
-                    self.meets(at, Some(before));
+                    self.flag_if_foreign(at, Some(before));
                     at
                 }
-                None => self.add(Some(lies(&self.origin(to), before.clone()))),
+                None => self.add(Some(path_state(&self.origin(to), before.clone()))),
             };
-            self.lies(replaced, to, None);
+            self.set_current(replaced, to, None);
         }
         let Some(state) = &change.after else {
             return;
         };
         if let Some(at) = self.at.get(from).copied() {
-            self.meets(at, Some(state));
+            self.flag_if_foreign(at, Some(state));
         } else {
-            let at = self.add(Some(lies(&self.origin(from), state.clone())));
-            self.lies(at, from, Some(state.clone()));
+            let at = self.add(Some(path_state(&self.origin(from), state.clone())));
+            self.set_current(at, from, Some(state.clone()));
         }
         let below: Vec<usize> = match state {
             State::Folder { .. } => {
@@ -217,7 +219,7 @@ impl Nets {
             _ => self.at.get(from).copied().into_iter().collect(),
         };
         for at in below {
-            let Some(is) = self.all.get(at).and_then(|net| net.is.clone()) else {
+            let Some(is) = self.all.get(at).and_then(|net| net.after.clone()) else {
                 continue;
             };
             let rest = is.path.strip_prefix(from).unwrap_or(Path::new(""));
@@ -227,15 +229,15 @@ impl Nets {
                 to.join(rest)
             };
             self.at.remove(&is.path);
-            self.lies(at, &new, Some(is.state));
+            self.set_current(at, &new, Some(is.state));
         }
     }
 
-    /// Where something was that lies here and was not changed yet: folders may have been moved with it in them.
+    /// The original path of a file that has no change yet: a parent folder may have moved.
     fn origin(&self, path: &Path) -> PathBuf {
         for folder in path.ancestors().skip(1) {
             let net = self.at.get(folder).and_then(|at| self.all.get(*at));
-            if let Some(was) = net.and_then(|net| net.was.as_ref())
+            if let Some(was) = net.and_then(|net| net.before.as_ref())
                 && let Ok(rest) = path.strip_prefix(folder)
             {
                 return was.path.join(rest);
@@ -244,34 +246,34 @@ impl Nets {
         path.to_owned()
     }
 
-    fn add(&mut self, was: Option<Lies>) -> usize {
-        self.all.push(Net {
-            was,
-            is: None,
+    fn add(&mut self, before: Option<PathState>) -> usize {
+        self.all.push(NetChange {
+            before,
+            after: None,
             foreign: false,
         });
         self.all.len() - 1
     }
 
-    /// Notes whether a change met what the one before had left.
-    fn meets(&mut self, at: usize, met: Option<&State>) {
+    /// Flags a change whose `before` differs from the last known state.
+    fn flag_if_foreign(&mut self, at: usize, met: Option<&State>) {
         let Some(net) = self.all.get_mut(at) else {
             return;
         };
-        net.foreign |= match (&net.is, met) {
+        net.foreign |= match (&net.after, met) {
             (Some(left), Some(met)) => !left.state.is_same(met),
             (None, None) => false,
             _ => true,
         };
     }
 
-    /// Notes where it is from now on.
-    fn lies(&mut self, at: usize, path: &Path, state: Option<State>) {
+    /// Sets the current path and state.
+    fn set_current(&mut self, at: usize, path: &Path, state: Option<State>) {
         let Some(net) = self.all.get_mut(at) else {
             return;
         };
-        net.is = state.map(|state| lies(path, state));
-        if net.is.is_some() {
+        net.after = state.map(|state| path_state(path, state));
+        if net.after.is_some() {
             self.at.insert(path.to_owned(), at);
         } else {
             self.at.remove(path);
@@ -279,8 +281,8 @@ impl Nets {
     }
 }
 
-fn lies(path: &Path, state: State) -> Lies {
-    Lies {
+fn path_state(path: &Path, state: State) -> PathState {
+    PathState {
         path: path.to_owned(),
         state,
     }

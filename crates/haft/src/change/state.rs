@@ -1,4 +1,4 @@
-//! `State`: what lies at a path, as far as it can be compared and brought back.
+//! `State`: what is at a path, as far as it can be compared and restored.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::change::{PathText, log};
 use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 
-/// What lies at a path.
+/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum State {
     /// A regular file.
     File {
-        /// The SHA-256 of its bytes, hex; none for one that is too large to be read for this.
+        /// The SHA-256 of its bytes, hex; none for a file over the size limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
         /// Its size.
         bytes: u64,
-        /// Who may do what with it; none where the system decides when it is made.
+        /// Its permission bits; none where the umask decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
@@ -31,16 +31,16 @@ pub enum State {
     },
     /// A folder, without what it holds.
     Folder {
-        /// Who may do what with it; none where the system decides when it is made.
+        /// Its permission bits; none where the umask decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
-    /// A pipe, a socket, a device, or a file that this user cannot read.
+    /// A pipe, socket, device or unreadable file.
     Other,
 }
 
 impl State {
-    /// Whether both are the same to whoever looks at the file; a mode that is not known is any, and that of a folder.
+    /// Whether both have the same content and mode. An unknown mode equals any mode; modes of folders are not compared.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -61,11 +61,11 @@ impl State {
     }
 }
 
-/// Reads a file for its SHA-256; none where it is too large.
+/// Computes the SHA-256 of a file; none if it is too large.
 pub(super) type Digest<'a> = &'a mut dyn FnMut(OpenFile) -> Result<Option<String>, WorkspaceError>;
 
-/// What lies at a real path of a workspace.
-pub(super) fn state(
+/// The state of a real path of a workspace.
+pub(super) fn state_at(
     workspace: &Workspace,
     real: &Path,
     digest: Digest<'_>,
@@ -73,7 +73,7 @@ pub(super) fn state(
     let told = |e: Errno| WorkspaceError::from_errno("look at", real, e);
     let stat = match workspace.stat(real) {
         Ok(stat) => stat,
-        // Also where a folder on the way is a link now: this path is nobody's.
+        // A parent that is a link now counts as missing, too.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
         Err(e) => return Err(told(e)),
     };
@@ -102,9 +102,12 @@ pub(super) fn state(
     ))
 }
 
-/// The SHA-256 of a file at a path.
-pub(super) fn read(mut open: OpenFile, real: &Path) -> Result<Option<String>, WorkspaceError> {
-    log::digest(&mut open.file, None)
+/// The SHA-256 of an open file; none if it is too large.
+pub(super) fn hash_open_file(
+    mut open: OpenFile,
+    real: &Path,
+) -> Result<Option<String>, WorkspaceError> {
+    log::hash_file(&mut open.file, None)
         .map_err(|e| WorkspaceError::io("read", &real.to_string_lossy(), e))
 }
 

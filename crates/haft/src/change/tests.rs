@@ -1,4 +1,4 @@
-//! Whatever calls change is noted, and taken back byte for byte, unless somebody else changed it.
+//! Random changes are recorded, and undone byte for byte unless another program changed the files since.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::net::{Action, Net, net};
+use super::net::{Action, NetChange, net_changes};
 use super::undo::{Plan, plan};
 use super::*;
 use crate::call::{CallId, RunId};
@@ -64,8 +64,8 @@ impl Scene {
         self.workspace.entry(path).unwrap()
     }
 
-    fn nets(&self, run: &str) -> Vec<Net> {
-        net(&self.log.read(&RunId::new(run)).unwrap())
+    fn nets(&self, run: &str) -> Vec<NetChange> {
+        net_changes(&self.log.read(&RunId::new(run)).unwrap())
     }
 
     fn plan(&self, run: &str) -> Plan {
@@ -206,19 +206,19 @@ fn what_was_changed_is_told_in_one_word() {
 fn what_somebody_else_changed_is_not_touched() {
     type Row = (&'static str, fn(&Path));
     let foreign: [Row; 5] = [
-        ("it changed since", |work| {
+        ("it was changed after the run", |work| {
             fs::write(work.join("a"), "mine").unwrap();
         }),
-        ("it changed since", |work| {
+        ("it was changed after the run", |work| {
             fs::remove_file(work.join("a")).unwrap();
         }),
-        ("something else lies there now", |work| {
+        ("something else is there now", |work| {
             fs::write(work.join("b"), "mine").unwrap();
         }),
-        ("it changed since", |work| {
+        ("it was changed after the run", |work| {
             fs::write(work.join("c"), "mine").unwrap();
         }),
-        ("it changed since", |work| {
+        ("it was changed after the run", |work| {
             fs::remove_file(work.join("c")).unwrap();
             fs::create_dir(work.join("c")).unwrap();
         }),
@@ -247,7 +247,7 @@ fn what_somebody_else_changed_is_not_touched() {
         fs::write(made, "mine").unwrap();
         let plan = scene.plan("r1");
         let found: Vec<_> = plan.conflicts.iter().map(|conflict| conflict.why).collect();
-        assert_eq!(found, ["something else lies there now"], "{from}");
+        assert_eq!(found, ["something else is there now"], "{from}");
     }
     // Between two calls.
     let scene = Scene::new();
@@ -257,7 +257,7 @@ fn what_somebody_else_changed_is_not_touched() {
     let plan = scene.plan("r1");
     assert_eq!(
         plan.conflicts[0].why,
-        "somebody else changed it between these changes"
+        "another program changed it between these changes"
     );
 }
 

@@ -1,4 +1,4 @@
-//! `PathText`: a path as it is written down: as text, or as its bytes where it is not UTF-8.
+//! `PathText`: a path in JSON, as text or, if it is not UTF-8, as bytes.
 
 use std::ffi::OsString;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path that is kept in JSON without loss.
+/// A path that survives JSON without loss.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(pub PathBuf);
 
@@ -25,7 +25,7 @@ impl From<&Path> for PathText {
     }
 }
 
-/// Either form.
+/// The two forms.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

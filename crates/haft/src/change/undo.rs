@@ -1,4 +1,4 @@
-//! Taking changes back: only the paths that were changed, only where nobody changed them since, and noted like any change.
+//! Undo: restores only the paths of a change set, only if they are unchanged since, and records this like any change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::call::RunId;
 use crate::change::log::{ChangeLog, LogError};
-use crate::change::net::{Lies, Net};
-use crate::change::state::{read, state};
+use crate::change::net::{NetChange, PathState};
+use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
 use crate::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError, draft_name};
 
-/// Most bytes of files that are brought back at once.
+/// Most bytes of files that one undo restores.
 const MOST_AT_ONCE: u64 = 512 << 20;
 
-/// Why some changes cannot be taken back.
+/// Why an undo cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// What they were cannot be read.
+    /// The run's log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A file cannot be read or changed.
@@ -25,56 +25,56 @@ pub enum UndoError {
     Workspace(#[from] WorkspaceError),
 }
 
-/// A file, link or folder that stands in the way.
+/// A file, link or folder that prevents the undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// Why it is not touched.
+    /// Why it may not be touched.
     pub why: &'static str,
 }
 
-/// What lies at a path once the changes are taken back.
+/// What is at a path after the undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Target {
     /// Nothing.
     Nothing,
     /// A file of these bytes.
     File {
-        /// Them.
+        /// Its content.
         bytes: Arc<[u8]>,
-        /// Who may do what with it.
+        /// Its permission bits; unchanged where none are known.
         mode: Option<u32>,
     },
     /// A link with this text.
     Link(PathBuf),
-    /// A folder with this mode; that of a new one where none is known.
+    /// A folder with this mode, where it is known.
     Folder(Option<u32>),
 }
 
-/// What takes some changes back.
+/// The steps of an undo.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// What goes from folders before they are moved back: new files in them, and changed ones, which come again.
-    pub inside: BTreeMap<PathBuf, Wanted>,
-    /// What is to lie at each path outside them; all there is where no folder is moved.
-    pub first: BTreeMap<PathBuf, Wanted>,
-    /// Folders that are moved back, from where they are to where they were.
+    /// Files to remove from moved folders before these move back: new files, and changed ones, which are then restored.
+    pub removals: BTreeMap<PathBuf, Target>,
+    /// The target of each path outside moved folders.
+    pub direct: BTreeMap<PathBuf, Target>,
+    /// Folders to move back: path now, path before.
     pub moves: Vec<(PathBuf, PathBuf)>,
-    /// What is to lie at each path in them, once they are back.
-    pub then: BTreeMap<PathBuf, Wanted>,
-    /// What stands in the way; then nothing may be touched.
+    /// The target of each path in moved folders, applied after the moves.
+    pub in_moved_folders: BTreeMap<PathBuf, Target>,
+    /// What prevents the undo. If there is any, nothing is touched.
     pub conflicts: Vec<Conflict>,
-    /// The files as they were compared: one in any other state is not replaced or deleted.
-    compared: HashMap<PathBuf, FileStamp>,
+    /// The state of each file when it was compared. A file in any other state is not replaced or deleted.
+    stamps: HashMap<PathBuf, FileStamp>,
 }
 
-/// Works out what takes these changes of a run back. Nothing is touched.
+/// Plans the undo of these changes of a run. Touches nothing.
 ///
 /// # Errors
-/// A file or what is kept of it cannot be read.
+/// A file or its saved content cannot be read.
 pub fn plan(
-    nets: &[Net],
+    nets: &[NetChange],
     workspace: &Workspace,
     log: &ChangeLog,
     run: &RunId,
@@ -87,17 +87,17 @@ pub fn plan(
         plan: Plan::default(),
         bytes: 0,
     };
-    let mut standing = Vec::with_capacity(nets.len());
+    let mut to_undo = Vec::with_capacity(nets.len());
     for net in nets {
-        if planning.stands(net)? {
-            standing.push(net);
+        if planning.needs_undo(net)? {
+            to_undo.push(net);
         }
     }
-    let moved = standing.iter().filter_map(|net| net.moved_folder());
+    let moved = to_undo.iter().filter_map(|net| net.moved_folder());
     let moved = moved.map(|(is, was)| (is.to_owned(), was.to_owned()));
     planning.plan.moves = moved.collect();
-    for net in standing {
-        planning.one(net)?;
+    for net in to_undo {
+        planning.add_targets(net)?;
     }
     Ok(planning.plan)
 }
@@ -106,63 +106,66 @@ struct Planning<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
     run: &'a RunId,
-    nets: &'a [Net],
+    nets: &'a [NetChange],
     plan: Plan,
     bytes: u64,
 }
 
 impl Planning<'_> {
-    /// Whether a file is as the changes left it, so that it is to be brought back. One that is as it was already is left alone;
-    /// any other is in the way.
-    fn stands(&mut self, net: &Net) -> Result<bool, UndoError> {
-        let now = match &net.is {
-            Some(is) => self.state(&is.path)?,
+    /// Whether a file is as the changes left it, and so has to be restored. A file that is restored already is skipped; any
+    /// other state is a conflict.
+    fn needs_undo(&mut self, net: &NetChange) -> Result<bool, UndoError> {
+        let now = match &net.after {
+            Some(is) => self.state_at(&is.path)?,
             None => None,
         };
-        let is = |lies: Option<&Lies>, now: Option<&State>| match (lies, now) {
+        let is = |lies: Option<&PathState>, now: Option<&State>| match (lies, now) {
             (Some(lies), Some(now)) => lies.state.is_same(now),
             (None, None) => true,
             _ => false,
         };
-        if !is(net.is.as_ref(), now.as_ref()) {
-            let back = match &net.was {
+        if !is(net.after.as_ref(), now.as_ref()) {
+            let back = match &net.before {
                 Some(was) => {
                     let elsewhere = was.path != net.path();
-                    let before = self.state(&was.path)?;
+                    let before = self.state_at(&was.path)?;
                     is(Some(was), before.as_ref()) && !(elsewhere && now.is_some())
                 }
                 None => now.is_none(),
             };
             if !back {
-                let why = match net.is.as_ref().map(|is| &is.state) {
+                let why = match net.after.as_ref().map(|is| &is.state) {
                     Some(State::File { sha256: None, .. }) => "it is too large to be compared",
-                    _ => "it changed since",
+                    _ => "it was changed after the run",
                 };
                 self.conflict(net.path(), why);
             }
             return Ok(false);
         }
         if let Some(was) = net
-            .was
+            .before
             .as_ref()
-            .filter(|was| net.is.is_none() || was.path != net.path())
-            && !self.is_taken(&was.path)
-            && let Some(lies) = self.state(&was.path)?
+            .filter(|was| net.after.is_none() || was.path != net.path())
+            && !self.is_occupied_by_run(&was.path)
+            && let Some(lies) = self.state_at(&was.path)?
         {
-            if net.is.is_some() || !lies.is_same(&was.state) {
-                self.conflict(&was.path, "something else lies there now");
+            if net.after.is_some() || !lies.is_same(&was.state) {
+                self.conflict(&was.path, "something else is there now");
             }
             return Ok(false);
         }
         if net.foreign {
-            self.conflict(net.path(), "somebody else changed it between these changes");
+            self.conflict(
+                net.path(),
+                "another program changed it between these changes",
+            );
         }
         Ok(!net.foreign)
     }
 
-    /// Whether what lies at a path now was put there by these changes.
-    fn is_taken(&self, path: &Path) -> bool {
-        let by = |net: &Net| match (&net.is, net.moved_folder()) {
+    /// Whether these changes put something at this path.
+    fn is_occupied_by_run(&self, path: &Path) -> bool {
+        let by = |net: &NetChange| match (&net.after, net.moved_folder()) {
             (_, Some((is, _))) => path.starts_with(is),
             (Some(is), None) => is.path == path,
             (None, None) => false,
@@ -170,12 +173,12 @@ impl Planning<'_> {
         self.nets.iter().any(by)
     }
 
-    fn one(&mut self, net: &Net) -> Result<(), UndoError> {
+    fn add_targets(&mut self, net: &NetChange) -> Result<(), UndoError> {
         if net.moved_folder().is_some() {
             return Ok(());
         }
-        if let Some(was) = &net.was {
-            let wanted = self.wanted(was, net.is.as_ref())?;
+        if let Some(was) = &net.before {
+            let target = self.target_for(was, net.after.as_ref())?;
             let folders = self.plan.moves.iter();
             let folder = folders
                 .filter(|(_, folder)| was.path.starts_with(folder))
@@ -183,41 +186,41 @@ impl Planning<'_> {
             let now = folder.map(|(is, folder)| {
                 is.join(was.path.strip_prefix(folder).unwrap_or(Path::new("")))
             });
-            match (wanted, now) {
+            match (target, now) {
                 (Err(why), _) => self.conflict(&was.path, why),
-                (Ok(wanted), None) => _ = self.plan.first.insert(was.path.clone(), wanted),
-                (Ok(wanted), Some(now)) => {
-                    // The folder brings along what was put there since.
+                (Ok(target), None) => _ = self.plan.direct.insert(was.path.clone(), target),
+                (Ok(target), Some(now)) => {
+                    // A file that was added to the folder since moves along with it.
                     let ours = self.nets.iter().any(|net| net.is_at(&now));
-                    if !ours && self.state(&now)?.is_some() {
-                        self.conflict(&now, "something else lies there now");
+                    if !ours && self.state_at(&now)?.is_some() {
+                        self.conflict(&now, "something else is there now");
                     }
-                    self.plan.then.insert(was.path.clone(), wanted);
+                    self.plan.in_moved_folders.insert(was.path.clone(), target);
                 }
             }
         }
-        if let Some(is) = &net.is {
+        if let Some(is) = &net.after {
             let mut folders = self.plan.moves.iter();
             let inside = folders.any(|(folder, _)| is.path.starts_with(folder));
             let gone = if inside {
-                &mut self.plan.inside
+                &mut self.plan.removals
             } else {
-                &mut self.plan.first
+                &mut self.plan.direct
             };
-            gone.entry(is.path.clone()).or_insert(Wanted::Nothing);
+            gone.entry(is.path.clone()).or_insert(Target::Nothing);
         }
         Ok(())
     }
 
-    /// What lay somewhere, from what is kept or from where it lies now; or why it cannot be brought back.
-    fn wanted(
+    /// The content before the changes, from the log or from where the file was moved; or why it cannot be restored.
+    fn target_for(
         &mut self,
-        was: &Lies,
-        is: Option<&Lies>,
-    ) -> Result<Result<Wanted, &'static str>, UndoError> {
+        was: &PathState,
+        is: Option<&PathState>,
+    ) -> Result<Result<Target, &'static str>, UndoError> {
         let (sha256, mode) = match &was.state {
-            State::Folder { mode } => return Ok(Ok(Wanted::Folder(*mode))),
-            State::Link { target } => return Ok(Ok(Wanted::Link(target.0.clone()))),
+            State::Folder { mode } => return Ok(Ok(Target::Folder(*mode))),
+            State::Link { target } => return Ok(Ok(Target::Link(target.0.clone()))),
             State::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
             State::File { sha256: None, .. } => return Ok(Err("it was too large to be kept")),
             State::File {
@@ -234,12 +237,12 @@ impl Planning<'_> {
                 "it is more than 512 MiB at once: undo one call after the other",
             ));
         }
-        let found = match self.log.kept(self.run, sha256)? {
+        let found = match self.log.load_file(self.run, sha256)? {
             Some(kept) => Some(kept),
-            None => self.moved(was, is)?,
+            None => self.read_moved_file(was, is)?,
         };
         Ok(match found {
-            Some(bytes) => Ok(Wanted::File {
+            Some(bytes) => Ok(Target::File {
                 bytes: bytes.into(),
                 mode,
             }),
@@ -248,7 +251,11 @@ impl Planning<'_> {
     }
 
     /// The bytes of a file that was moved and not changed.
-    fn moved(&self, was: &Lies, is: Option<&Lies>) -> Result<Option<Vec<u8>>, UndoError> {
+    fn read_moved_file(
+        &self,
+        was: &PathState,
+        is: Option<&PathState>,
+    ) -> Result<Option<Vec<u8>>, UndoError> {
         let Some(is) = is.filter(|is| is.state.is_same(&was.state)) else {
             return Ok(None);
         };
@@ -259,11 +266,11 @@ impl Planning<'_> {
         Ok(Some(bytes))
     }
 
-    fn state(&mut self, path: &Path) -> Result<Option<State>, WorkspaceError> {
-        let compared = &mut self.plan.compared;
-        state(self.workspace, path, &mut |open| {
-            compared.insert(path.to_owned(), open.stamp);
-            read(open, path)
+    fn state_at(&mut self, path: &Path) -> Result<Option<State>, WorkspaceError> {
+        let stamps = &mut self.plan.stamps;
+        state_at(self.workspace, path, &mut |open| {
+            stamps.insert(path.to_owned(), open.stamp);
+            hash_open_file(open, path)
         })
     }
 
@@ -276,93 +283,96 @@ impl Planning<'_> {
 impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.moves.is_empty() && self.wanted().next().is_none()
+        self.moves.is_empty() && self.targets().next().is_none()
     }
 
-    /// Everything that is to lie somewhere, in the order in which it is made so.
-    pub fn wanted(&self) -> impl Iterator<Item = (&PathBuf, &Wanted)> {
-        self.inside.iter().chain(&self.first).chain(&self.then)
+    /// All targets, in the order in which they are applied.
+    pub fn targets(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
+        self.removals
+            .iter()
+            .chain(&self.direct)
+            .chain(&self.in_moved_folders)
     }
 
-    /// What is to lie at each path in the end, by its path once folders are back; nothing for what only comes again there.
-    pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &Wanted)> {
+    /// The final target of each path: without removals of files that are restored after their folder moved back.
+    pub fn summary(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
         let again = |path: &Path| {
             let moved = self.moves.iter();
             let mut there =
                 moved.filter_map(|(is, was)| Some(was.join(path.strip_prefix(is).ok()?)));
-            there.any(|path| self.then.contains_key(&path))
+            there.any(|path| self.in_moved_folders.contains_key(&path))
         };
-        let gone = self.inside.iter().filter(move |(path, _)| !again(path));
-        gone.chain(&self.first).chain(&self.then)
+        let gone = self.removals.iter().filter(move |(path, _)| !again(path));
+        gone.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
-    /// Takes the changes back. Files are written and deleted together or not at all, unless folders are moved back between
-    /// them. A folder in which somebody else put something stays.
+    /// Applies the undo. Files are written and deleted together or not at all, unless folders move in between. A folder that
+    /// holds other files stays.
     ///
     /// # Errors
     /// Something cannot be changed, or changed since this was planned.
     pub fn apply(&self, workspace: &Workspace, changer: &Changer) -> Result<(), WorkspaceError> {
-        // Out of the way first, inner ones before those around them: then they may change places.
+        // To temporary names first, inner folders before outer ones: so folders may swap places.
         let mut moves: Vec<_> = self
             .moves
             .iter()
-            .map(|(is, was)| (is, was, aside()))
+            .map(|(is, was)| (is, was, temporary_name()))
             .collect();
         moves.sort_by(|a, b| b.0.cmp(a.0));
-        for path in self.inside.keys() {
+        for path in self.removals.keys() {
             if kind(workspace, path) == Some(Kind::Link) {
                 changer.remove(&entry(workspace, path)?, false)?;
             }
         }
-        let compared = &self.compared;
-        files(workspace, changer, Step::deletes(&self.inside, compared))?;
+        let stamps = &self.stamps;
+        apply_files(workspace, changer, Step::deletes(&self.removals, stamps))?;
         for (is, _, aside) in &moves {
-            empty(workspace, changer, &self.inside)?;
+            remove_empty_folders(workspace, changer, &self.removals)?;
             changer.rename(&entry(workspace, is)?, &entry(workspace, aside)?, false)?;
         }
-        make(workspace, changer, &self.first, compared)?;
+        apply_targets(workspace, changer, &self.direct, stamps)?;
         moves.sort_by(|a, b| a.1.cmp(b.1));
         for (_, was, aside) in &moves {
             changer.rename(&entry(workspace, aside)?, &entry(workspace, was)?, false)?;
         }
-        make(workspace, changer, &self.then, compared)
+        apply_targets(workspace, changer, &self.in_moved_folders, stamps)
     }
 }
 
-/// A name in the root that nothing else has.
-fn aside() -> PathBuf {
+/// A unique name in the root.
+fn temporary_name() -> PathBuf {
     format!("{}.undo", draft_name()).into()
 }
 
-/// Sees to it that this lies at each path.
-fn make(
+/// Makes each path what its target says.
+fn apply_targets(
     workspace: &Workspace,
     changer: &Changer,
-    all: &BTreeMap<PathBuf, Wanted>,
-    compared: &HashMap<PathBuf, FileStamp>,
+    all: &BTreeMap<PathBuf, Target>,
+    stamps: &HashMap<PathBuf, FileStamp>,
 ) -> Result<(), WorkspaceError> {
-    // What makes room first: then a folder may become a file or a link, and the other way round.
-    for (path, wanted) in all {
-        if kind(workspace, path) == Some(Kind::Link) && !is_there(workspace, path, wanted) {
+    // Removals first: so a folder may become a file or a link, and the other way round.
+    for (path, target) in all {
+        if kind(workspace, path) == Some(Kind::Link) && !link_matches(workspace, path, target) {
             changer.remove(&entry(workspace, path)?, false)?;
         }
     }
-    let in_the_way = |(path, wanted): (&PathBuf, &Wanted)| match wanted {
-        Wanted::File { .. } => kind(workspace, path) == Some(Kind::Directory),
-        Wanted::Folder(_) | Wanted::Link(_) => kind(workspace, path) == Some(Kind::File),
-        Wanted::Nothing => false,
+    let in_the_way = |(path, target): (&PathBuf, &Target)| match target {
+        Target::File { .. } => kind(workspace, path) == Some(Kind::Directory),
+        Target::Folder(_) | Target::Link(_) => kind(workspace, path) == Some(Kind::File),
+        Target::Nothing => false,
     };
     if all.iter().any(in_the_way) {
-        files(workspace, changer, Step::deletes(all, compared))?;
-        empty(workspace, changer, all)?;
+        apply_files(workspace, changer, Step::deletes(all, stamps))?;
+        remove_empty_folders(workspace, changer, all)?;
     }
-    // Folders before what is in them, with their modes at last: one may be closed to its user, too.
+    // Folders before their content, and their modes last: a mode may deny access to the owner.
     let mut made = Vec::new();
-    for (path, wanted) in all {
-        let Wanted::Folder(mode) = wanted else {
+    for (path, target) in all {
+        let Target::Folder(mode) = target else {
             continue;
         };
-        match state(workspace, path, &mut |_| Ok(None))? {
+        match state_at(workspace, path, &mut |_| Ok(None))? {
             Some(State::Folder { mode: now }) if mode.is_none() || now == *mode => {}
             Some(State::Folder { .. }) => made.push((path, *mode)),
             _ => {
@@ -371,13 +381,13 @@ fn make(
             }
         }
     }
-    files(workspace, changer, Step::all(all, compared))?;
-    empty(workspace, changer, all)?;
-    for (path, wanted) in all {
-        if let Wanted::Link(target) = wanted
-            && !is_there(workspace, path, wanted)
+    apply_files(workspace, changer, Step::all(all, stamps))?;
+    remove_empty_folders(workspace, changer, all)?;
+    for (path, target) in all {
+        if let Target::Link(text) = target
+            && !link_matches(workspace, path, target)
         {
-            changer.make_link(&entry(workspace, path)?, target)?;
+            changer.make_link(&entry(workspace, path)?, text)?;
         }
     }
     for (path, mode) in made.into_iter().rev() {
@@ -390,11 +400,11 @@ fn kind(workspace: &Workspace, path: &Path) -> Option<Kind> {
     workspace.look(path).map(|(kind, _)| kind)
 }
 
-/// Whether a link is as it is to be.
-fn is_there(workspace: &Workspace, path: &Path, wanted: &Wanted) -> bool {
-    let now = state(workspace, path, &mut |_| Ok(None));
-    match (wanted, now) {
-        (Wanted::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
+/// Whether a link has its target text already.
+fn link_matches(workspace: &Workspace, path: &Path, target: &Target) -> bool {
+    let now = state_at(workspace, path, &mut |_| Ok(None));
+    match (target, now) {
+        (Target::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
         _ => false,
     }
 }
@@ -416,42 +426,46 @@ fn entry(workspace: &Workspace, path: &Path) -> Result<Place, WorkspaceError> {
 /// Files that are changed together.
 #[derive(Clone, Copy)]
 struct Step<'a> {
-    all: &'a BTreeMap<PathBuf, Wanted>,
-    compared: &'a HashMap<PathBuf, FileStamp>,
+    all: &'a BTreeMap<PathBuf, Target>,
+    stamps: &'a HashMap<PathBuf, FileStamp>,
     /// Those that are to be there are left for a later step.
-    deletes: bool,
+    only_deletes: bool,
 }
 
 impl<'a> Step<'a> {
-    fn all(all: &'a BTreeMap<PathBuf, Wanted>, compared: &'a HashMap<PathBuf, FileStamp>) -> Self {
+    fn all(all: &'a BTreeMap<PathBuf, Target>, stamps: &'a HashMap<PathBuf, FileStamp>) -> Self {
         Self {
             all,
-            compared,
-            deletes: false,
+            stamps,
+            only_deletes: false,
         }
     }
 
     fn deletes(
-        all: &'a BTreeMap<PathBuf, Wanted>,
-        compared: &'a HashMap<PathBuf, FileStamp>,
+        all: &'a BTreeMap<PathBuf, Target>,
+        stamps: &'a HashMap<PathBuf, FileStamp>,
     ) -> Self {
         Self {
-            deletes: true,
-            ..Self::all(all, compared)
+            only_deletes: true,
+            ..Self::all(all, stamps)
         }
     }
 }
 
-/// Makes all files of a step what they are to be, or none. One that is there and was not compared, or changed since, is an error.
-fn files(workspace: &Workspace, changer: &Changer, step: Step<'_>) -> Result<(), WorkspaceError> {
+/// Applies all files of a step, or none. A file that was not compared, or changed since, is an error.
+fn apply_files(
+    workspace: &Workspace,
+    changer: &Changer,
+    step: Step<'_>,
+) -> Result<(), WorkspaceError> {
     let mut places = Vec::new();
-    for (path, wanted) in step.all {
+    for (path, target) in step.all {
         let is_file = kind(workspace, path) == Some(Kind::File);
-        match wanted {
-            Wanted::File { bytes, mode } if !step.deletes => {
+        match target {
+            Target::File { bytes, mode } if !step.only_deletes => {
                 places.push((entry(workspace, path)?, Some(&**bytes), *mode));
             }
-            Wanted::Nothing | Wanted::Link(_) | Wanted::Folder(_) if is_file => {
+            Target::Nothing | Target::Link(_) | Target::Folder(_) if is_file => {
                 places.push((entry(workspace, path)?, None, None));
             }
             _ => {}
@@ -464,7 +478,7 @@ fn files(workspace: &Workspace, changer: &Changer, step: Step<'_>) -> Result<(),
             content: *content,
             expected: place
                 .kind()
-                .and_then(|_| step.compared.get(place.real()).copied()),
+                .and_then(|_| step.stamps.get(place.real()).copied()),
             like: None,
             mode: *mode,
         });
@@ -475,14 +489,14 @@ fn files(workspace: &Workspace, changer: &Changer, step: Step<'_>) -> Result<(),
     Ok(())
 }
 
-/// Removes folders that are to be gone, the innermost first, where nothing is in them.
-fn empty(
+/// Removes the empty folders of a step that have no folder as target, innermost first.
+fn remove_empty_folders(
     workspace: &Workspace,
     changer: &Changer,
-    all: &BTreeMap<PathBuf, Wanted>,
+    all: &BTreeMap<PathBuf, Target>,
 ) -> Result<(), WorkspaceError> {
-    for (path, wanted) in all.iter().rev() {
-        if matches!(wanted, Wanted::Folder(_)) || kind(workspace, path) != Some(Kind::Directory) {
+    for (path, target) in all.iter().rev() {
+        if matches!(target, Target::Folder(_)) || kind(workspace, path) != Some(Kind::Directory) {
             continue;
         }
         let place = entry(workspace, path)?;

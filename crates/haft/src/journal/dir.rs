@@ -65,7 +65,7 @@ impl DirJournal {
         if !all.contains_key(run) {
             let file = self.path(run).and_then(|path| open(&path, true));
             let file = file.map_err(failed)?;
-            if !file_lock::take(&file).map_err(failed)? {
+            if !file_lock::try_lock(&file).map_err(failed)? {
                 return Err(JournalError::Busy(run.clone()));
             }
             let old = end_line(&file).map_err(failed)?;
@@ -212,7 +212,7 @@ impl DirJournal {
         let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = all.contains_key(run);
         drop(all);
-        if !ours && !file_lock::look(&file).map_err(failed)? {
+        if !ours && !file_lock::try_lock_shared(&file).map_err(failed)? {
             return Err(JournalError::Busy(run.clone()));
         }
         let mut reader = Reader::new(run);

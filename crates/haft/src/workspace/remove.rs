@@ -94,7 +94,7 @@ impl Workspace {
         let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.shown()), e);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = self.beneath(place.real(), flags)?;
-        let mode = mode.map_or(0o755, |mode| mode & 0o1777);
+        let mode = mode.map_or(0o700, |mode| mode & 0o1777);
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(told)
     }
 
