@@ -166,6 +166,19 @@ pub struct Mounts {
     pub read_only: Vec<PathBuf>,
     /// The workspace may be read, not changed, and no file of it is executed.
     pub only_reads: bool,
+    /// The command works on a copy-on-write view of the workspace, which itself stays as it is. Needs a root of its own:
+    /// refused below [`Strength::NoProc`](crate::Strength::NoProc).
+    pub view: Option<View>,
+}
+
+/// Where the changes of a command go that works on a view: an overlay of these folders over the workspace. Both are empty,
+/// on one file system, and outside of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Everything that the command changed is in here afterwards, in the form of overlayfs with `userxattr`.
+    pub upper: PathBuf,
+    /// The kernel's own; to be removed together with `upper`.
+    pub work: PathBuf,
 }
 
 impl Mounts {

@@ -37,7 +37,7 @@ use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
 use self::supervisor::{Held, Report};
 use self::system::SystemList;
-use crate::command::{CommandSpec, Guard, Limits, Network, Stdin};
+use crate::command::{CommandSpec, Guard, Limits, Network, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
 use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
@@ -89,8 +89,13 @@ pub(crate) async fn start(
     if let Some(refused) = &machine.system.refused {
         return Err(refused.clone().into());
     }
-    if matches!(spec.network, Network::Outlet(_)) && probe.level <= Strength::LandlockSeccomp {
-        return Err(StartError::NoOutlet(probe.strength));
+    if probe.level <= Strength::LandlockSeccomp {
+        if matches!(spec.network, Network::Outlet(_)) {
+            return Err(StartError::NoOutlet(probe.strength));
+        }
+        if spec.mounts.view.is_some() {
+            return Err(StartError::NoView(probe.strength));
+        }
     }
     let level = Level {
         strength: probe.level,
@@ -364,7 +369,8 @@ async fn plan(
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
         mounts.guards.extend(hidden(places, &workspace));
-        let holding = own_root && !mounts.only_reads;
+        // On a view, names that are absent may be made: that is judged afterwards.
+        let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         guards = Guards::prepare(workspace, mounts, holding)
             .await
             .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
@@ -428,12 +434,11 @@ fn files(
             grant => (path, grant),
         };
         plan.grants.extend(grants.into_iter().map(narrowed));
-        let kind = if only_reads {
-            Bind::Data
-        } else {
-            Bind::ReadWrite
-        };
-        shown.push((workspace, kind));
+        match &spec.mounts.view {
+            Some(view) if own_root && !only_reads => plan.entries.push(overlay(view, workspace)?),
+            _ if only_reads => shown.push((workspace, Bind::Data)),
+            _ => shown.push((workspace, Bind::ReadWrite)),
+        }
     }
     if own_root {
         plan.entries
@@ -445,6 +450,23 @@ fn files(
         plan.entries.sort_by_key(depth);
     }
     Ok(())
+}
+
+/// The overlay of a view. Nothing of it may lie in the workspace, where the command would see and change it.
+fn overlay(view: &View, lower: PathBuf) -> Result<Entry, StartError> {
+    for folder in [&view.upper, &view.work] {
+        if !folder.is_absolute() || folder.starts_with(&lower) {
+            return Err(wrong(
+                folder,
+                "cannot hold the changes of a view: it lies in the workspace",
+            ));
+        }
+    }
+    Ok(Entry::Overlay {
+        lower,
+        upper: view.upper.clone(),
+        work: view.work.clone(),
+    })
 }
 
 /// What is the host's own in a workspace is not seen there, whoever starts the command.
@@ -461,13 +483,7 @@ fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
 
 /// Parents before children; a stable sort, so the list's own order stays otherwise.
 pub(crate) fn depth(entry: &Entry) -> usize {
-    let (Entry::Bind { target, .. }
-    | Entry::Link { target, .. }
-    | Entry::File { target, .. }
-    | Entry::Dir { target }
-    | Entry::Hidden { target }
-    | Entry::Tmpfs { target, .. }) = entry;
-    target.components().count()
+    entry.target().components().count()
 }
 
 /// The environment inside: nothing of this process's own.

@@ -45,7 +45,7 @@ use thiserror::Error;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, SHELL, Stdin,
+    CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, SHELL, Stdin, View,
 };
 use crate::jail::Machine;
 pub use crate::jail::enter;
@@ -149,6 +149,11 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A view needs a root of the command's own, which this confinement does not make.
+    #[error(
+        "start a command: it works on a view of the workspace, which needs namespaces of its own, and the confinement here is {0}"
+    )]
+    NoView(Strength),
     /// An outlet needs a network of the command's own, which this confinement does not make.
     #[error(
         "start a command: it may only use the network by an outlet, which needs namespaces of its own, and the confinement here is {0}"

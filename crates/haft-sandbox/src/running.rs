@@ -234,6 +234,9 @@ pub(crate) fn passthrough(spec: &CommandSpec) -> Result<Running, StartError> {
     if matches!(spec.network, Network::Outlet(_)) {
         return Err(StartError::NoOutlet(Strength::None));
     }
+    if spec.mounts.view.is_some() {
+        return Err(StartError::NoView(Strength::None));
+    }
     let system = |step| move |source| StartError::System { step, source };
     let argv = spec.words();
     let name = argv

@@ -225,6 +225,10 @@ impl Guards {
             .iter()
             .filter(|guard| guard.any_depth)
             .collect();
+        if deep.is_empty() && mounts.view.is_some() {
+            // Nothing listens behind a socket of a view.
+            return true;
+        }
         let mut left = most;
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {

@@ -49,6 +49,27 @@ pub(crate) enum Entry {
         target: PathBuf,
         megabytes: u64,
     },
+    /// An overlay of `upper` over `lower`, which is not changed.
+    Overlay {
+        lower: PathBuf,
+        upper: PathBuf,
+        work: PathBuf,
+    },
+}
+
+impl Entry {
+    /// Where it is shown.
+    pub(crate) fn target(&self) -> &Path {
+        match self {
+            Self::Bind { target, .. }
+            | Self::Link { target, .. }
+            | Self::File { target, .. }
+            | Self::Dir { target }
+            | Self::Hidden { target }
+            | Self::Tmpfs { target, .. }
+            | Self::Overlay { lower: target, .. } => target,
+        }
+    }
 }
 
 /// What is done to one path of the workspace (relative to it), in order.
@@ -273,6 +294,10 @@ impl Out {
             Entry::Dir { target } => put(3, target, &[], 0),
             Entry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
             Entry::Hidden { target } => put(5, target, &[], 0),
+            Entry::Overlay { lower, upper, work } => {
+                put(6, lower, upper.as_os_str().as_bytes(), 0);
+                self.text(work.as_os_str());
+            }
         }
     }
 }
@@ -333,6 +358,11 @@ impl From<'_> {
                 megabytes: number,
             },
             5 => Entry::Hidden { target },
+            6 => Entry::Overlay {
+                lower: target,
+                upper: path(rest),
+                work: self.text()?.into(),
+            },
             _ => return None,
         })
     }
@@ -387,6 +417,14 @@ mod tests {
         }
     }
 
+    fn overlay() -> Entry {
+        Entry::Overlay {
+            lower: "/w/x".into(),
+            upper: "/u".into(),
+            work: "/k".into(),
+        }
+    }
+
     fn plan() -> Plan {
         let mut plan = Plan {
             net: Net::Host,
@@ -419,6 +457,7 @@ mod tests {
                     target: "/tmp".into(),
                     megabytes: 7,
                 },
+                overlay(),
             ],
             covers: vec![
                 (".git".into(), Cover::ReadOnly),

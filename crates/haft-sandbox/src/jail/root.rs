@@ -2,15 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount,
-    mount_change, move_mount, open_tree, unmount,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
+    fsopen, mount, mount_change, move_mount, open_tree, unmount,
 };
 
 use super::plan::{Bind, Cover, Entry, Plan, Role};
@@ -29,6 +29,8 @@ const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
+/// The step that fails where there can be no view.
+pub(crate) const VIEW: &str = "make a view of";
 const NO_ACCESS: u32 = 0o000;
 
 /// Builds the root, enters it and leaves the old one for good. Whether processes are counted by the
@@ -44,6 +46,10 @@ pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
         trees.push(match entry {
             Entry::Bind { source, kind, .. } => {
                 Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
+            }
+            Entry::Overlay { lower, upper, work } => {
+                let made = overlay(lower, upper, work);
+                Some(made.map_err(step(format!("{VIEW} {}", lower.display())))?)
             }
             _ => None,
         });
@@ -110,6 +116,30 @@ fn take(source: &Path, kind: Bind) -> io::Result<OwnedFd> {
     clone(path_fd(source)?.as_fd(), attributes)
 }
 
+/// A copy-on-write view that is mounted nowhere yet. All options are explicit: their defaults differ between kernels.
+fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
+    let view = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let view = view.as_fd();
+    // By descriptor, so that no path is read again or has to be escaped.
+    let folders = [path_fd(lower)?, path_fd(upper)?, path_fd(work)?];
+    for (key, folder) in ["lowerdir", "upperdir", "workdir"]
+        .into_iter()
+        .zip(&folders)
+    {
+        let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        fsconfig_set_string(view, key, name)?;
+    }
+    let off = ["index", "xino", "metacopy"];
+    off.into_iter()
+        .try_for_each(|key| fsconfig_set_string(view, key, "off"))?;
+    fsconfig_set_string(view, "redirect_dir", "nofollow")?;
+    fsconfig_set_flag(view, "userxattr")?;
+    fsconfig_create(view)?;
+    let tree = fsmount(view, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    mount_setattr(tree.as_fd(), INERT, true)?;
+    Ok(tree)
+}
+
 fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(fd)?.st_mode) == FileType::Directory)
 }
@@ -145,7 +175,7 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
                 Some(options.as_c_str()),
             )?)
         }
-        Entry::Bind { target, .. } => {
+        Entry::Bind { target, .. } | Entry::Overlay { lower: target, .. } => {
             let (target, Some(tree)) = (inside(target), tree) else {
                 return Err(io::ErrorKind::InvalidInput.into());
             };

@@ -11,6 +11,7 @@ mod levels;
 mod output;
 mod runner;
 mod tree;
+mod views;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -25,6 +26,7 @@ fn main() {
         output::TESTS,
         tree::TESTS,
         guards::TESTS,
+        views::TESTS,
         levels::TESTS,
         code::TESTS,
     ];
