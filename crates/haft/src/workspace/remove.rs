@@ -8,7 +8,6 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::place::may_change;
 use crate::workspace::{GIT, Kind, Place, Workspace, WorkspaceError};
 
 /// Deepest tree that is deleted: each level holds a descriptor open.
@@ -48,7 +47,7 @@ impl Workspace {
         overwrite: bool,
     ) -> Result<(), WorkspaceError> {
         self.may_move(from)?;
-        may_change(to)?;
+        self.may_change(to)?;
         if to.real() != from.real() && to.real().starts_with(from.real()) {
             return Err(WorkspaceError::IntoItself(from.shown()));
         }
@@ -110,7 +109,7 @@ impl Workspace {
         place: &Place,
         make: &dyn Fn(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<()>,
     ) -> Result<(), WorkspaceError> {
-        may_change(place)?;
+        self.may_change(place)?;
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let folder = self.folder_for(place)?;
         make(folder.as_fd(), name)
@@ -118,7 +117,7 @@ impl Workspace {
     }
 
     fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {
-        may_change(place)?;
+        self.may_change(place)?;
         if self.holds_own(place.real()) {
             return Err(WorkspaceError::Own(place.shown()));
         }
