@@ -12,7 +12,7 @@ use crate::change::state::{hash_open_file, state_at};
 use crate::change::{ChangeEntry, State};
 use crate::spec::hex;
 use crate::workspace::{
-    Change, FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode, Written,
+    Change, FileStamp, Kind, OutsideFile, Place, Workspace, WorkspaceError, WriteMode, Written,
 };
 
 /// Most entries of a folder that is deleted.
@@ -122,7 +122,7 @@ impl Changer {
                     let after = file_state(&[content], like.as_ref());
                     change
                         .mode
-                        .map_or(after.clone(), |mode| with_mode(after, mode))
+                        .map_or(after.clone(), |mode| with_mode(after, mode & 0o777))
                 };
                 let after = change.content.map(after);
                 let folders = missing_parents(change.place).into_iter();
@@ -231,6 +231,99 @@ impl Changer {
             })
         };
         self.record_then(planned, || self.workspace.make_link(place, target))
+    }
+
+    /// Puts a file from outside at a place, as [`import`](Workspace::import) does it.
+    pub(super) fn import(
+        &self,
+        place: &Place,
+        file: &OutsideFile,
+        mode: u32,
+        expected: Option<&FileStamp>,
+    ) -> Result<(), WorkspaceError> {
+        let planned = |recorder: &CallRecorder| {
+            let mut changes = missing_parents(place);
+            let before = self.save_state(recorder, place.real())?;
+            let after = State::File {
+                sha256: file.sha256.clone(),
+                bytes: file.stamp.bytes(),
+                mode: Some(mode & 0o777),
+            };
+            changes.push(change_entry(place.real(), before, Some(after)));
+            Ok(PlannedSet {
+                changes,
+                atomic: true,
+            })
+        };
+        self.record_then(planned, || {
+            self.workspace.import(place, file, mode, expected)
+        })
+    }
+
+    /// Sets the permission bits of the file at a place and nothing else of it.
+    pub(super) fn set_file_mode(
+        &self,
+        place: &Place,
+        mode: u32,
+        expected: Option<&FileStamp>,
+    ) -> Result<(), WorkspaceError> {
+        let planned = |recorder: &CallRecorder| {
+            let before = self.save_state(recorder, place.real())?;
+            let after = before.clone().map(|state| with_mode(state, mode & 0o777));
+            Ok(PlannedSet {
+                changes: vec![change_entry(place.real(), before, after)],
+                atomic: true,
+            })
+        };
+        self.record_then(planned, || {
+            self.workspace.set_file_mode(place, mode, expected)
+        })
+    }
+
+    /// Records all changes of a command as one set on the disk, then makes them with a changer that records nothing more
+    /// and may change `.git` folders. Deletions come first in `changes`, each with the state afterwards.
+    ///
+    /// # Errors
+    /// The set cannot be recorded, or not all changes could be made; then it counts as perhaps made.
+    pub(super) fn record_set(
+        &self,
+        changes: &[(&Path, Option<State>)],
+        sync: impl FnOnce() -> Result<(), WorkspaceError>,
+        act: impl FnOnce(&Self) -> Result<(), WorkspaceError>,
+    ) -> Result<(), WorkspaceError> {
+        let unrecorded = Self {
+            workspace: self.workspace.with_git(),
+            recorder: None,
+        };
+        let planned = |recorder: &CallRecorder| {
+            let mut listed: HashSet<&Path> = changes.iter().map(|(path, _)| *path).collect();
+            let mut all = Vec::with_capacity(changes.len());
+            for (path, after) in changes {
+                let missing = |folder: &&Path| self.workspace.look(folder).is_none();
+                let parents = path.ancestors().skip(1).filter(|_| after.is_some());
+                let parents = parents
+                    .take_while(|folder| listed.insert(folder))
+                    .take_while(missing);
+                let parents: Vec<_> = parents.collect();
+                let folder = Some(State::Folder { mode: None });
+                let parents = parents.into_iter().rev();
+                all.extend(parents.map(|parent| change_entry(parent, None, folder.clone())));
+                let before = self.save_state(recorder, path)?;
+                all.push(change_entry(path, before, after.clone()));
+            }
+            Ok(PlannedSet {
+                changes: all,
+                atomic: false,
+            })
+        };
+        self.record_then(planned, || {
+            if let Some(recorder) = &self.recorder {
+                let synced = recorder.log.sync(&recorder.run);
+                synced.map_err(WorkspaceError::NotNoted)?;
+            }
+            sync()?;
+            act(&unrecorded)
+        })
     }
 
     fn record_then<T>(

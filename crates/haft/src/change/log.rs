@@ -162,6 +162,14 @@ impl ChangeLog {
         self.append(run, &Line::End { set, done })
     }
 
+    /// Writes the log and the saved files of a run to the disk. At once for all on that file system: there may be
+    /// thousands.
+    pub(super) fn sync(&self, run: &RunId) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(File::open(
+            self.ensure_folder(run)?.join(LOG),
+        )?)?)
+    }
+
     fn append(&self, run: &RunId, line: &Line) -> io::Result<()> {
         let path = self.ensure_folder(run)?.join(LOG);
         let mut bytes = serde_json::to_vec(line)?;
