@@ -30,10 +30,11 @@ mod tests;
 
 pub use change::Change;
 pub use error::WorkspaceError;
-pub(crate) use import::{OutsideFile, next_data, open_within};
+pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use list::Entry;
 pub use place::{Kind, Place};
 pub use read::{FileStamp, OpenFile};
+pub(crate) use remove::FileRemoval;
 pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};

@@ -1,15 +1,21 @@
 //! Makes each path of a plan what its target says: for an undo, and for what a command changed on a view.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::FileType;
+
 use crate::change::state::state_at;
 use crate::change::{Changer, State};
-use crate::workspace::{Change, FileStamp, Kind, OutsideFile, Place, Workspace, WorkspaceError};
+use crate::workspace::{
+    Change, FileRemoval, FileStamp, Import, Kind, OutsideFile, Place, Workspace, WorkspaceError,
+};
 
 /// Most files that are changed all or none: each holds its folder and its draft open.
 const MOST_TOGETHER: usize = 200;
+/// The bits by which the owner may change the entries of a folder.
+const WRITABLE: u32 = 0o300;
 
 /// What is to be at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +58,8 @@ pub(super) struct Targets<'a> {
 
 /// What is at the paths of some targets.
 type Kinds<'a> = HashMap<&'a Path, Kind>;
+/// The modes of folders.
+type Modes = BTreeMap<PathBuf, u32>;
 
 impl<'a> Targets<'a> {
     /// Makes each path what its target says. Files are deleted together with writing others where nothing prevents it.
@@ -59,42 +67,119 @@ impl<'a> Targets<'a> {
     /// # Errors
     /// Something cannot be changed, or is not as it was compared.
     pub(super) fn apply(&self) -> Result<(), WorkspaceError> {
-        let kinds = self.kinds();
-        self.remove_links(&kinds)?;
+        self.with_open_folders(|targets, open| {
+            let kinds = targets.kinds();
+            targets.apply_at_once(&kinds, open)
+        })
+    }
+
+    /// The same, all deletions first and one after the other: so another process can complete what this one began.
+    ///
+    /// # Errors
+    /// Something cannot be changed, or is not as it was compared.
+    pub(super) fn apply_in_order(&self) -> Result<(), WorkspaceError> {
+        self.with_open_folders(|targets, open| {
+            let kinds = targets.kinds();
+            targets.remove_links(&kinds)?;
+            targets.remove_files(&kinds)?;
+            targets.remove_empty_folders(&kinds)?;
+            targets.apply_rest(open)
+        })
+    }
+
+    /// Applies while the owner may write to all folders above the paths.
+    fn with_open_folders(
+        &self,
+        apply: impl FnOnce(&Targets<'_>, &Modes) -> Result<(), WorkspaceError>,
+    ) -> Result<(), WorkspaceError> {
+        let open = self.open_folders()?;
+        let changer = &self.changer.with_modes(open.clone());
+        let done = apply(&Targets { changer, ..*self }, &open);
+        self.close_folders(open).and(done)
+    }
+
+    /// Lets the owner write to the folders of all paths. Returns their modes.
+    fn open_folders(&self) -> Result<Modes, WorkspaceError> {
+        let parents: BTreeSet<&Path> = self.all.keys().filter_map(|path| path.parent()).collect();
+        let mut open = Modes::new();
+        for path in parents {
+            let Ok(stat) = self.workspace.stat(path) else {
+                continue;
+            };
+            let folder = Kind::of(FileType::from_raw_mode(stat.st_mode)) == Kind::Directory;
+            if folder && stat.st_mode & WRITABLE != WRITABLE {
+                self.workspace.set_bits(path, stat.st_mode | WRITABLE)?;
+                open.insert(path.to_owned(), stat.st_mode & 0o7777);
+            }
+        }
+        Ok(open)
+    }
+
+    /// Gives folders their modes back, but for those that have a target.
+    fn close_folders(&self, open: Modes) -> Result<(), WorkspaceError> {
+        for (path, mode) in open.into_iter().rev() {
+            let stays = !self.all.contains_key(&path);
+            if stays
+                && self
+                    .workspace
+                    .look(&path)
+                    .is_some_and(|(kind, _)| kind == Kind::Directory)
+            {
+                self.workspace.set_bits(&path, mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_at_once(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
+        self.remove_links(kinds)?;
         let in_the_way = |(path, target): (&PathBuf, &Target)| match target {
             Target::File { .. } => kinds.get(&**path) == Some(&Kind::Directory),
             Target::Folder(_) | Target::Link(_) => kinds.get(&**path) == Some(&Kind::File),
             Target::Nothing => false,
         };
         if self.all.iter().any(in_the_way) {
-            self.apply_deletes_first(&kinds)
+            self.apply_deletes_first(kinds, open)
         } else {
-            let modes = self.make_folders()?;
-            let mut together = self.deletes(&kinds)?;
+            let modes = self.make_folders(open)?;
+            let mut together = self.deletes(kinds)?;
             together.extend(self.writes()?);
             self.change(&together)?;
-            self.remove_empty_folders(&kinds)?;
+            self.remove_empty_folders(kinds)?;
             self.finish(modes)
         }
     }
 
-    /// The same, all deletions first.
-    ///
-    /// # Errors
-    /// Something cannot be changed, or is not as it was compared.
-    pub(super) fn apply_in_order(&self) -> Result<(), WorkspaceError> {
-        let kinds = self.kinds();
-        self.remove_links(&kinds)?;
-        self.apply_deletes_first(&kinds)
-    }
-
-    fn apply_deletes_first(&self, kinds: &Kinds<'a>) -> Result<(), WorkspaceError> {
+    fn apply_deletes_first(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
         self.change(&self.deletes(kinds)?)?;
         self.remove_empty_folders(kinds)?;
-        let modes = self.make_folders()?;
+        self.apply_rest(open)
+    }
+
+    /// Makes folders, files and links.
+    fn apply_rest(&self, open: &Modes) -> Result<(), WorkspaceError> {
+        let modes = self.make_folders(open)?;
         self.change(&self.writes()?)?;
         self.import()?;
         self.finish(modes)
+    }
+
+    /// Removes the files that are to be none.
+    fn remove_files(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
+        let mut files = Vec::new();
+        for (path, target) in self.all {
+            if matches!(target, Target::File { .. }) || kinds.get(&**path) != Some(&Kind::File) {
+                continue;
+            }
+            let expected = self.stamps.get(path).copied();
+            let shown = || path.to_string_lossy().into_owned();
+            let expected = expected.ok_or_else(|| WorkspaceError::Changed(shown()))?;
+            files.push(FileRemoval { path, expected });
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.changer.remove_files(&files)
     }
 
     /// Deletes links and files and then empty folders, but nothing that is to be a file afterwards.
@@ -144,24 +229,26 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes the missing folders before their content. Returns the modes to set at the end: one may deny access.
-    fn make_folders(&self) -> Result<Vec<(&'a PathBuf, Option<u32>)>, WorkspaceError> {
-        let mut made = Vec::new();
+    /// Makes the missing folders before their content. Returns the modes to set at the end.
+    fn make_folders(&self, open: &Modes) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
+        let mut modes = Vec::new();
         for (path, target) in self.all {
             let Target::Folder(mode) = target else {
                 continue;
             };
-            match state_at(self.workspace, path, &mut |_| Ok(None))? {
-                Some(State::Folder { mode: now }) if mode.is_none() || now == *mode => {}
-                Some(State::Folder { .. }) => made.push((path, *mode)),
-                _ => {
-                    let place = self.workspace.real_place(path)?;
-                    self.changer.make_folder(&place, *mode)?;
-                    made.push((path, *mode));
+            let opened = open.get(path).copied();
+            let now = state_at(self.workspace, path, &mut |_| Ok(None))?;
+            if let Some(State::Folder { mode: now }) = now {
+                if opened.is_some() || mode.is_some() && now != *mode {
+                    modes.push((&**path, mode.or(opened)));
                 }
+            } else {
+                let place = self.workspace.real_place(path)?;
+                self.changer.make_folder(&place, *mode)?;
+                modes.push((path, *mode));
             }
         }
-        Ok(made)
+        Ok(modes)
     }
 
     /// The files to delete.
@@ -208,6 +295,7 @@ impl<'a> Targets<'a> {
 
     /// Brings in the files from outside, and sets the modes of those whose content stays.
     fn import(&self) -> Result<(), WorkspaceError> {
+        let mut files = Vec::new();
         for (path, target) in self.all {
             let Target::File { content, mode } = target else {
                 continue;
@@ -216,17 +304,22 @@ impl<'a> Targets<'a> {
             let mode = mode.unwrap_or(0o600);
             match content {
                 Content::Bytes(_) => {}
-                Content::Outside(file) => {
-                    let place = self.workspace.real_place(path)?;
-                    self.changer.import(&place, file, mode, expected)?;
-                }
+                Content::Outside(file) => files.push(Import {
+                    path,
+                    file,
+                    mode,
+                    expected: expected.copied(),
+                }),
                 Content::Unchanged => {
                     let place = self.workspace.real_place(path)?;
                     self.changer.set_file_mode(&place, mode, expected)?;
                 }
             }
         }
-        Ok(())
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.changer.import(&files)
     }
 
     fn remove_empty_folders(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
@@ -244,7 +337,7 @@ impl<'a> Targets<'a> {
     }
 
     /// Makes the links, then sets the modes of folders.
-    fn finish(&self, modes: Vec<(&PathBuf, Option<u32>)>) -> Result<(), WorkspaceError> {
+    fn finish(&self, modes: Vec<(&Path, Option<u32>)>) -> Result<(), WorkspaceError> {
         for (path, target) in self.all {
             if let Target::Link(text) = target
                 && !self.link_matches(path, target)

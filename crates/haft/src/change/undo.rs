@@ -107,7 +107,9 @@ impl Planning<'_> {
             (None, None) => true,
             _ => false,
         };
-        if !is(net.after.as_ref(), now.as_ref()) {
+        // What was replaced may be gone already, and the new one not yet there.
+        let between = net.unfinished && net.before.is_some() && now.is_none();
+        if !between && !is(net.after.as_ref(), now.as_ref()) {
             let back = match &net.before {
                 Some(was) => {
                     let elsewhere = was.path != net.path();

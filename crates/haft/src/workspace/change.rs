@@ -130,9 +130,13 @@ impl Workspace {
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let mut draft = None;
         if let Some(content) = change.content {
-            let old = self.old_file(place)?;
+            let old = match change.mode {
+                // Who sets the mode may replace a file that is read-only by its mode.
+                Some(_) => self.stat(place.real()).ok(),
+                None => self.old_file(place)?.map(|(_, stat)| stat),
+            };
             let like = match (&old, change.like) {
-                (Some((_, stat)), _) => Some(*stat),
+                (Some(stat), _) => Some(*stat),
                 (None, Some(like)) => Some(self.stat(like.real()).map_err(told)?),
                 (None, None) => None,
             };

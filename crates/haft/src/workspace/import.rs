@@ -1,5 +1,6 @@
 //! Putting a file from outside the root at a place: as a second name of it, or as a copy on another file system.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +12,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
 use rustix::io::Errno;
 
 use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
-use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError};
+use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, shown};
 
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
@@ -45,13 +46,6 @@ impl PartialEq for OutsideFile {
 
 impl Eq for OutsideFile {}
 
-/// The file, opened, and the folder that holds it.
-struct Source {
-    folder: OwnedFd,
-    file: File,
-    links: u64,
-}
-
 /// Opens a real path beneath a folder: no links, and no other mount.
 pub(crate) fn open_within(
     root: BorrowedFd<'_>,
@@ -71,25 +65,48 @@ pub(crate) fn open_within(
     rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
 }
 
+/// A file from outside, and where it belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Import<'a> {
+    /// The real path below the root.
+    pub(crate) path: &'a Path,
+    /// The file.
+    pub(crate) file: &'a OutsideFile,
+    /// The permission bits it gets.
+    pub(crate) mode: u32,
+    /// The state of the file that it replaces; without one nothing may be there.
+    pub(crate) expected: Option<FileStamp>,
+}
+
+/// Two folders that are held open for neighbours: of the place, and of the file outside.
+struct Folders {
+    path: PathBuf,
+    outside: PathBuf,
+    to: OwnedFd,
+    from: OwnedFd,
+}
+
 impl OutsideFile {
-    fn open(&self) -> rustix::io::Result<Source> {
-        let name = self.path.file_name().ok_or(Errno::INVAL)?;
-        let parent = self.path.parent().unwrap_or(Path::new(""));
+    fn parent(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    fn open_parent(&self) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = open_within(self.root.as_fd(), parent, flags)?;
+        open_within(self.root.as_fd(), self.parent(), flags)
+    }
+
+    /// Opens the file in its folder, if it was not written to since.
+    fn open(&self, folder: &OwnedFd) -> rustix::io::Result<(File, Stat)> {
+        let name = self.path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = File::from(open_within(folder.as_fd(), Path::new(name), flags)?);
+        let file = open_within(folder.as_fd(), Path::new(name), flags)?;
         let stat = rustix::fs::fstat(&file)?;
-        let now = FileStamp::of(&stat);
-        if !self.stamp.is_same_content(&now) {
-            return Err(Errno::STALE);
+        if self.stamp.is_same_content(&FileStamp::of(&stat)) {
+            Ok((File::from(file), stat))
+        } else {
+            Err(Errno::STALE)
         }
-        let links = now.links();
-        Ok(Source {
-            folder,
-            file,
-            links,
-        })
     }
 
     /// Writes the file to the disk.
@@ -97,68 +114,53 @@ impl OutsideFile {
     /// # Errors
     /// It is gone or was written to since, or the disk fails.
     pub(crate) fn sync(&self) -> rustix::io::Result<()> {
-        rustix::fs::fdatasync(&self.open()?.file)
+        rustix::fs::fdatasync(self.open(&self.open_parent()?)?.0)
     }
 }
 
 impl Workspace {
-    /// Puts a file from outside at a place, making the parents. Nothing is copied where both lie on one mount: the file
-    /// then has a second name here. With `expected`, that file is replaced; without, nothing may be there. Set-id bits,
-    /// access control lists and marks of overlayfs are stripped; the owner of a replaced file stays.
+    /// Puts files from outside at their places, making the parents. Nothing is copied where both lie on one mount: a file
+    /// then has a second name here. Set-id bits, access control lists and marks of overlayfs are stripped; the owner of a
+    /// replaced file stays. Best sorted: the folders of neighbours are opened once.
     ///
     /// # Errors
-    /// What is at the place is in another state than expected, or the file outside was written to since.
-    pub(crate) fn import(
-        &self,
-        place: &Place,
-        outside: &OutsideFile,
-        mode: u32,
-        expected: Option<&FileStamp>,
-    ) -> Result<(), WorkspaceError> {
-        self.may_change(place)?;
-        let shown = || place.shown();
-        let told = |e: Errno| match e {
-            Errno::EXIST | Errno::ISDIR | Errno::STALE => WorkspaceError::Changed(shown()),
-            other => WorkspaceError::from_errno("write", Path::new(&shown()), other),
-        };
-        let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
-        let source = outside.open().map_err(told)?;
-        let folder = self.folder_for(place)?;
-        let old = match expected {
-            Some(_) => Some(self.stat(place.real()).map_err(told)?),
-            None => None,
-        };
-        if source.links == 1 {
-            clean(&source.file, mode, old.as_ref()).map_err(told)?;
-        }
-        self.still(place, expected)?;
-        let from = outside.path.file_name().ok_or(WorkspaceError::Root)?;
-        if source.links == 1 {
-            // A new file gets its name at once, a replaced one by way of a draft.
-            let draft = old.is_some().then(draft_name);
-            let to = draft.as_deref().map_or(name, AsRef::as_ref);
-            match rustix::fs::linkat(&source.folder, from, &folder, to, AtFlags::empty()) {
-                Ok(()) => {
-                    let Some(second) = draft else { return Ok(()) };
-                    let draft = Draft {
-                        folder: folder.as_fd(),
-                        name: second,
-                        done: false,
-                    };
-                    return finish(draft, name, true).map_err(told);
-                }
-                Err(Errno::EXIST) => return Err(told(Errno::EXIST)),
-                // Another file system, or one without second names: a copy.
-                Err(_) => {}
+    /// What is at a place is in another state than expected, or the file outside was written to since. The files before
+    /// it are in their places.
+    pub(crate) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
+        let mut open: Option<Folders> = None;
+        for import in files {
+            self.may_change_path(import.path)?;
+            let (parent, outside) = (import.path.parent(), import.file.parent());
+            let near = |open: &Folders| parent == Some(&*open.path) && outside == open.outside;
+            if !open.as_ref().is_some_and(near) {
+                open = Some(self.folders(import)?);
+            }
+            if let Some(folders) = &open {
+                import.put(folders).map_err(|e| match e {
+                    Errno::EXIST | Errno::ISDIR | Errno::STALE => {
+                        WorkspaceError::Changed(shown(import.path))
+                    }
+                    other => WorkspaceError::from_errno("write", import.path, other),
+                })?;
             }
         }
-        let (draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
-        let copy = File::from(fd);
-        copy_sparse(&source.file, &copy)
-            .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
-        clean(&copy, mode, old.as_ref()).map_err(told)?;
-        self.still(place, expected)?;
-        finish(draft, name, old.is_some()).map_err(told)
+        Ok(())
+    }
+
+    fn folders(&self, import: &Import<'_>) -> Result<Folders, WorkspaceError> {
+        let path = import.path.parent().unwrap_or(Path::new(""));
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let to = match self.open_beneath(path, flags) {
+            Ok(folder) => folder,
+            Err(_) => self.folder_for(&self.real_place(import.path)?)?,
+        };
+        let from = import.file.open_parent();
+        Ok(Folders {
+            path: path.to_owned(),
+            outside: import.file.parent().to_owned(),
+            to,
+            from: from.map_err(|e| WorkspaceError::from_errno("read", import.path, e))?,
+        })
     }
 
     /// Sets the permission bits of the file at a place and nothing else of it.
@@ -181,7 +183,57 @@ impl Workspace {
     }
 }
 
-fn finish(draft: Draft<'_>, name: &std::ffi::OsStr, replaces: bool) -> rustix::io::Result<()> {
+impl Import<'_> {
+    fn put(&self, folders: &Folders) -> rustix::io::Result<()> {
+        let name = self.path.file_name().ok_or(Errno::INVAL)?;
+        let from = self.file.path.file_name().ok_or(Errno::INVAL)?;
+        let (file, stat) = self.file.open(&folders.from)?;
+        let old = self.old_in(&folders.to, name)?;
+        if FileStamp::of(&stat).links() == 1 {
+            clean(&file, &stat, self.mode, old.as_ref())?;
+            // A new file gets its name at once, a replaced one by way of a draft.
+            let draft = old.is_some().then(draft_name);
+            let to = draft.as_deref().map_or(name, AsRef::as_ref);
+            match rustix::fs::linkat(&folders.from, from, &folders.to, to, AtFlags::empty()) {
+                Ok(()) => {
+                    let Some(second) = draft else { return Ok(()) };
+                    let draft = Draft {
+                        folder: folders.to.as_fd(),
+                        name: second,
+                        done: false,
+                    };
+                    return finish(draft, name, true);
+                }
+                Err(Errno::EXIST) => return Err(Errno::EXIST),
+                // Another file system, or one without second names: a copy.
+                Err(_) => {}
+            }
+        }
+        let (draft, fd) = new_draft(folders.to.as_fd())?;
+        let copy = File::from(fd);
+        copy_sparse(&file, &copy).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        let stat = rustix::fs::fstat(&copy)?;
+        clean(&copy, &stat, self.mode, old.as_ref())?;
+        let old = self.old_in(&folders.to, name)?;
+        finish(draft, name, old.is_some())
+    }
+
+    /// The file that is replaced, if it is as expected.
+    fn old_in(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
+        let now = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat),
+            Err(Errno::NOENT) => None,
+            Err(e) => return Err(e),
+        };
+        match (&now, &self.expected) {
+            (None, None) => Ok(None),
+            (Some(stat), Some(expected)) if expected.is_still(&FileStamp::of(stat)) => Ok(now),
+            _ => Err(Errno::STALE),
+        }
+    }
+}
+
+fn finish(draft: Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
     let mut draft = draft;
     put_in_place(&draft, name, replaces)?;
     draft.done = true;
@@ -189,22 +241,23 @@ fn finish(draft: Draft<'_>, name: &std::ffi::OsStr, replaces: bool) -> rustix::i
 }
 
 /// Gives a file its mode and the owner of the one it replaces, and strips what is not carried over.
-fn clean(file: &File, mode: u32, old: Option<&Stat>) -> rustix::io::Result<()> {
+fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::Result<()> {
     for name in attributes(file)? {
         match rustix::fs::fremovexattr(file, &*name) {
             Ok(()) | Err(Errno::NODATA) => {}
             Err(e) => return Err(e),
         }
     }
-    let now = rustix::fs::fstat(file)?;
+    let mut now_mode = now.st_mode;
     if let Some(old) = old
         && (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid)
     {
         let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only a privileged user may; for others the new file is theirs, as with any editor.
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
+        now_mode = rustix::fs::fstat(file)?.st_mode;
     }
-    if rustix::fs::fstat(file)?.st_mode & 0o7777 != mode & 0o777 {
+    if now_mode & 0o7777 != mode & 0o777 {
         rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o777))?;
     }
     Ok(())

@@ -410,6 +410,19 @@ impl Workspace {
         Ok(())
     }
 
+    /// The same for a path that has no place yet.
+    pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
+        if self.is_own(real) {
+            return Err(WorkspaceError::Own(shown(real)));
+        }
+        self.may_change(&Place {
+            written: real.to_owned(),
+            real: real.to_owned(),
+            missing: 0,
+            found: None,
+        })
+    }
+
     /// The place of a path below the root that no link may lead elsewhere.
     ///
     /// # Errors

@@ -120,6 +120,18 @@ impl Workspace {
         paths: impl IntoIterator<Item = &'a PathBuf>,
         mut found: impl FnMut(&'a Path, Kind, u64),
     ) {
+        self.stat_each(paths, |path, stat| {
+            let (kind, bytes) = kind_and_bytes(&stat);
+            found(path, kind, bytes);
+        });
+    }
+
+    /// The same with all that the system says about each.
+    pub(crate) fn stat_each<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+        mut found: impl FnMut(&'a Path, Stat),
+    ) {
         let mut open: Option<(&Path, OwnedFd)> = None;
         for path in paths {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -132,8 +144,7 @@ impl Workspace {
             let Some((_, fd)) = &open else { continue };
             // The folder is held: only the last name is looked up, and no link is followed for it.
             if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                let (kind, bytes) = kind_and_bytes(&stat);
-                found(path, kind, bytes);
+                found(path, stat);
             }
         }
     }

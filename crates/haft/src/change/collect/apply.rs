@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
 use crate::change::apply::{Content, Target, Targets};
-use crate::change::collect::{Collected, ViewChange};
+use crate::change::collect::{Collected, Stamps, ViewChange};
 use crate::change::net::Action;
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
@@ -72,6 +71,21 @@ impl<'a> Selection<'a> {
 struct Plan {
     targets: BTreeMap<PathBuf, Target>,
     stamps: HashMap<PathBuf, FileStamp>,
+    /// Folders below which something may be made.
+    usable: HashSet<PathBuf>,
+}
+
+impl Plan {
+    /// Fails when a folder above a new path is a link or a file by now, unless it will be replaced.
+    fn check_parents(&mut self, workspace: &Workspace, path: &Path) -> Result<(), WorkspaceError> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let mut above = path.ancestors().skip(1);
+        if !self.usable.contains(parent) && above.all(|path| !self.targets.contains_key(path)) {
+            workspace.real_place(path)?;
+            self.usable.insert(parent.to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// Applies the selected changes.
@@ -82,14 +96,24 @@ pub(super) fn apply(
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let selected = Selection::new(&collected.changes, select).changes;
+    let mut now = HashMap::with_capacity(selected.len());
+    workspace.stat_each(selected.iter().map(|change| &change.path), |path, stat| {
+        now.insert(path, stat);
+    });
     let mut plan = Plan::default();
     let mut changes = Vec::with_capacity(selected.len());
     for change in selected {
-        if collected.is_applied(workspace, change)? {
+        let now = now.get(&*change.path);
+        if collected.is_applied(workspace, change, now)? {
             continue;
         }
-        if let Some(stamp) = collected.check(workspace, change, &plan)? {
-            plan.stamps.insert(change.path.clone(), stamp);
+        match now {
+            None => plan.check_parents(workspace, &change.path)?,
+            Some(now) => {
+                let stamp = collected.check(change, now)?;
+                let path = change.path.clone();
+                plan.stamps.extend(stamp.map(|stamp| (path, stamp)));
+            }
         }
         plan.targets
             .insert(change.path.clone(), collected.target(change)?);
@@ -116,7 +140,7 @@ pub(super) fn apply(
 }
 
 impl Collected {
-    fn stamps(&self, change: &ViewChange) -> super::Stamps {
+    fn stamps(&self, change: &ViewChange) -> Stamps {
         self.stamps.get(&change.path).copied().unwrap_or_default()
     }
 
@@ -127,8 +151,11 @@ impl Collected {
             Some(State::Folder { mode }) => Target::Folder(*mode),
             Some(State::Link { target }) => Target::Link(target.0.clone()),
             Some(State::File { sha256, mode, .. }) => {
-                let content = match self.stamps(change).upper {
-                    _ if change.action == Action::Chmod => Content::Unchanged,
+                let Stamps { lower, upper } = self.stamps(change);
+                // Another name of the same file keeps its mode.
+                let alone = lower.is_some_and(|lower| lower.links() == 1);
+                let content = match upper {
+                    _ if change.action == Action::Chmod && alone => Content::Unchanged,
                     Some(stamp) => Content::Outside(OutsideFile {
                         root: Arc::clone(&self.upper.root),
                         path: path.clone(),
@@ -149,15 +176,15 @@ impl Collected {
         &self,
         workspace: &Workspace,
         change: &ViewChange,
+        now: Option<&Stat>,
     ) -> Result<bool, WorkspaceError> {
         let path = &change.path;
-        let now = stat(workspace, path)?;
         let (Some(now), Some(after)) = (now, &change.after) else {
             return Ok(now.is_none() && change.after.is_none());
         };
         let stamps = self.stamps(change);
-        let stamp = FileStamp::of(&now);
-        match (kind(&now), after) {
+        let stamp = FileStamp::of(now);
+        match (kind(now), after) {
             (Kind::Directory, State::Folder { mode }) => Ok(mode == &Some(now.st_mode & 0o777)),
             (Kind::File, State::File { mode, .. }) => {
                 let same = |lower: FileStamp| lower.is_still(&stamp);
@@ -179,26 +206,13 @@ impl Collected {
         }
     }
 
-    /// Fails when what is in the workspace is neither as it was collected nor nothing. Returns the state of a file.
-    fn check(
-        &self,
-        workspace: &Workspace,
-        change: &ViewChange,
-        plan: &Plan,
-    ) -> Result<Option<FileStamp>, WorkspaceError> {
-        let Some(now) = stat(workspace, &change.path)? else {
-            let mut above = change.path.ancestors().skip(1);
-            if above.all(|folder| !plan.targets.contains_key(folder)) {
-                // The folder above it must not be a link or a file by now.
-                workspace.real_place(&change.path)?;
-            }
-            return Ok(None);
-        };
+    /// Fails when what is in the workspace is not as it was collected. Returns the state of a file.
+    fn check(&self, change: &ViewChange, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
         let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
         let lower = self.stamps(change).lower;
-        match (kind(&now), lower) {
+        match (kind(now), lower) {
             (Kind::Directory, _) if folder(&change.before) || folder(&change.after) => Ok(None),
-            (kind, Some(lower)) if lower.is_still(&FileStamp::of(&now)) => {
+            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
                 Ok((kind == Kind::File).then_some(lower))
             }
             _ => Err(changed(&change.path)),
@@ -230,13 +244,4 @@ fn changed(path: &Path) -> WorkspaceError {
 
 fn kind(stat: &Stat) -> Kind {
     Kind::of(FileType::from_raw_mode(stat.st_mode))
-}
-
-/// What is at a path; none if nothing is, or a parent is no folder.
-fn stat(workspace: &Workspace, path: &Path) -> Result<Option<Stat>, WorkspaceError> {
-    match workspace.stat(path) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-        Err(e) => Err(WorkspaceError::from_errno("look at", path, e)),
-    }
 }

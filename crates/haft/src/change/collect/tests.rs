@@ -1,6 +1,7 @@
 //! Commands run on real overlays and on upper folders made by hand; what they changed is collected, applied and undone.
 
 mod conflicts;
+mod crash;
 mod matrix;
 mod names;
 mod random;
