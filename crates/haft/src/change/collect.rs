@@ -175,7 +175,7 @@ impl Collected {
             };
             let before = stamps.lower.filter(|_| unhashed(&change.before));
             let after = stamps.upper.filter(|_| unhashed(&change.after));
-            let identity = |stamp: FileStamp| (stamp.device, stamp.inode, stamp.changed);
+            let identity = |stamp: FileStamp| (stamp.device, stamp.inode, stamp.modified);
             let path = PathText(change.path.clone());
             let states = (&change.before, &change.after);
             let line = (

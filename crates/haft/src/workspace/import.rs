@@ -242,22 +242,28 @@ fn finish(draft: Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<
 
 /// Gives a file its mode and the owner of the one it replaces, and strips what is not carried over.
 fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::Result<()> {
-    for name in attributes(file)? {
+    let mut now_mode = now.st_mode & 0o7777;
+    let names = attributes(file)?;
+    if !names.is_empty() && now_mode & 0o200 == 0 {
+        // The attributes of a file are changed only by those who may write to it.
+        now_mode |= 0o200;
+        rustix::fs::fchmod(file, Mode::from_raw_mode(now_mode))?;
+    }
+    for name in names {
         match rustix::fs::fremovexattr(file, &*name) {
             Ok(()) | Err(Errno::NODATA) => {}
             Err(e) => return Err(e),
         }
     }
-    let mut now_mode = now.st_mode;
     if let Some(old) = old
         && (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid)
     {
         let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only a privileged user may; for others the new file is theirs, as with any editor.
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
-        now_mode = rustix::fs::fstat(file)?.st_mode;
+        now_mode = rustix::fs::fstat(file)?.st_mode & 0o7777;
     }
-    if now_mode & 0o7777 != mode & 0o777 {
+    if now_mode != mode & 0o777 {
         rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o777))?;
     }
     Ok(())

@@ -15,7 +15,7 @@ pub struct FileStamp {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     bytes: u64,
-    modified: (i64, i64),
+    pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
     /// Its names.
     links: u64,

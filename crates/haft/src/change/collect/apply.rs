@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat};
 
 use crate::change::apply::{Content, Target, Targets};
+use crate::change::collect::upper::Unlocked;
 use crate::change::collect::{Collected, Stamps, ViewChange};
 use crate::change::net::Action;
 use crate::change::state::{hash_open_file, state_at};
@@ -76,6 +77,17 @@ struct Plan {
 }
 
 impl Plan {
+    /// The files that will be brought in.
+    fn outside(&self) -> impl Iterator<Item = &OutsideFile> {
+        self.targets.values().filter_map(|target| match target {
+            Target::File {
+                content: Content::Outside(file),
+                ..
+            } => Some(file),
+            _ => None,
+        })
+    }
+
     /// Fails when a folder above a new path is a link or a file by now, unless it will be replaced.
     fn check_parents(&mut self, workspace: &Workspace, path: &Path) -> Result<(), WorkspaceError> {
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -127,6 +139,7 @@ pub(super) fn apply(
         changes.into_iter().partition(|(_, after)| after.is_none());
     let changes: Vec<_> = deleted.into_iter().rev().chain(others).collect();
     let sync = || collected.sync(&plan);
+    let _unlocked = collected.unlock(&plan)?;
     changer.record_set(&changes, sync, |changer| {
         let workspace = &workspace.with_git();
         let targets = Targets {
@@ -219,16 +232,32 @@ impl Collected {
         }
     }
 
+    /// Lets the owner read the files that will be brought in. Their own modes are set with that.
+    fn unlock(&self, plan: &Plan) -> Result<Unlocked<'_>, WorkspaceError> {
+        let mut unlocked = Unlocked::new(&self.upper);
+        let mut seen = HashSet::new();
+        for (path, target) in &plan.targets {
+            let Target::File {
+                content: Content::Outside(_),
+                mode,
+            } = target
+            else {
+                continue;
+            };
+            let told = |e| WorkspaceError::from_errno("read", path, e);
+            if seen.insert(path.parent()) {
+                unlocked.unlock_parents(path).map_err(told)?;
+            }
+            if let Some(mode) = mode.filter(|mode| mode & 0o400 == 0) {
+                self.upper.set_mode(path, mode | 0o400).map_err(told)?;
+            }
+        }
+        Ok(unlocked)
+    }
+
     /// Writes the files that will be brought in to the disk: else a crash could leave empty ones in their places.
     fn sync(&self, plan: &Plan) -> Result<(), WorkspaceError> {
-        let outside = plan.targets.values().filter_map(|target| match target {
-            Target::File {
-                content: Content::Outside(file),
-                ..
-            } => Some(file),
-            _ => None,
-        });
-        let outside: Vec<&OutsideFile> = outside.collect();
+        let outside: Vec<&OutsideFile> = plan.outside().collect();
         let written = if outside.len() > MOST_SYNCED {
             rustix::fs::syncfs(&self.upper.root)
         } else {

@@ -160,6 +160,9 @@ fn shell(folder: &Path, script: &str) -> bool {
 
 fn in_namespace(folder: &Path, script: &str) -> bool {
     let mut unshare = program("unshare");
+    if !rustix::process::geteuid().is_root() {
+        unshare.arg("-r");
+    }
     status(
         unshare
             .args(["-m", "bash", "-c", script])

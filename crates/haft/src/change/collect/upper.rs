@@ -60,12 +60,76 @@ impl Upper {
         open_within(self.root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
+    /// The folder that holds an entry, and its name there.
+    fn holder<'a>(&self, path: &'a Path) -> rustix::io::Result<(OwnedFd, &'a OsStr)> {
+        let name = path.file_name().ok_or(Errno::INVAL)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        Ok((open_within(self.root.as_fd(), parent, flags)?, name))
+    }
+
+    /// Sets the mode of a file or folder: no link, and nothing writes here any more.
+    pub(super) fn set_mode(&self, path: &Path, mode: u32) -> rustix::io::Result<()> {
+        let (folder, name) = self.holder(path)?;
+        rustix::fs::chmodat(&folder, name, Mode::from_raw_mode(mode), AtFlags::empty())
+    }
+
     /// Opens a file in it.
     ///
     /// # Errors
     /// It cannot be read.
     pub(super) fn file(&self, path: &Path) -> rustix::io::Result<File> {
         open_file(self.root.as_fd(), path)
+    }
+}
+
+/// Entries of an upper folder that their owner may read for a while, whatever the command set their modes to.
+#[derive(Debug)]
+pub(super) struct Unlocked<'a> {
+    upper: &'a Upper,
+    /// The modes to restore, parents before their content.
+    modes: Vec<(PathBuf, u32)>,
+}
+
+impl<'a> Unlocked<'a> {
+    pub(super) fn new(upper: &'a Upper) -> Self {
+        let modes = Vec::new();
+        Self { upper, modes }
+    }
+
+    /// Lets the owner read a file or list a folder. Where that fails, reading fails, too, and is reported then.
+    pub(super) fn unlock(&mut self, path: &Path, stat: &Stat) {
+        let needed = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => 0o500,
+            FileType::RegularFile => 0o400,
+            _ => return,
+        };
+        let mode = stat.st_mode & 0o7777;
+        if mode & needed != needed && self.upper.set_mode(path, mode | needed).is_ok() {
+            self.modes.push((path.to_owned(), mode));
+        }
+    }
+
+    /// Unlocks all folders above a path.
+    pub(super) fn unlock_parents(&mut self, path: &Path) -> rustix::io::Result<()> {
+        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+        above.pop();
+        for folder in above.into_iter().rev() {
+            let (parent, name) = self.upper.holder(folder)?;
+            if let Some(stat) = stat_in(parent.as_fd(), name)? {
+                self.unlock(folder, &stat);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Unlocked<'_> {
+    fn drop(&mut self) {
+        for (path, mode) in self.modes.iter().rev() {
+            // What is left open is the user's own.
+            let _ = self.upper.set_mode(path, *mode);
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use crate::change::State;
 use crate::change::collect::upper::{
-    Upper, born_in, failed, is_opaque, is_redirect, is_whiteout_device, is_whiteout_file, link_in,
-    may_be_metacopy, names, open_file, stat_in,
+    Unlocked, Upper, born_in, failed, is_opaque, is_redirect, is_whiteout_device, is_whiteout_file,
+    link_in, may_be_metacopy, names, open_file, stat_in,
 };
 use crate::change::collect::{CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange};
 use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
@@ -51,6 +51,7 @@ pub(super) struct Walk<'a> {
     /// Bytes of deleted files that were hashed.
     deleted_bytes: u64,
     hasher: Hasher,
+    unlocked: Unlocked<'a>,
     found: BTreeMap<PathBuf, Found>,
     dropped: Vec<Dropped>,
     /// Entries of the workspace that stay though the folder above them was deleted.
@@ -98,6 +99,7 @@ impl<'a> Walk<'a> {
             entries: 0,
             deleted_bytes: 0,
             hasher: Hasher::default(),
+            unlocked: Unlocked::new(upper),
             found: BTreeMap::new(),
             dropped: Vec::new(),
             stay: Vec::new(),
@@ -151,6 +153,7 @@ impl<'a> Walk<'a> {
                     name,
                     stat,
                 };
+                self.unlocked.unlock(&entry.path, &entry.stat);
                 if entry.kind() == Kind::Directory {
                     let path = entry.path.clone();
                     self.todo.push(Todo { path, opaque });
@@ -453,7 +456,7 @@ impl<'a> Walk<'a> {
         if bytes > MAX_FILE_BYTES {
             return Ok(None);
         }
-        self.hasher.hash(file).map_err(|e| io(path, e))
+        self.hasher.hash(file, bytes).map_err(|e| io(path, e))
     }
 
     /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its

@@ -12,6 +12,11 @@ const KINDS: [&str; 7] = [
     "nothing", "file", "folder", "link", "fifo", "device", "socket",
 ];
 
+/// Whether a kind can be made here: a device takes root.
+fn possible(kind: &str) -> bool {
+    kind != "device" || rustix::process::geteuid().is_root()
+}
+
 /// Lines that make each kind at `$p`.
 fn make(kind: &str, text: &str) -> String {
     match kind {
@@ -70,7 +75,7 @@ fn check(scene: &Scene, was: &str, is: &str) {
 #[test]
 fn every_kind_may_become_every_other_on_a_view() {
     for was in &KINDS[..4] {
-        for is in &KINDS[..6] {
+        for is in KINDS[..6].iter().filter(|is| possible(is)) {
             let mut scene = Scene::new();
             scene.prepare(&format!("p=p; {}", make(was, "old")));
             let command = format!("p=p; rm -rf $p; {}", make(is, "new"));
@@ -113,7 +118,7 @@ fn set_mark(path: &Path, name: &str) {
 fn upper_folders_made_by_hand_are_read_in_both_forms() {
     for form in [Whiteout::Device, Whiteout::Attribute] {
         for was in &KINDS[..4] {
-            for is in KINDS {
+            for is in KINDS.into_iter().filter(|is| possible(is)) {
                 let mut scene = Scene::new();
                 scene.prepare(&format!("p=p; {}", make(was, "old")));
                 scene.begin();

@@ -71,11 +71,11 @@ fn all_names_of_one_file_are_deleted_and_replaced() {
 }
 
 #[test]
-fn sparse_set_id_unreadable_and_empty_files_are_applied() {
+fn sparse_set_id_and_empty_files_are_applied() {
     let mut scene = Scene::new();
     scene.prepare("echo s > s; chmod 4755 s");
     let command = "truncate -s 3G sparse; printf x | dd of=sparse bs=1 seek=1G conv=notrunc 2>/dev/null; \
-        ln sparse again; echo t > s; echo u > u; chmod 6755 u; echo z > z; chmod 000 z; : > empty; mkdir -m 1777 m; mkdir -m 000 o";
+        ln sparse again; echo t > s; echo u > u; chmod 6755 u; echo z > z; chmod 400 z; : > empty; mkdir -m 1777 m; mkdir -m 500 o";
     scene.begin();
     assert!(shell(&scene.upper(""), command));
     let collected = scene.collect();
@@ -90,7 +90,7 @@ fn sparse_set_id_unreadable_and_empty_files_are_applied() {
     };
     assert_eq!(
         ["u", "z", "empty", "m", "o"].map(mode),
-        [0o755, 0, 0o644, 0o777, 0]
+        [0o755, 0o400, 0o644, 0o777, 0o500]
     );
     for path in ["sparse", "again"] {
         let meta = fs::metadata(scene.work(path)).unwrap();
@@ -108,6 +108,38 @@ fn sparse_set_id_unreadable_and_empty_files_are_applied() {
         .unwrap();
     std::os::unix::fs::FileExt::write_at(&other, b"y", 2 << 30).unwrap();
     assert_eq!(actions(&scene.collect()), ["!modify again"]);
+}
+
+#[test]
+fn what_its_owner_may_not_read_is_applied() {
+    let mut scene = Scene::new();
+    scene.prepare("echo s > s; mkdir d; echo x > d/x; echo r > r");
+    let command = "echo new > s; chmod 000 s; echo new > r; chmod 444 r; mkdir -p o/p; echo q > o/p/q; chmod 200 o/p/q; \
+        chmod 000 o/p; chmod 000 o; echo y > d/y; chmod 644 d";
+    if !scene.run(command) {
+        return;
+    }
+    let collected = scene.collect();
+    assert_eq!(
+        actions(&collected),
+        [
+            "chmod d",
+            "create d/y",
+            "create o",
+            "create o/p",
+            "create o/p/q",
+            "modify r",
+            "modify s"
+        ]
+    );
+    assert_eq!(scene.collect().sha256(), collected.sha256());
+    scene.apply(&collected).unwrap();
+    let open = "stat -c %a s o d; chmod 700 o d; stat -c %a o/p; chmod 700 o/p; stat -c %a o/p/q; \
+        chmod 400 o/p/q s; cat o/p/q s d/y > all";
+    scene.prepare(&format!("{{ {open}; }} > modes"));
+    let read = |path: &str| fs::read_to_string(scene.work(path)).unwrap();
+    assert_eq!(read("modes"), "0\n0\n644\n0\n200\n");
+    assert_eq!(read("all"), "q\nnew\ny\n");
 }
 
 #[test]
@@ -219,4 +251,37 @@ fn the_user_sees_texts_targets_and_modes() {
             ("l", None, some("link to /etc/passwd\n"), false),
         ]
     );
+}
+
+#[test]
+fn a_view_on_another_file_system_is_copied() {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut scene = Scene::new();
+    scene.prepare("echo a > a; chmod 640 a; echo b > b");
+    scene.begin();
+    let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
+    let own = device(&scene.work(""));
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let others = [Path::new("/dev/shm"), &target];
+    let mut others = others.into_iter().filter(|path| device(path) != own);
+    let Some(upper) = others.find_map(|path| tempfile::tempdir_in(path).ok()) else {
+        eprintln!("SKIPPED: there is one file system only");
+        return;
+    };
+    let command =
+        "echo new > a; chmod 4640 a; echo c > c; truncate -s 5M c; echo b > b; chmod 600 b";
+    assert!(shell(upper.path(), command));
+    let collected =
+        Collected::collect(&scene.workspace, upper.path(), scene.since.unwrap()).unwrap();
+    assert_eq!(actions(&collected), ["modify a", "chmod b", "create c"]);
+    let before = scene.tree();
+    scene.apply(&collected).unwrap();
+    scene.apply(&collected).unwrap();
+    let mut expect = tree(upper.path());
+    expect
+        .get_mut(Path::new("a"))
+        .unwrap()
+        .replace_range(..3, "640");
+    assert_eq!(scene.tree(), expect);
+    scene.undo_and_redo(&before);
 }

@@ -33,8 +33,9 @@ fn line() -> impl Strategy<Value = String> {
         1 => (path(), path()).prop_map(|(from, to)| format!("cp -rT {from} {to}")),
         1 => (path(), path()).prop_map(|(from, to)| format!("ln -sfT {from} {to}")),
         1 => (path(), path()).prop_map(|(from, to)| format!("ln -f {from} {to}")),
-        2 => (mode, path()).prop_map(|(mode, path)| format!("test -L {path} || chmod {mode} {path}")),
+        2 => (mode, path()).prop_map(|(mode, path)| format!("test -f {path} && test ! -L {path} && chmod {mode} {path}")),
         1 => path().prop_map(|path| format!("touch {path}")),
+        1 => path().prop_map(|path| format!("test -d {path} && test ! -L {path} && chmod 711 {path}")),
     ]
 }
 

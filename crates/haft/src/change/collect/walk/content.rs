@@ -27,10 +27,14 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// The SHA-256 of a file, hex; none if it grew too large.
-    pub(super) fn hash(&mut self, file: &File) -> io::Result<Option<String>> {
+    /// The SHA-256 of a file of a known size, hex; none if it grew too large. What is added meanwhile changes its time,
+    /// by which it is compared again before anything is overwritten.
+    pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<String>> {
         let (mut file, mut hasher, mut all) = (file, Sha256::new(), 0_u64);
         loop {
+            if all == bytes {
+                return Ok(Some(hex(&hasher.finalize())));
+            }
             let count = match file.read(&mut self.buffer) {
                 Ok(0) => return Ok(Some(hex(&hasher.finalize()))),
                 Ok(count) => count,
