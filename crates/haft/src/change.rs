@@ -4,7 +4,9 @@
 //! what it is about to change, and saves the files that would be lost. [`net`] folds a list of changes into one change for
 //! each file, and [`undo`] plans and applies the reverse.
 
+mod apply;
 mod changer;
+pub mod collect;
 pub mod log;
 pub mod net;
 mod state;

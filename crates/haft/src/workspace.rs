@@ -17,6 +17,7 @@ use crate::permission::PathClaim;
 
 mod change;
 mod error;
+mod import;
 mod list;
 mod place;
 mod read;
@@ -29,9 +30,11 @@ mod tests;
 
 pub use change::Change;
 pub use error::WorkspaceError;
+pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use list::Entry;
 pub use place::{Kind, Place};
 pub use read::{FileStamp, OpenFile};
+pub(crate) use remove::FileRemoval;
 pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};
@@ -56,6 +59,8 @@ struct Inner {
     own: Vec<PathBuf>,
     /// Every path that is hidden, absolute, sorted: as given, and where its links lead.
     hidden: Arc<[PathBuf]>,
+    /// Whether files of a `.git` folder may be changed.
+    git: bool,
 }
 
 impl fmt::Debug for Workspace {
@@ -82,6 +87,7 @@ impl Workspace {
                 fd: Arc::new(fd),
                 own: Vec::new(),
                 hidden: Arc::default(),
+                git: false,
             }),
         };
         // Probed by doing: a kernel or an outer jail without openat2 is told now, not at the first call.
@@ -111,6 +117,15 @@ impl Workspace {
         self
     }
 
+    /// The same workspace for changes that were judged one by one: those of `.git` folders, too.
+    pub(crate) fn with_git(&self) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.git = true;
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
     /// The root, without links.
     pub fn root(&self) -> &Path {
         &self.inner.root
@@ -131,15 +146,15 @@ impl Workspace {
         &self.inner.own
     }
 
-    fn is_own(&self, relative: &Path) -> bool {
+    pub(crate) fn is_own(&self, relative: &Path) -> bool {
         self.inner.own.iter().any(|own| relative.starts_with(own))
     }
 
-    fn holds_own(&self, relative: &Path) -> bool {
+    pub(crate) fn holds_own(&self, relative: &Path) -> bool {
         self.inner.own.iter().any(|own| own.starts_with(relative))
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.inner.fd.as_fd()
     }
 
@@ -178,7 +193,7 @@ fn canonical_prefix(path: &Path) -> PathBuf {
 }
 
 /// At or below a `.git` entry, compared without case.
-fn is_git(relative: &Path) -> bool {
+pub(crate) fn is_git(relative: &Path) -> bool {
     relative
         .components()
         .any(|part| matches!(part, Component::Normal(name) if name.eq_ignore_ascii_case(GIT)))

@@ -8,7 +8,7 @@ use haft::call::{CallId, RunId};
 use haft::change::ChangeLog;
 use haft::change::log::{ChangeSet, LogError};
 use haft::change::net::net_changes;
-use haft::change::undo::{Plan, Target, UndoError, plan};
+use haft::change::undo::{Content, Plan, Target, UndoError, plan};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
@@ -209,7 +209,10 @@ impl TypedTool for UndoChanges {
                 .ok()
                 .and_then(|place| self.read_current(&place));
             let then = match to {
-                Target::File { bytes, .. } => Some(&**bytes),
+                Target::File {
+                    content: Content::Bytes(bytes),
+                    ..
+                } => Some(&**bytes),
                 _ => None,
             };
             if now.is_some() || then.is_some() {

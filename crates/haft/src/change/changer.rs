@@ -1,6 +1,6 @@
 //! `Changer`: the only way to change files of a workspace. A call's changer writes to the run's log before it acts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::change::state::{hash_open_file, state_at};
 use crate::change::{ChangeEntry, State};
 use crate::spec::hex;
 use crate::workspace::{
-    Change, FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode, Written,
+    Change, FileRemoval, FileStamp, Import, Kind, Place, Workspace, WorkspaceError, WriteMode,
+    Written,
 };
 
 /// Most entries of a folder that is deleted.
@@ -23,6 +24,8 @@ const MOST_BELOW: usize = 100_000;
 pub struct Changer {
     workspace: Workspace,
     recorder: Option<CallRecorder>,
+    /// The modes to record for folders that are open to changes for a moment.
+    modes: Arc<BTreeMap<PathBuf, u32>>,
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ struct PlannedSet {
     changes: Vec<ChangeEntry>,
     /// Whether a failure of the operation leaves everything as it was.
     atomic: bool,
+    /// Whether the record is written to the disk before the operation begins.
+    synced: bool,
 }
 
 impl Workspace {
@@ -46,6 +51,7 @@ impl Workspace {
         Changer {
             workspace: self.clone(),
             recorder: None,
+            modes: Arc::default(),
         }
     }
 }
@@ -65,6 +71,15 @@ impl Changer {
                 run: run.clone(),
                 call: call.clone(),
             }),
+            modes: Arc::default(),
+        }
+    }
+
+    /// The same changer, which records these modes for folders: those before they were opened to changes for a moment.
+    pub(super) fn with_modes(&self, modes: BTreeMap<PathBuf, u32>) -> Self {
+        Self {
+            modes: Arc::new(modes),
+            ..self.clone()
         }
     }
 
@@ -94,6 +109,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || {
@@ -122,7 +138,7 @@ impl Changer {
                     let after = file_state(&[content], like.as_ref());
                     change
                         .mode
-                        .map_or(after.clone(), |mode| with_mode(after, mode))
+                        .map_or(after.clone(), |mode| with_mode(after, mode & 0o777))
                 };
                 let after = change.content.map(after);
                 let folders = missing_parents(change.place).into_iter();
@@ -132,6 +148,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes: all,
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.change(changes))
@@ -154,6 +171,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.rename(from, to, overwrite))
@@ -179,6 +197,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes: changes.collect::<Result<_, WorkspaceError>>()?,
                 atomic: !recursive,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.remove(place, recursive))
@@ -197,6 +216,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.make_folder(place))
@@ -210,6 +230,7 @@ impl Changer {
             Ok(PlannedSet {
                 changes: vec![change_entry(place.real(), before, after)],
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.set_mode(place, mode))
@@ -228,9 +249,116 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
+                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.make_link(place, target))
+    }
+
+    /// Deletes files one by one, as [`remove_files`](Workspace::remove_files) does it.
+    pub(super) fn remove_files(&self, files: &[FileRemoval<'_>]) -> Result<(), WorkspaceError> {
+        let planned = |recorder: &CallRecorder| {
+            let change = |file: &FileRemoval<'_>| {
+                let before = self.save_state(recorder, file.path)?;
+                Ok(change_entry(file.path, before, None))
+            };
+            let changes: Result<_, WorkspaceError> = files.iter().map(change).collect();
+            Ok(PlannedSet {
+                changes: changes?,
+                atomic: false,
+                synced: false,
+            })
+        };
+        self.record_then(planned, || self.workspace.remove_files(files))
+    }
+
+    /// Puts files from outside at their places, as [`import`](Workspace::import) does it.
+    pub(super) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
+        let planned = |recorder: &CallRecorder| {
+            let (mut changes, mut made) = (Vec::with_capacity(files.len()), HashSet::new());
+            for import in files {
+                let folders = missing_parents(&self.workspace.real_place(import.path)?).into_iter();
+                changes.extend(folders.filter(|folder| made.insert(folder.path.clone())));
+                let after = State::File {
+                    sha256: import.file.sha256.clone(),
+                    bytes: import.file.stamp.bytes(),
+                    mode: Some(import.mode & 0o777),
+                };
+                let before = self.save_state(recorder, import.path)?;
+                changes.push(change_entry(import.path, before, Some(after)));
+            }
+            Ok(PlannedSet {
+                changes,
+                atomic: false,
+                synced: false,
+            })
+        };
+        self.record_then(planned, || self.workspace.import(files))
+    }
+
+    /// Sets the permission bits of the file at a place and nothing else of it.
+    pub(super) fn set_file_mode(
+        &self,
+        place: &Place,
+        mode: u32,
+        expected: Option<&FileStamp>,
+    ) -> Result<(), WorkspaceError> {
+        let planned = |recorder: &CallRecorder| {
+            let before = self.save_state(recorder, place.real())?;
+            let after = before.clone().map(|state| with_mode(state, mode & 0o777));
+            Ok(PlannedSet {
+                changes: vec![change_entry(place.real(), before, after)],
+                atomic: true,
+                synced: false,
+            })
+        };
+        self.record_then(planned, || {
+            self.workspace.set_file_mode(place, mode, expected)
+        })
+    }
+
+    /// Records all changes of a command as one set on the disk, then makes them with a changer that records nothing more
+    /// and may change `.git` folders. Deletions come first in `changes`, each with the state afterwards.
+    ///
+    /// # Errors
+    /// The set cannot be recorded, or not all changes could be made; then it counts as perhaps made.
+    pub(super) fn record_set(
+        &self,
+        changes: &[(&Path, Option<State>)],
+        sync: impl FnOnce() -> Result<(), WorkspaceError>,
+        act: impl FnOnce(&Self) -> Result<(), WorkspaceError>,
+    ) -> Result<(), WorkspaceError> {
+        let unrecorded = Self {
+            workspace: self.workspace.with_git(),
+            recorder: None,
+            modes: Arc::default(),
+        };
+        let planned = |recorder: &CallRecorder| {
+            let mut listed: HashSet<&Path> = changes.iter().map(|(path, _)| *path).collect();
+            let mut all = Vec::with_capacity(changes.len());
+            for (path, after) in changes {
+                let missing = |folder: &&Path| self.workspace.look(folder).is_none();
+                let parents = path.ancestors().skip(1).filter(|_| after.is_some());
+                let parents = parents
+                    .take_while(|folder| listed.insert(folder))
+                    .take_while(missing);
+                let parents: Vec<_> = parents.collect();
+                let folder = Some(State::Folder { mode: None });
+                let parents = parents.into_iter().rev();
+                all.extend(parents.map(|parent| change_entry(parent, None, folder.clone())));
+                let before = self.save_state(recorder, path)?;
+                all.push(change_entry(path, before, after.clone()));
+            }
+            Ok(PlannedSet {
+                changes: all,
+                atomic: false,
+                synced: true,
+            })
+        };
+        self.record_then(planned, || {
+            sync()?;
+            act(&unrecorded)
+        })
     }
 
     fn record_then<T>(
@@ -241,10 +369,19 @@ impl Changer {
         let Some(recorder) = &self.recorder else {
             return act();
         };
-        let PlannedSet { changes, atomic } = planned(recorder)?;
+        let PlannedSet {
+            changes,
+            atomic,
+            synced,
+        } = planned(recorder)?;
         let (log, run) = (&recorder.log, &recorder.run);
+        let saved = changes.iter().filter(|_| synced);
+        let saved: Vec<String> = saved.filter_map(saved_file).collect();
         let set = log.begin(run, &recorder.call, changes);
         let set = set.map_err(WorkspaceError::NotNoted)?;
+        if synced {
+            log.sync(run, &saved).map_err(WorkspaceError::NotNoted)?;
+        }
         let done = act();
         let known = match &done {
             Ok(_) => true,
@@ -264,9 +401,13 @@ impl Changer {
         recorder: &CallRecorder,
         real: &Path,
     ) -> Result<Option<State>, WorkspaceError> {
-        state_at(&self.workspace, real, &mut |mut open| {
+        let state = state_at(&self.workspace, real, &mut |mut open| {
             let kept = recorder.log.save_file(&recorder.run, &mut open.file);
             kept.map_err(WorkspaceError::NotNoted)
+        })?;
+        Ok(match (state, self.modes.get(real)) {
+            (Some(State::Folder { .. }), Some(mode)) => Some(State::Folder { mode: Some(*mode) }),
+            (state, _) => state,
         })
     }
 
@@ -295,6 +436,14 @@ impl Changer {
             WorkspaceError::Malformed(place.shown(), "it holds more than 100,000 entries")
         })?;
         Ok(below.into_iter().map(PathBuf::from).collect())
+    }
+}
+
+/// The SHA-256 of the file that was saved for a change.
+fn saved_file(change: &ChangeEntry) -> Option<String> {
+    match &change.before {
+        Some(State::File { sha256, .. }) => sha256.clone(),
+        _ => None,
     }
 }
 

@@ -30,6 +30,8 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Longest line of the log.
 const LONGEST_LINE: u64 = 64 << 20;
+/// Most saved files that are written to the disk one by one.
+const MOST_SYNCED: usize = 32;
 /// Most runs in the cache of saved sizes.
 const MOST_RUNS: usize = 1_000;
 
@@ -160,6 +162,27 @@ impl ChangeLog {
     /// Records the end of a set.
     pub(super) fn end(&self, run: &RunId, set: String, done: bool) -> io::Result<()> {
         self.append(run, &Line::End { set, done })
+    }
+
+    /// Writes the log of a run and these saved files to the disk; where there are many, all that is on its file system.
+    pub(super) fn sync(&self, run: &RunId, saved: &[String]) -> io::Result<()> {
+        let folder = self.ensure_folder(run)?;
+        let log = File::open(folder.join(LOG))?;
+        if saved.len() > MOST_SYNCED {
+            return Ok(rustix::fs::syncfs(&log)?);
+        }
+        let files = folder.join(FILES);
+        for sha256 in saved {
+            match File::open(files.join(sha256)) {
+                Ok(file) => file.sync_data()?,
+                // Over the quota.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        File::open(files)?.sync_all()?;
+        log.sync_data()?;
+        File::open(folder)?.sync_all()
     }
 
     fn append(&self, run: &RunId, line: &Line) -> io::Result<()> {

@@ -26,6 +26,8 @@ pub struct NetChange {
     pub after: Option<PathState>,
     /// Another program changed it between these changes.
     pub foreign: bool,
+    /// The last change may have been made only in part: the process ended before, or it failed.
+    pub unfinished: bool,
 }
 
 /// The kind of a change.
@@ -121,7 +123,7 @@ pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<Net
             match &change.from {
                 Some(from) if *from == change.path => {}
                 Some(from) => nets.record_move(from, change),
-                None => nets.record_change(change),
+                None => nets.record_change(change, set.done.is_none()),
             }
         }
     }
@@ -174,17 +176,19 @@ struct Nets {
 
 impl Nets {
     /// A creation, change or deletion in place.
-    fn record_change(&mut self, change: &ChangeEntry) {
+    fn record_change(&mut self, change: &ChangeEntry, unfinished: bool) {
         let path = &*change.path;
         let is = change.after.clone();
         if let Some(at) = self.at.get(path).copied() {
             self.flag_if_foreign(at, change.before.as_ref());
             self.set_current(at, path, is);
+            self.set_unfinished(at, unfinished);
             return;
         }
         let was = change.before.clone();
         let at = self.add(was.map(|state| path_state(&self.origin(path), state)));
         self.set_current(at, path, is);
+        self.set_unfinished(at, unfinished);
     }
 
     /// A move, with everything below it.
@@ -251,6 +255,7 @@ impl Nets {
             before,
             after: None,
             foreign: false,
+            unfinished: false,
         });
         self.all.len() - 1
     }
@@ -265,6 +270,12 @@ impl Nets {
             (None, None) => false,
             _ => true,
         };
+    }
+
+    fn set_unfinished(&mut self, at: usize, unfinished: bool) {
+        if let Some(net) = self.all.get_mut(at) {
+            net.unfinished = unfinished;
+        }
     }
 
     /// Sets the current path and state.

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::call::RunId;
+use crate::change::apply::Targets;
+pub use crate::change::apply::{Content, Target};
 use crate::change::log::{ChangeLog, LogError};
 use crate::change::net::{NetChange, PathState};
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
-use crate::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError, draft_name};
+use crate::workspace::{FileStamp, Workspace, WorkspaceError, draft_name, is_git};
 
 /// Most bytes of files that one undo restores.
 const MOST_AT_ONCE: u64 = 512 << 20;
@@ -32,24 +33,6 @@ pub struct Conflict {
     pub path: PathBuf,
     /// Why it may not be touched.
     pub why: &'static str,
-}
-
-/// What is at a path after the undo.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// Nothing.
-    Nothing,
-    /// A file of these bytes.
-    File {
-        /// Its content.
-        bytes: Arc<[u8]>,
-        /// Its permission bits; unchanged where none are known.
-        mode: Option<u32>,
-    },
-    /// A link with this text.
-    Link(PathBuf),
-    /// A folder with this mode, where it is known.
-    Folder(Option<u32>),
 }
 
 /// The steps of an undo.
@@ -124,7 +107,9 @@ impl Planning<'_> {
             (None, None) => true,
             _ => false,
         };
-        if !is(net.after.as_ref(), now.as_ref()) {
+        // What was replaced may be gone already, and the new one not yet there.
+        let between = net.unfinished && net.before.is_some() && now.is_none();
+        if !between && !is(net.after.as_ref(), now.as_ref()) {
             let back = match &net.before {
                 Some(was) => {
                     let elsewhere = was.path != net.path();
@@ -174,6 +159,14 @@ impl Planning<'_> {
     }
 
     fn add_targets(&mut self, net: &NetChange) -> Result<(), UndoError> {
+        let mut paths = [&net.before, &net.after].into_iter().flatten();
+        if let Some(git) = paths.find(|lies| is_git(&lies.path)) {
+            self.conflict(
+                &git.path,
+                "it belongs to a repository's .git, which haft does not undo",
+            );
+            return Ok(());
+        }
         if net.moved_folder().is_some() {
             return Ok(());
         }
@@ -243,7 +236,7 @@ impl Planning<'_> {
         };
         Ok(match found {
             Some(bytes) => Ok(Target::File {
-                bytes: bytes.into(),
+                content: Content::Bytes(bytes.into()),
                 mode,
             }),
             None => Err("what it was is not kept"),
@@ -306,8 +299,8 @@ impl Plan {
         gone.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
-    /// Applies the undo. Files are written and deleted together or not at all, unless folders move in between. A folder that
-    /// holds other files stays.
+    /// Applies the undo. Up to 200 files are written and deleted together or not at all, unless folders move in between. A
+    /// folder that holds other files stays.
     ///
     /// # Errors
     /// Something cannot be changed, or changed since this was planned.
@@ -319,190 +312,28 @@ impl Plan {
             .map(|(is, was)| (is, was, temporary_name()))
             .collect();
         moves.sort_by(|a, b| b.0.cmp(a.0));
-        for path in self.removals.keys() {
-            if kind(workspace, path) == Some(Kind::Link) {
-                changer.remove(&entry(workspace, path)?, false)?;
-            }
-        }
-        let stamps = &self.stamps;
-        apply_files(workspace, changer, Step::deletes(&self.removals, stamps))?;
+        let targets = |all| Targets {
+            workspace,
+            changer,
+            all,
+            stamps: &self.stamps,
+        };
+        let place = |path: &Path| workspace.real_place(path);
+        targets(&self.removals).delete_files()?;
         for (is, _, aside) in &moves {
-            remove_empty_folders(workspace, changer, &self.removals)?;
-            changer.rename(&entry(workspace, is)?, &entry(workspace, aside)?, false)?;
+            targets(&self.removals).delete_empty_folders()?;
+            changer.rename(&place(is)?, &place(aside)?, false)?;
         }
-        apply_targets(workspace, changer, &self.direct, stamps)?;
+        targets(&self.direct).apply()?;
         moves.sort_by(|a, b| a.1.cmp(b.1));
         for (_, was, aside) in &moves {
-            changer.rename(&entry(workspace, aside)?, &entry(workspace, was)?, false)?;
+            changer.rename(&place(aside)?, &place(was)?, false)?;
         }
-        apply_targets(workspace, changer, &self.in_moved_folders, stamps)
+        targets(&self.in_moved_folders).apply()
     }
 }
 
 /// A unique name in the root.
 fn temporary_name() -> PathBuf {
     format!("{}.undo", draft_name()).into()
-}
-
-/// Makes each path what its target says.
-fn apply_targets(
-    workspace: &Workspace,
-    changer: &Changer,
-    all: &BTreeMap<PathBuf, Target>,
-    stamps: &HashMap<PathBuf, FileStamp>,
-) -> Result<(), WorkspaceError> {
-    // Removals first: so a folder may become a file or a link, and the other way round.
-    for (path, target) in all {
-        if kind(workspace, path) == Some(Kind::Link) && !link_matches(workspace, path, target) {
-            changer.remove(&entry(workspace, path)?, false)?;
-        }
-    }
-    let in_the_way = |(path, target): (&PathBuf, &Target)| match target {
-        Target::File { .. } => kind(workspace, path) == Some(Kind::Directory),
-        Target::Folder(_) | Target::Link(_) => kind(workspace, path) == Some(Kind::File),
-        Target::Nothing => false,
-    };
-    if all.iter().any(in_the_way) {
-        apply_files(workspace, changer, Step::deletes(all, stamps))?;
-        remove_empty_folders(workspace, changer, all)?;
-    }
-    // Folders before their content, and their modes last: a mode may deny access to the owner.
-    let mut made = Vec::new();
-    for (path, target) in all {
-        let Target::Folder(mode) = target else {
-            continue;
-        };
-        match state_at(workspace, path, &mut |_| Ok(None))? {
-            Some(State::Folder { mode: now }) if mode.is_none() || now == *mode => {}
-            Some(State::Folder { .. }) => made.push((path, *mode)),
-            _ => {
-                changer.make_folder(&entry(workspace, path)?, *mode)?;
-                made.push((path, *mode));
-            }
-        }
-    }
-    apply_files(workspace, changer, Step::all(all, stamps))?;
-    remove_empty_folders(workspace, changer, all)?;
-    for (path, target) in all {
-        if let Target::Link(text) = target
-            && !link_matches(workspace, path, target)
-        {
-            changer.make_link(&entry(workspace, path)?, text)?;
-        }
-    }
-    for (path, mode) in made.into_iter().rev() {
-        changer.set_mode(&entry(workspace, path)?, mode)?;
-    }
-    Ok(())
-}
-
-fn kind(workspace: &Workspace, path: &Path) -> Option<Kind> {
-    workspace.look(path).map(|(kind, _)| kind)
-}
-
-/// Whether a link has its target text already.
-fn link_matches(workspace: &Workspace, path: &Path, target: &Target) -> bool {
-    let now = state_at(workspace, path, &mut |_| Ok(None));
-    match (target, now) {
-        (Target::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
-        _ => false,
-    }
-}
-
-/// The place of a path, if it leads nowhere else.
-fn entry(workspace: &Workspace, path: &Path) -> Result<Place, WorkspaceError> {
-    let text = path.to_str().ok_or_else(|| {
-        let shown = path.to_string_lossy().into_owned();
-        WorkspaceError::Malformed(shown, "its name is not UTF-8")
-    })?;
-    let place = workspace.entry(text)?;
-    if place.real() == path {
-        Ok(place)
-    } else {
-        Err(WorkspaceError::Changed(place.shown()))
-    }
-}
-
-/// Files that are changed together.
-#[derive(Clone, Copy)]
-struct Step<'a> {
-    all: &'a BTreeMap<PathBuf, Target>,
-    stamps: &'a HashMap<PathBuf, FileStamp>,
-    /// Those that are to be there are left for a later step.
-    only_deletes: bool,
-}
-
-impl<'a> Step<'a> {
-    fn all(all: &'a BTreeMap<PathBuf, Target>, stamps: &'a HashMap<PathBuf, FileStamp>) -> Self {
-        Self {
-            all,
-            stamps,
-            only_deletes: false,
-        }
-    }
-
-    fn deletes(
-        all: &'a BTreeMap<PathBuf, Target>,
-        stamps: &'a HashMap<PathBuf, FileStamp>,
-    ) -> Self {
-        Self {
-            only_deletes: true,
-            ..Self::all(all, stamps)
-        }
-    }
-}
-
-/// Applies all files of a step, or none. A file that was not compared, or changed since, is an error.
-fn apply_files(
-    workspace: &Workspace,
-    changer: &Changer,
-    step: Step<'_>,
-) -> Result<(), WorkspaceError> {
-    let mut places = Vec::new();
-    for (path, target) in step.all {
-        let is_file = kind(workspace, path) == Some(Kind::File);
-        match target {
-            Target::File { bytes, mode } if !step.only_deletes => {
-                places.push((entry(workspace, path)?, Some(&**bytes), *mode));
-            }
-            Target::Nothing | Target::Link(_) | Target::Folder(_) if is_file => {
-                places.push((entry(workspace, path)?, None, None));
-            }
-            _ => {}
-        }
-    }
-    let mut changes = Vec::with_capacity(places.len());
-    for (place, content, mode) in &places {
-        changes.push(Change {
-            place,
-            content: *content,
-            expected: place
-                .kind()
-                .and_then(|_| step.stamps.get(place.real()).copied()),
-            like: None,
-            mode: *mode,
-        });
-    }
-    if !changes.is_empty() {
-        changer.change(&changes)?;
-    }
-    Ok(())
-}
-
-/// Removes the empty folders of a step that have no folder as target, innermost first.
-fn remove_empty_folders(
-    workspace: &Workspace,
-    changer: &Changer,
-    all: &BTreeMap<PathBuf, Target>,
-) -> Result<(), WorkspaceError> {
-    for (path, target) in all.iter().rev() {
-        if matches!(target, Target::Folder(_)) || kind(workspace, path) != Some(Kind::Directory) {
-            continue;
-        }
-        let place = entry(workspace, path)?;
-        if workspace.is_empty(&place) {
-            changer.remove(&place, false)?;
-        }
-    }
-    Ok(())
 }

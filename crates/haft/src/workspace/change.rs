@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::place::may_change;
 use crate::workspace::write::{
     Draft, draft_name, fill, keep_owner_and_mode, new_draft, put_in_place,
 };
@@ -110,7 +109,7 @@ impl Workspace {
         made: &mut Vec<PathBuf>,
     ) -> Result<OwnedFd, WorkspaceError> {
         let place = change.place;
-        may_change(place)?;
+        self.may_change(place)?;
         match (place.kind(), change.expected) {
             (Some(_), Some(_)) => place.need(Kind::File)?,
             (Some(_), None) => return Err(WorkspaceError::Exists(place.shown())),
@@ -131,9 +130,13 @@ impl Workspace {
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let mut draft = None;
         if let Some(content) = change.content {
-            let old = self.old_file(place)?;
+            let old = match change.mode {
+                // Who sets the mode may replace a file that is read-only by its mode.
+                Some(_) => self.stat(place.real()).ok(),
+                None => self.old_file(place)?.map(|(_, stat)| stat),
+            };
             let like = match (&old, change.like) {
-                (Some((_, stat)), _) => Some(*stat),
+                (Some(stat), _) => Some(*stat),
                 (None, Some(like)) => Some(self.stat(like.real()).map_err(told)?),
                 (None, None) => None,
             };
@@ -161,10 +164,19 @@ impl Workspace {
 
     /// Fails when the file is no longer as it was expected.
     fn unchanged(&self, staged: &Staged<'_>) -> Result<(), WorkspaceError> {
-        if self.stamp(staged.place)? == staged.expected {
-            Ok(())
-        } else {
-            Err(WorkspaceError::Changed(staged.place.shown()))
+        self.still(staged.place, staged.expected.as_ref())
+    }
+
+    /// Fails when what is at a place is no longer as expected; without an expected state nothing may be there.
+    pub(super) fn still(
+        &self,
+        place: &Place,
+        expected: Option<&FileStamp>,
+    ) -> Result<(), WorkspaceError> {
+        match (self.stamp(place)?, expected) {
+            (None, None) => Ok(()),
+            (Some(now), Some(expected)) if expected.is_still(&now) => Ok(()),
+            _ => Err(WorkspaceError::Changed(place.shown())),
         }
     }
 

@@ -399,6 +399,59 @@ impl Workspace {
         Ok(())
     }
 
+    /// Refuses what may be read but not changed.
+    pub(super) fn may_change(&self, place: &Place) -> Result<(), WorkspaceError> {
+        if place.real.as_os_str().is_empty() {
+            return Err(WorkspaceError::Root);
+        }
+        if !self.inner.git && is_git(&place.real) {
+            return Err(WorkspaceError::Git(place.shown()));
+        }
+        Ok(())
+    }
+
+    /// The same for a path that has no place yet.
+    pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
+        if self.is_own(real) {
+            return Err(WorkspaceError::Own(shown(real)));
+        }
+        self.may_change(&Place {
+            written: real.to_owned(),
+            real: real.to_owned(),
+            missing: 0,
+            found: None,
+        })
+    }
+
+    /// The place of a path below the root that no link may lead elsewhere.
+    ///
+    /// # Errors
+    /// A parent is a link or no folder, or the path is haft's own.
+    pub(crate) fn real_place(&self, real: &Path) -> Result<Place, WorkspaceError> {
+        if self.is_own(real) {
+            return Err(WorkspaceError::Own(shown(real)));
+        }
+        let mut place = Place {
+            written: real.to_owned(),
+            real: real.to_owned(),
+            missing: 0,
+            found: None,
+        };
+        for above in real.ancestors() {
+            match self.stat(above) {
+                Ok(stat) if place.missing == 0 => {
+                    place.found = Some(kind_and_bytes(&stat));
+                    return Ok(place);
+                }
+                Ok(stat) if kind_and_bytes(&stat).0 == Kind::Directory => return Ok(place),
+                Ok(_) | Err(Errno::NOTDIR) => return Err(WorkspaceError::Changed(shown(real))),
+                Err(Errno::NOENT) => place.missing += 1,
+                Err(e) => return Err(WorkspaceError::from_errno("look at", real, e)),
+            }
+        }
+        Err(WorkspaceError::Root)
+    }
+
     pub(crate) fn stat(&self, real: &Path) -> rustix::io::Result<Stat> {
         let fd = self.open_beneath(real, OFlags::PATH)?;
         rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH)
@@ -429,17 +482,6 @@ impl Workspace {
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(shown(&folder.join(best.1)))
     }
-}
-
-/// Refuses what may be read but not changed.
-pub(super) fn may_change(place: &Place) -> Result<(), WorkspaceError> {
-    if place.real.as_os_str().is_empty() {
-        return Err(WorkspaceError::Root);
-    }
-    if is_git(&place.real) {
-        return Err(WorkspaceError::Git(place.shown()));
-    }
-    Ok(())
 }
 
 pub(super) fn kind_and_bytes(stat: &Stat) -> (Kind, u64) {

@@ -15,8 +15,10 @@ pub struct FileStamp {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     bytes: u64,
-    modified: (i64, i64),
+    pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
+    /// Its names.
+    links: u64,
 }
 
 impl FileStamp {
@@ -37,7 +39,24 @@ impl FileStamp {
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            links: stat.st_nlink as u64,
         }
+    }
+
+    /// Whether this is still the state of a file. One with several names changes its time when another name goes.
+    pub(crate) fn is_still(&self, now: &Self) -> bool {
+        self == now || (self.links > 1 && self.is_same_content(now))
+    }
+
+    /// Whether it is the same file, not written to since.
+    pub(crate) fn is_same_content(&self, now: &Self) -> bool {
+        let content = |stamp: &Self| (stamp.device, stamp.inode, stamp.bytes, stamp.modified);
+        content(self) == content(now)
+    }
+
+    /// How many names the file has.
+    pub(crate) fn links(&self) -> u64 {
+        self.links
     }
 
     /// The size in bytes.
@@ -96,7 +115,23 @@ impl Workspace {
 
     /// Kind and size of what is at each of many real paths; best sorted, for each folder is opened once for its
     /// neighbours. What is gone, or reached through a link, is left out.
-    pub fn look_each(&self, paths: &[PathBuf], mut found: impl FnMut(&Path, Kind, u64)) {
+    pub fn look_each<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+        mut found: impl FnMut(&'a Path, Kind, u64),
+    ) {
+        self.stat_each(paths, |path, stat| {
+            let (kind, bytes) = kind_and_bytes(&stat);
+            found(path, kind, bytes);
+        });
+    }
+
+    /// The same with all that the system says about each.
+    pub(crate) fn stat_each<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+        mut found: impl FnMut(&'a Path, Stat),
+    ) {
         let mut open: Option<(&Path, OwnedFd)> = None;
         for path in paths {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -109,8 +144,7 @@ impl Workspace {
             let Some((_, fd)) = &open else { continue };
             // The folder is held: only the last name is looked up, and no link is followed for it.
             if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                let (kind, bytes) = kind_and_bytes(&stat);
-                found(path, kind, bytes);
+                found(path, stat);
             }
         }
     }

@@ -8,11 +8,19 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::place::may_change;
-use crate::workspace::{GIT, Kind, Place, Workspace, WorkspaceError};
+use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, shown};
 
 /// Deepest tree that is deleted: each level holds a descriptor open.
 const MAX_DEPTH: usize = 256;
+
+/// A file that is deleted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileRemoval<'a> {
+    /// The real path below the root.
+    pub(crate) path: &'a Path,
+    /// The state that it must be in.
+    pub(crate) expected: FileStamp,
+}
 
 impl Workspace {
     /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive` the
@@ -39,6 +47,35 @@ impl Workspace {
         rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).map_err(told)
     }
 
+    /// Deletes files one by one, each only in the expected state; what is gone already is left. Best sorted: the folder
+    /// of neighbours is opened once.
+    ///
+    /// # Errors
+    /// A file is in another state or cannot be deleted. Those before it are deleted.
+    pub(crate) fn remove_files(&self, files: &[FileRemoval<'_>]) -> Result<(), WorkspaceError> {
+        let mut open: Option<(&Path, OwnedFd)> = None;
+        for FileRemoval { path, expected } in files {
+            self.may_change_path(path)?;
+            let told = |e: Errno| WorkspaceError::from_errno("delete", path, e);
+            let name = path.file_name().ok_or(WorkspaceError::Root)?;
+            let parent = path.parent().unwrap_or(Path::new(""));
+            if open.as_ref().is_none_or(|(at, _)| *at != parent) {
+                let folder = self.beneath(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+                open = Some((parent, folder));
+            }
+            let Some((_, folder)) = &open else { continue };
+            match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if expected.is_still(&FileStamp::of(&stat)) => {
+                    rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(told)?;
+                }
+                Ok(_) => return Err(WorkspaceError::Changed(shown(path))),
+                Err(Errno::NOENT) => {}
+                Err(e) => return Err(told(e)),
+            }
+        }
+        Ok(())
+    }
+
     /// Moves what [`entry`](Self::entry) found at `from` to `to`, making the parents. A file or link may be
     /// replaced with `overwrite`, a folder never.
     pub(crate) fn rename(
@@ -48,7 +85,7 @@ impl Workspace {
         overwrite: bool,
     ) -> Result<(), WorkspaceError> {
         self.may_move(from)?;
-        may_change(to)?;
+        self.may_change(to)?;
         if to.real() != from.real() && to.real().starts_with(from.real()) {
             return Err(WorkspaceError::IntoItself(from.shown()));
         }
@@ -98,6 +135,13 @@ impl Workspace {
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(told)
     }
 
+    /// Sets all bits of the mode of a folder.
+    pub(crate) fn set_bits(&self, real: &Path, mode: u32) -> Result<(), WorkspaceError> {
+        let folder = self.beneath(real, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode & 0o7777))
+            .map_err(|e| WorkspaceError::from_errno("change", real, e))
+    }
+
     /// Makes a link at a place where nothing is, and its parents.
     pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
@@ -110,7 +154,7 @@ impl Workspace {
         place: &Place,
         make: &dyn Fn(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<()>,
     ) -> Result<(), WorkspaceError> {
-        may_change(place)?;
+        self.may_change(place)?;
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let folder = self.folder_for(place)?;
         make(folder.as_fd(), name)
@@ -118,7 +162,7 @@ impl Workspace {
     }
 
     fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {
-        may_change(place)?;
+        self.may_change(place)?;
         if self.holds_own(place.real()) {
             return Err(WorkspaceError::Own(place.shown()));
         }

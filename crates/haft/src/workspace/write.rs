@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::workspace::place::may_change;
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError};
 
 /// What to do with a file that is there already.
@@ -60,7 +59,7 @@ impl Workspace {
         mode: WriteMode,
         expected: Option<&FileStamp>,
     ) -> Result<Written, WorkspaceError> {
-        may_change(place)?;
+        self.may_change(place)?;
         if place.kind().is_some() {
             place.need(Kind::File)?;
             if mode == WriteMode::Create {

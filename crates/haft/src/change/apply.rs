@@ -1,0 +1,384 @@
+//! Makes each path of a plan what its target says: for an undo, and for what a command changed on a view.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+
+use crate::change::state::state_at;
+use crate::change::{Changer, State};
+use crate::workspace::{
+    Change, FileRemoval, FileStamp, Import, Kind, OutsideFile, Place, Workspace, WorkspaceError,
+};
+
+/// Most files that are changed all or none: each holds its folder and its draft open.
+const MOST_TOGETHER: usize = 200;
+/// The bits by which the owner may change the entries of a folder.
+const WRITABLE: u32 = 0o300;
+
+/// What is to be at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    Nothing,
+    /// A file.
+    File {
+        /// Its content.
+        content: Content,
+        /// Its permission bits; unchanged where none are known.
+        mode: Option<u32>,
+    },
+    /// A link with this text.
+    Link(PathBuf),
+    /// A folder with this mode, where it is known.
+    Folder(Option<u32>),
+}
+
+/// Where the content of a file comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+    /// A file outside the workspace.
+    Outside(OutsideFile),
+    /// It stays as it is.
+    Unchanged,
+}
+
+/// The targets of several paths.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Targets<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) changer: &'a Changer,
+    pub(super) all: &'a BTreeMap<PathBuf, Target>,
+    /// The state of each file when it was compared. A file in any other state is not replaced or deleted.
+    pub(super) stamps: &'a HashMap<PathBuf, FileStamp>,
+}
+
+/// What is at the paths of some targets.
+type Kinds<'a> = HashMap<&'a Path, Kind>;
+/// The modes of folders.
+type Modes = BTreeMap<PathBuf, u32>;
+
+impl<'a> Targets<'a> {
+    /// Makes each path what its target says. Files are deleted together with writing others where nothing prevents it.
+    ///
+    /// # Errors
+    /// Something cannot be changed, or is not as it was compared.
+    pub(super) fn apply(&self) -> Result<(), WorkspaceError> {
+        self.with_open_folders(|targets, open| {
+            let kinds = targets.kinds();
+            targets.apply_at_once(&kinds, open)
+        })
+    }
+
+    /// The same, all deletions first and one after the other: so another process can complete what this one began.
+    ///
+    /// # Errors
+    /// Something cannot be changed, or is not as it was compared.
+    pub(super) fn apply_in_order(&self) -> Result<(), WorkspaceError> {
+        self.with_open_folders(|targets, open| {
+            let kinds = targets.kinds();
+            targets.remove_links(&kinds)?;
+            targets.remove_files(&kinds)?;
+            targets.remove_empty_folders(&kinds)?;
+            targets.apply_rest(open)
+        })
+    }
+
+    /// Applies while the owner may write to all folders above the paths.
+    fn with_open_folders(
+        &self,
+        apply: impl FnOnce(&Targets<'_>, &Modes) -> Result<(), WorkspaceError>,
+    ) -> Result<(), WorkspaceError> {
+        let open = self.open_folders()?;
+        let changer = &self.changer.with_modes(open.clone());
+        let done = apply(&Targets { changer, ..*self }, &open);
+        self.close_folders(open).and(done)
+    }
+
+    /// Lets the owner write to the folders of all paths. Returns their modes.
+    fn open_folders(&self) -> Result<Modes, WorkspaceError> {
+        let parents: BTreeSet<&Path> = self.all.keys().filter_map(|path| path.parent()).collect();
+        let mut open = Modes::new();
+        for path in parents {
+            let Ok(stat) = self.workspace.stat(path) else {
+                continue;
+            };
+            let folder = Kind::of(FileType::from_raw_mode(stat.st_mode)) == Kind::Directory;
+            if folder && stat.st_mode & WRITABLE != WRITABLE {
+                self.workspace.set_bits(path, stat.st_mode | WRITABLE)?;
+                open.insert(path.to_owned(), stat.st_mode & 0o7777);
+            }
+        }
+        Ok(open)
+    }
+
+    /// Gives folders their modes back, but for those that have a target.
+    fn close_folders(&self, open: Modes) -> Result<(), WorkspaceError> {
+        for (path, mode) in open.into_iter().rev() {
+            let stays = !self.all.contains_key(&path);
+            if stays
+                && self
+                    .workspace
+                    .look(&path)
+                    .is_some_and(|(kind, _)| kind == Kind::Directory)
+            {
+                self.workspace.set_bits(&path, mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_at_once(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
+        self.remove_links(kinds)?;
+        let in_the_way = |(path, target): (&PathBuf, &Target)| match target {
+            Target::File { .. } => kinds.get(&**path) == Some(&Kind::Directory),
+            Target::Folder(_) | Target::Link(_) => kinds.get(&**path) == Some(&Kind::File),
+            Target::Nothing => false,
+        };
+        if self.all.iter().any(in_the_way) {
+            self.apply_deletes_first(kinds, open)
+        } else {
+            let modes = self.make_folders(open)?;
+            let mut together = self.deletes(kinds)?;
+            together.extend(self.writes()?);
+            self.change(&together)?;
+            self.remove_empty_folders(kinds)?;
+            self.finish(modes)
+        }
+    }
+
+    fn apply_deletes_first(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
+        self.change(&self.deletes(kinds)?)?;
+        self.remove_empty_folders(kinds)?;
+        self.apply_rest(open)
+    }
+
+    /// Makes folders, files and links.
+    fn apply_rest(&self, open: &Modes) -> Result<(), WorkspaceError> {
+        let modes = self.make_folders(open)?;
+        self.change(&self.writes()?)?;
+        self.import()?;
+        self.finish(modes)
+    }
+
+    /// Removes the files that are to be none.
+    fn remove_files(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
+        let mut files = Vec::new();
+        for (path, target) in self.all {
+            if matches!(target, Target::File { .. }) || kinds.get(&**path) != Some(&Kind::File) {
+                continue;
+            }
+            let expected = self.stamps.get(path).copied();
+            let shown = || path.to_string_lossy().into_owned();
+            let expected = expected.ok_or_else(|| WorkspaceError::Changed(shown()))?;
+            files.push(FileRemoval { path, expected });
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.changer.remove_files(&files)
+    }
+
+    /// Deletes links and files and then empty folders, but nothing that is to be a file afterwards.
+    ///
+    /// # Errors
+    /// Something cannot be deleted, or is not as it was compared.
+    pub(super) fn delete_files(&self) -> Result<(), WorkspaceError> {
+        let kinds = self.kinds();
+        for path in self.all.keys() {
+            if kinds.get(&**path) == Some(&Kind::Link) {
+                let place = self.workspace.real_place(path)?;
+                self.changer.remove(&place, false)?;
+            }
+        }
+        self.change(&self.deletes(&kinds)?)
+    }
+
+    /// Removes the empty folders that have no folder as target, innermost first.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub(super) fn delete_empty_folders(&self) -> Result<(), WorkspaceError> {
+        self.remove_empty_folders(&self.kinds())
+    }
+
+    fn kinds(&self) -> Kinds<'a> {
+        let mut kinds = HashMap::with_capacity(self.all.len());
+        self.workspace.look_each(self.all.keys(), |path, kind, _| {
+            kinds.insert(path, kind);
+        });
+        kinds
+    }
+
+    /// Removes what is neither a file nor a folder, unless it is as it should be.
+    fn remove_links(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
+        for (path, target) in self.all {
+            let removed = match kinds.get(&**path) {
+                Some(Kind::Link) => !self.link_matches(path, target),
+                Some(Kind::Pipe | Kind::Socket | Kind::Device) => true,
+                Some(Kind::File | Kind::Directory) | None => false,
+            };
+            if removed {
+                let place = self.workspace.real_place(path)?;
+                self.changer.remove(&place, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the missing folders before their content. Returns the modes to set at the end.
+    fn make_folders(&self, open: &Modes) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
+        let mut modes = Vec::new();
+        for (path, target) in self.all {
+            let Target::Folder(mode) = target else {
+                continue;
+            };
+            let opened = open.get(path).copied();
+            let now = state_at(self.workspace, path, &mut |_| Ok(None))?;
+            if let Some(State::Folder { mode: now }) = now {
+                if opened.is_some() || mode.is_some() && now != *mode {
+                    modes.push((&**path, mode.or(opened)));
+                }
+            } else {
+                let place = self.workspace.real_place(path)?;
+                self.changer.make_folder(&place, *mode)?;
+                modes.push((path, *mode));
+            }
+        }
+        Ok(modes)
+    }
+
+    /// The files to delete.
+    fn deletes(&self, kinds: &Kinds<'_>) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
+        let mut steps = Vec::new();
+        for (path, target) in self.all {
+            if matches!(target, Target::File { .. }) || kinds.get(&**path) != Some(&Kind::File) {
+                continue;
+            }
+            steps.push(FileStep {
+                place: self.workspace.real_place(path)?,
+                bytes: None,
+                mode: None,
+            });
+        }
+        Ok(steps)
+    }
+
+    /// The files whose content is in memory.
+    fn writes(&self) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
+        let mut steps = Vec::new();
+        for (path, target) in self.all {
+            if let Target::File { content, mode } = target
+                && let Content::Bytes(bytes) = content
+            {
+                steps.push(FileStep {
+                    place: self.workspace.real_place(path)?,
+                    bytes: Some(bytes),
+                    mode: *mode,
+                });
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Changes files together, so many all or none.
+    fn change(&self, steps: &[FileStep<'_>]) -> Result<(), WorkspaceError> {
+        for steps in steps.chunks(MOST_TOGETHER) {
+            let changes: Vec<_> = steps.iter().map(|step| step.change(self.stamps)).collect();
+            self.changer.change(&changes)?;
+        }
+        Ok(())
+    }
+
+    /// Brings in the files from outside, and sets the modes of those whose content stays.
+    fn import(&self) -> Result<(), WorkspaceError> {
+        let mut files = Vec::new();
+        for (path, target) in self.all {
+            let Target::File { content, mode } = target else {
+                continue;
+            };
+            let expected = self.stamps.get(path);
+            let mode = mode.unwrap_or(0o600);
+            match content {
+                Content::Bytes(_) => {}
+                Content::Outside(file) => files.push(Import {
+                    path,
+                    file,
+                    mode,
+                    expected: expected.copied(),
+                }),
+                Content::Unchanged => {
+                    let place = self.workspace.real_place(path)?;
+                    self.changer.set_file_mode(&place, mode, expected)?;
+                }
+            }
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.changer.import(&files)
+    }
+
+    fn remove_empty_folders(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
+        for (path, target) in self.all.iter().rev() {
+            let folder = kinds.get(&**path) == Some(&Kind::Directory);
+            if !folder || matches!(target, Target::Folder(_)) {
+                continue;
+            }
+            let place = self.workspace.real_place(path)?;
+            if place.kind() == Some(Kind::Directory) && self.workspace.is_empty(&place) {
+                self.changer.remove(&place, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the links, then sets the modes of folders.
+    fn finish(&self, modes: Vec<(&Path, Option<u32>)>) -> Result<(), WorkspaceError> {
+        for (path, target) in self.all {
+            if let Target::Link(text) = target
+                && !self.link_matches(path, target)
+            {
+                let place = self.workspace.real_place(path)?;
+                self.changer.make_link(&place, text)?;
+            }
+        }
+        for (path, mode) in modes.into_iter().rev() {
+            let place = self.workspace.real_place(path)?;
+            self.changer.set_mode(&place, mode)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a link has its target text already.
+    fn link_matches(&self, path: &Path, target: &Target) -> bool {
+        let now = state_at(self.workspace, path, &mut |_| Ok(None));
+        match (target, now) {
+            (Target::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
+            _ => false,
+        }
+    }
+}
+
+/// A file that is deleted, or written from memory.
+struct FileStep<'a> {
+    place: Place,
+    bytes: Option<&'a [u8]>,
+    mode: Option<u32>,
+}
+
+impl FileStep<'_> {
+    fn change(&self, stamps: &HashMap<PathBuf, FileStamp>) -> Change<'_> {
+        let stamp = || stamps.get(self.place.real()).copied();
+        Change {
+            place: &self.place,
+            content: self.bytes,
+            expected: self.place.kind().and_then(|_| stamp()),
+            like: None,
+            mode: self.mode,
+        }
+    }
+}

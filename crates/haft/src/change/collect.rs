@@ -1,0 +1,232 @@
+//! What a command changed on a copy-on-write view of the workspace, read from the upper folder of its overlay, and applied.
+
+mod apply;
+mod preview;
+mod upper;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::approval::preview::FileChange;
+use crate::change::net::Action;
+use crate::change::{PathText, State};
+use crate::spec::hex;
+use crate::workspace::{FileStamp, Workspace, WorkspaceError};
+
+use self::upper::Upper;
+use self::walk::Walk;
+
+/// Most entries of the upper folder, and of folders that are deleted with their content.
+pub const MAX_ENTRIES: usize = 200_000;
+
+/// One change of a command on a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewChange {
+    /// Where, below the root and without links.
+    pub path: PathBuf,
+    /// The kind of the change.
+    pub action: Action,
+    /// What is in the workspace; none for what is new.
+    pub before: Option<State>,
+    /// What the command left; none for what it deleted.
+    pub after: Option<State>,
+    /// Why the change must not be applied: another program changed the same file.
+    pub conflict: Option<&'static str>,
+}
+
+/// Something that is never applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Where, below the root.
+    pub path: PathBuf,
+    /// The reason.
+    pub why: &'static str,
+}
+
+/// When a view was made, by the clock of its file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Since {
+    /// Seconds since 1970.
+    seconds: i64,
+    /// Nanoseconds of the second.
+    nanoseconds: i64,
+}
+
+impl Since {
+    /// The change time of a folder: a view's own folder, right after it was made.
+    ///
+    /// # Errors
+    /// The folder cannot be looked at.
+    pub fn of(folder: &Path) -> io::Result<Self> {
+        Ok(Self::changed(&rustix::fs::lstat(folder)?))
+    }
+
+    fn changed(stat: &Stat) -> Self {
+        let (seconds, nanoseconds) = FileStamp::of(stat).changed;
+        Self {
+            seconds,
+            nanoseconds,
+        }
+    }
+}
+
+/// Why the changes of a command cannot be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// There are too many.
+    #[error(
+        "the command changed more than 200,000 files: run it with `changes = \"direct\"`, or in a smaller folder"
+    )]
+    TooMany,
+    /// Another file system lies below the root.
+    #[error(
+        "{} is a mount point: run the command with `changes = \"direct\"`, or unmount it",
+        path.display()
+    )]
+    Mount {
+        /// The mount point.
+        path: PathBuf,
+    },
+    /// The overlay was mounted with other options, so that the upper folder does not hold all.
+    #[error("the view does not hold all of {}: it was mounted with redirects or metadata copies", path.display())]
+    Incomplete {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// Reading failed.
+    #[error("{verb} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// All changes of a command on a view.
+#[derive(Debug)]
+pub struct Collected {
+    /// What can be applied, sorted by path.
+    pub changes: Vec<ViewChange>,
+    /// What is never applied.
+    pub dropped: Vec<Dropped>,
+    upper: Upper,
+    stamps: HashMap<PathBuf, Stamps>,
+}
+
+/// The states of a file when its content was compared.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stamps {
+    /// In the workspace; none for folders.
+    lower: Option<FileStamp>,
+    /// In the upper folder; only for files.
+    upper: Option<FileStamp>,
+}
+
+impl Collected {
+    /// Reads what a command changed. The command must have ended; nothing may write to `upper` any more. `since` is from
+    /// before the command began: what another program changed in the workspace later, and differently, is a conflict.
+    ///
+    /// # Errors
+    /// A folder cannot be read, holds a mount point or more than [`MAX_ENTRIES`] changes.
+    pub fn collect(
+        workspace: &Workspace,
+        upper: &Path,
+        since: Since,
+    ) -> Result<Self, CollectError> {
+        let upper = Upper::open(upper)?;
+        let mut walk = Walk::new(workspace, &upper, since);
+        walk.run()?;
+        let (found, mut dropped) = walk.finish();
+        dropped.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut changes = Vec::with_capacity(found.len());
+        let mut stamps = HashMap::with_capacity(found.len());
+        for (path, found) in found {
+            stamps.insert(path, found.stamps);
+            changes.push(found.change);
+        }
+        Ok(Self {
+            changes,
+            dropped,
+            upper,
+            stamps,
+        })
+    }
+
+    /// The SHA-256 over all changes, hex: what an approval is bound to. It covers paths, actions and both states; a file
+    /// that is too large to be hashed counts by its identity and times.
+    pub fn sha256(&self) -> String {
+        let mut hasher = Sha256::new();
+        for change in &self.changes {
+            let stamps = self.stamps.get(&change.path).copied().unwrap_or_default();
+            let unhashed = |state: &Option<State>| {
+                matches!(state, Some(State::File { sha256: None, .. } | State::Other))
+            };
+            let before = stamps.lower.filter(|_| unhashed(&change.before));
+            let after = stamps.upper.filter(|_| unhashed(&change.after));
+            let identity = |stamp: FileStamp| (stamp.device, stamp.inode, stamp.modified);
+            let path = PathText(change.path.clone());
+            let states = (&change.before, &change.after);
+            let line = (
+                path,
+                change.action,
+                states,
+                before.map(identity),
+                after.map(identity),
+            );
+            // Plain data: this does not fail.
+            let line = serde_json::to_vec(&line).unwrap_or_default();
+            hasher.update((line.len() as u64).to_le_bytes());
+            hasher.update(line);
+        }
+        hex(&hasher.finalize())
+    }
+
+    /// The texts before and after of the selected files and links, for the diff that the user decides about.
+    pub fn preview(
+        &self,
+        workspace: &Workspace,
+        select: &dyn Fn(&Path) -> bool,
+    ) -> Vec<FileChange> {
+        let selected = self.changes.iter().filter(|change| select(&change.path));
+        let shown =
+            selected.filter_map(|change| preview::file_change(&self.upper, workspace, change));
+        shown.collect()
+    }
+
+    /// Applies the selected changes and records them as one set. What is in the workspace already is skipped, so that a
+    /// second call completes the first. Conflicts are left out, and so is what depends on a change that is not selected:
+    /// see [`left_out`](Self::left_out).
+    ///
+    /// The files stay in the upper folder, as second names of those in the workspace where both are on one mount. Delete
+    /// it afterwards; never mount it again.
+    ///
+    /// # Errors
+    /// Before anything is touched: a file is no longer as it was collected, or the changes cannot be recorded. Otherwise
+    /// something cannot be changed, and the changes before it are applied.
+    pub fn apply(
+        &self,
+        workspace: &Workspace,
+        changer: &crate::change::Changer,
+        select: &dyn Fn(&Path) -> bool,
+    ) -> Result<(), WorkspaceError> {
+        apply::apply(self, workspace, changer, select)
+    }
+
+    /// The selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or it depends on a
+    /// change that is not selected.
+    pub fn left_out(&self, select: &dyn Fn(&Path) -> bool) -> Vec<(&Path, &'static str)> {
+        apply::Selection::new(&self.changes, select).left_out
+    }
+}

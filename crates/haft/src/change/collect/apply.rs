@@ -1,0 +1,276 @@
+//! Applies collected changes: checks all, records them as one set on the disk, then makes them in order.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Stat};
+
+use crate::change::apply::{Content, Target, Targets};
+use crate::change::collect::upper::Unlocked;
+use crate::change::collect::{Collected, Stamps, ViewChange};
+use crate::change::net::Action;
+use crate::change::state::{hash_open_file, state_at};
+use crate::change::{Changer, State};
+use crate::workspace::{FileStamp, Kind, OutsideFile, Workspace, WorkspaceError};
+
+/// Most files that are written to the disk one by one: for more, all that is on the file system is.
+const MOST_SYNCED: usize = 32;
+
+const NOT_REPLACED: &str = "the folder above it is not replaced";
+const HOLDS_OTHERS: &str = "it holds something that is not deleted";
+
+/// The changes that can be applied together.
+pub(super) struct Selection<'a> {
+    pub(super) changes: Vec<&'a ViewChange>,
+    /// Selected, and yet not to be applied.
+    pub(super) left_out: Vec<(&'a Path, &'static str)>,
+}
+
+impl<'a> Selection<'a> {
+    /// Selects from changes that are sorted by path.
+    pub(super) fn new(changes: &'a [ViewChange], select: &dyn Fn(&Path) -> bool) -> Self {
+        let selected = |change: &ViewChange| change.conflict.is_none() && select(&change.path);
+        let mut stay = HashSet::new();
+        for change in changes.iter().filter(|change| change.after.is_none()) {
+            if !selected(change) {
+                stay.extend(change.path.ancestors().skip(1));
+            }
+        }
+        let (mut all, mut left_out) = (Vec::with_capacity(changes.len()), Vec::new());
+        let mut not_replaced: Option<&Path> = None;
+        for change in changes {
+            let path = &*change.path;
+            let after_folder = matches!(change.after, Some(State::Folder { .. }));
+            let why = if not_replaced.is_some_and(|folder| path.starts_with(folder)) {
+                Some(NOT_REPLACED)
+            } else if stay.contains(path) && !after_folder {
+                Some(HOLDS_OTHERS)
+            } else {
+                change.conflict
+            };
+            if why.is_none() && selected(change) {
+                all.push(change);
+                continue;
+            }
+            if let Some(why) = why.filter(|_| select(path)) {
+                left_out.push((path, why));
+            }
+            if change.action == Action::Replace && after_folder && why != Some(NOT_REPLACED) {
+                not_replaced = Some(path);
+            }
+        }
+        Self {
+            changes: all,
+            left_out,
+        }
+    }
+}
+
+/// What is still to be done.
+#[derive(Default)]
+struct Plan {
+    targets: BTreeMap<PathBuf, Target>,
+    stamps: HashMap<PathBuf, FileStamp>,
+    /// Folders below which something may be made.
+    usable: HashSet<PathBuf>,
+}
+
+impl Plan {
+    /// The files that will be brought in.
+    fn outside(&self) -> impl Iterator<Item = &OutsideFile> {
+        self.targets.values().filter_map(|target| match target {
+            Target::File {
+                content: Content::Outside(file),
+                ..
+            } => Some(file),
+            _ => None,
+        })
+    }
+
+    /// Fails when a folder above a new path is a link or a file by now, unless it will be replaced.
+    fn check_parents(&mut self, workspace: &Workspace, path: &Path) -> Result<(), WorkspaceError> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let mut above = path.ancestors().skip(1);
+        if !self.usable.contains(parent) && above.all(|path| !self.targets.contains_key(path)) {
+            workspace.real_place(path)?;
+            self.usable.insert(parent.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Applies the selected changes.
+pub(super) fn apply(
+    collected: &Collected,
+    workspace: &Workspace,
+    changer: &Changer,
+    select: &dyn Fn(&Path) -> bool,
+) -> Result<(), WorkspaceError> {
+    let selected = Selection::new(&collected.changes, select).changes;
+    let mut now = HashMap::with_capacity(selected.len());
+    workspace.stat_each(selected.iter().map(|change| &change.path), |path, stat| {
+        now.insert(path, stat);
+    });
+    let mut plan = Plan::default();
+    let mut changes = Vec::with_capacity(selected.len());
+    for change in selected {
+        let now = now.get(&*change.path);
+        if collected.is_applied(workspace, change, now)? {
+            continue;
+        }
+        match now {
+            None => plan.check_parents(workspace, &change.path)?,
+            Some(now) => {
+                let stamp = collected.check(change, now)?;
+                let path = change.path.clone();
+                plan.stamps.extend(stamp.map(|stamp| (path, stamp)));
+            }
+        }
+        plan.targets
+            .insert(change.path.clone(), collected.target(change)?);
+        changes.push((&*change.path, change.after.clone()));
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    // In the order in which they are made: deletions first, the content of a folder before the folder.
+    let (deleted, others): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|(_, after)| after.is_none());
+    let changes: Vec<_> = deleted.into_iter().rev().chain(others).collect();
+    let sync = || collected.sync(&plan);
+    let _unlocked = collected.unlock(&plan)?;
+    changer.record_set(&changes, sync, |changer| {
+        let workspace = &workspace.with_git();
+        let targets = Targets {
+            workspace,
+            changer,
+            all: &plan.targets,
+            stamps: &plan.stamps,
+        };
+        targets.apply_in_order()
+    })
+}
+
+impl Collected {
+    fn stamps(&self, change: &ViewChange) -> Stamps {
+        self.stamps.get(&change.path).copied().unwrap_or_default()
+    }
+
+    fn target(&self, change: &ViewChange) -> Result<Target, WorkspaceError> {
+        let path = &change.path;
+        Ok(match &change.after {
+            None => Target::Nothing,
+            Some(State::Folder { mode }) => Target::Folder(*mode),
+            Some(State::Link { target }) => Target::Link(target.0.clone()),
+            Some(State::File { sha256, mode, .. }) => {
+                let Stamps { lower, upper } = self.stamps(change);
+                // Another name of the same file keeps its mode.
+                let alone = lower.is_some_and(|lower| lower.links() == 1);
+                let content = match upper {
+                    _ if change.action == Action::Chmod && alone => Content::Unchanged,
+                    Some(stamp) => Content::Outside(OutsideFile {
+                        root: Arc::clone(&self.upper.root),
+                        path: path.clone(),
+                        stamp,
+                        sha256: sha256.clone(),
+                    }),
+                    None => return Err(changed(path)),
+                };
+                let mode = *mode;
+                Target::File { content, mode }
+            }
+            Some(State::Other) => return Err(changed(path)),
+        })
+    }
+
+    /// Whether the workspace is already as the command left it.
+    fn is_applied(
+        &self,
+        workspace: &Workspace,
+        change: &ViewChange,
+        now: Option<&Stat>,
+    ) -> Result<bool, WorkspaceError> {
+        let path = &change.path;
+        let (Some(now), Some(after)) = (now, &change.after) else {
+            return Ok(now.is_none() && change.after.is_none());
+        };
+        let stamps = self.stamps(change);
+        let stamp = FileStamp::of(now);
+        match (kind(now), after) {
+            (Kind::Directory, State::Folder { mode }) => Ok(mode == &Some(now.st_mode & 0o777)),
+            (Kind::File, State::File { mode, .. }) => {
+                let same = |lower: FileStamp| lower.is_still(&stamp);
+                if stamps.lower.is_some_and(same) || *mode != Some(now.st_mode & 0o7777) {
+                    return Ok(false);
+                }
+                let moved = |upper: FileStamp| upper.is_same_content(&stamp);
+                if stamps.upper.is_some_and(moved) {
+                    return Ok(true);
+                }
+                let now = state_at(workspace, path, &mut |open| hash_open_file(open, path))?;
+                Ok(now.is_some_and(|now| now.is_same(after)))
+            }
+            (Kind::Link, State::Link { .. }) => {
+                let now = state_at(workspace, path, &mut |_| Ok(None))?;
+                Ok(now.as_ref() == Some(after))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Fails when what is in the workspace is not as it was collected. Returns the state of a file.
+    fn check(&self, change: &ViewChange, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
+        let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+        let lower = self.stamps(change).lower;
+        match (kind(now), lower) {
+            (Kind::Directory, _) if folder(&change.before) || folder(&change.after) => Ok(None),
+            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
+                Ok((kind == Kind::File).then_some(lower))
+            }
+            _ => Err(changed(&change.path)),
+        }
+    }
+
+    /// Lets the owner read the files that will be brought in. Their own modes are set with that.
+    fn unlock(&self, plan: &Plan) -> Result<Unlocked<'_>, WorkspaceError> {
+        let mut unlocked = Unlocked::new(&self.upper);
+        let mut seen = HashSet::new();
+        for (path, target) in &plan.targets {
+            let Target::File {
+                content: Content::Outside(_),
+                mode,
+            } = target
+            else {
+                continue;
+            };
+            let told = |e| WorkspaceError::from_errno("read", path, e);
+            if seen.insert(path.parent()) {
+                unlocked.unlock_parents(path).map_err(told)?;
+            }
+            if let Some(mode) = mode.filter(|mode| mode & 0o400 == 0) {
+                self.upper.set_mode(path, mode | 0o400).map_err(told)?;
+            }
+        }
+        Ok(unlocked)
+    }
+
+    /// Writes the files that will be brought in to the disk: else a crash could leave empty ones in their places.
+    fn sync(&self, plan: &Plan) -> Result<(), WorkspaceError> {
+        let outside: Vec<&OutsideFile> = plan.outside().collect();
+        let written = if outside.len() > MOST_SYNCED {
+            rustix::fs::syncfs(&self.upper.root)
+        } else {
+            outside.iter().try_for_each(|file| file.sync())
+        };
+        written.map_err(|e| WorkspaceError::from_errno("write", Path::new("the view's files"), e))
+    }
+}
+
+fn changed(path: &Path) -> WorkspaceError {
+    WorkspaceError::Changed(path.to_string_lossy().into_owned())
+}
+
+fn kind(stat: &Stat) -> Kind {
+    Kind::of(FileType::from_raw_mode(stat.st_mode))
+}

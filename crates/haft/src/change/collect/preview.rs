@@ -1,0 +1,93 @@
+//! The texts before and after a change, for the user.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use crate::approval::preview::{FileChange, MAX_SIDE};
+use crate::change::State;
+use crate::change::collect::ViewChange;
+use crate::change::collect::upper::Upper;
+use crate::change::net::Action;
+use crate::workspace::Workspace;
+
+/// One side of a change.
+struct Side {
+    bytes: Vec<u8>,
+    /// The file is longer.
+    clipped: bool,
+}
+
+/// The change as text; none for a folder that is made or deleted. A link is shown as its target, a mode as a number.
+pub(super) fn file_change(
+    upper: &Upper,
+    workspace: &Workspace,
+    change: &ViewChange,
+) -> Option<FileChange> {
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    let (was, is) = if change.action == Action::Chmod {
+        (before.map(mode), after.map(mode))
+    } else {
+        let path = &change.path;
+        let lower = || Some(workspace.open_file(path).ok()?.file);
+        let new = || upper.file(path).ok();
+        let was = before.and_then(|state| side(state, &lower));
+        (was, after.and_then(|state| side(state, &new)))
+    };
+    if was.is_none() && is.is_none() {
+        return None;
+    }
+    let text = |side: &Option<Side>| side.as_ref().map(|side| side.bytes.clone());
+    let path = change.path.to_string_lossy();
+    let mut shown = FileChange::new(path, text(&was).as_deref(), text(&is).as_deref());
+    shown.clipped |= [was, is].into_iter().flatten().any(|side| side.clipped);
+    shown.before_sha256 = match before {
+        Some(State::File { sha256, .. }) => sha256.clone(),
+        _ => None,
+    };
+    Some(shown)
+}
+
+fn side(state: &State, open: &dyn Fn() -> Option<File>) -> Option<Side> {
+    match state {
+        State::File { .. } => read(open()?),
+        State::Link { target } => Some(line(format!("link to {}\n", target.display()))),
+        State::Folder { .. } => None,
+        State::Other => Some(line(
+            "a pipe, socket, device or unreadable file\n".to_owned(),
+        )),
+    }
+}
+
+fn mode(state: &State) -> Side {
+    match state {
+        State::File {
+            mode: Some(mode), ..
+        }
+        | State::Folder { mode: Some(mode) } => line(format!("mode {mode:04o}\n")),
+        _ => line("mode unknown\n".to_owned()),
+    }
+}
+
+fn line(text: String) -> Side {
+    Side {
+        bytes: text.into_bytes(),
+        clipped: false,
+    }
+}
+
+/// The beginning of a file, cut between two characters.
+fn read(file: File) -> Option<Side> {
+    let mut bytes = Vec::new();
+    let most = MAX_SIDE as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    let clipped = bytes.len() > MAX_SIDE;
+    if clipped {
+        bytes.truncate(MAX_SIDE);
+        if let Err(error) = std::str::from_utf8(&bytes)
+            && error.error_len().is_none()
+        {
+            bytes.truncate(error.valid_up_to());
+        }
+    }
+    Some(Side { bytes, clipped })
+}

@@ -1,0 +1,587 @@
+//! The walk through an upper folder: each entry is compared with what is at its path in the workspace.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::change::State;
+use crate::change::collect::upper::{
+    Unlocked, Upper, born_in, failed, is_opaque, is_redirect, is_whiteout_device, is_whiteout_file,
+    link_in, may_be_metacopy, names, open_file, stat_in,
+};
+use crate::change::collect::{CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange};
+use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
+use crate::change::net::Action;
+use crate::workspace::{FileStamp, Kind, Workspace, open_within};
+
+mod content;
+
+use content::Hasher;
+
+const CHANGED: &str = "it was changed while the command ran";
+const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
+const BELOW_CHANGED: &str = "the folder above it was changed while the command ran";
+const HOLDS_DROPPED: &str = "it holds something that is not deleted";
+const OWN: &str = "it is haft's own";
+const NOT_TEXT: &str = "its name is not UTF-8";
+const TOO_LONG: &str = "its path is longer than 4,095 bytes";
+const UNREADABLE: &str = "it cannot be read";
+
+/// Longest path.
+const MAX_PATH: usize = 4095;
+
+/// A change, and the states of the file when it was compared.
+pub(super) struct Found {
+    pub(super) change: ViewChange,
+    pub(super) stamps: Stamps,
+}
+
+/// The walk in progress.
+pub(super) struct Walk<'a> {
+    workspace: &'a Workspace,
+    upper: &'a Upper,
+    since: Since,
+    /// Entries so far.
+    entries: usize,
+    /// Bytes of deleted files that were hashed.
+    deleted_bytes: u64,
+    hasher: Hasher,
+    unlocked: Unlocked<'a>,
+    found: BTreeMap<PathBuf, Found>,
+    dropped: Vec<Dropped>,
+    /// Entries of the workspace that stay though the folder above them was deleted.
+    stay: Vec<PathBuf>,
+    /// Folders of the upper folder still to visit.
+    todo: Vec<Todo>,
+}
+
+/// A folder of the upper folder.
+struct Todo {
+    path: PathBuf,
+    /// A folder above it hides all of the workspace that is below.
+    opaque: bool,
+}
+
+/// An entry of the upper folder or of the workspace.
+struct Entry<'a> {
+    path: PathBuf,
+    folder: &'a OwnedFd,
+    name: &'a OsStr,
+    stat: Stat,
+}
+
+impl Entry<'_> {
+    fn kind(&self) -> Kind {
+        kind(&self.stat)
+    }
+
+    fn failed(&self, verb: &'static str) -> impl Fn(Errno) -> CollectError + use<> {
+        let path = self.path.clone();
+        move |e| failed(verb, &path, e)
+    }
+}
+
+fn kind(stat: &Stat) -> Kind {
+    Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode))
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(workspace: &'a Workspace, upper: &'a Upper, since: Since) -> Self {
+        Self {
+            workspace,
+            upper,
+            since,
+            entries: 0,
+            deleted_bytes: 0,
+            hasher: Hasher::default(),
+            unlocked: Unlocked::new(upper),
+            found: BTreeMap::new(),
+            dropped: Vec::new(),
+            stay: Vec::new(),
+            todo: vec![Todo {
+                path: PathBuf::new(),
+                opaque: false,
+            }],
+        }
+    }
+
+    /// Visits all folders.
+    ///
+    /// # Errors
+    /// A folder cannot be read, is a mount point, or there are too many entries.
+    pub(super) fn run(&mut self) -> Result<(), CollectError> {
+        while let Some(todo) = self.todo.pop() {
+            self.visit_folder(&todo)?;
+        }
+        Ok(())
+    }
+
+    fn visit_folder(&mut self, todo: &Todo) -> Result<(), CollectError> {
+        let path = &*todo.path;
+        let told = |e| failed("read", path, e);
+        let folder = match self.upper.folder(path) {
+            Err(Errno::ACCESS) => return self.drop_entry(path.to_owned(), UNREADABLE),
+            other => other.map_err(told)?,
+        };
+        if is_redirect(folder.as_fd()).map_err(told)? {
+            let path = path.to_owned();
+            return Err(CollectError::Incomplete { path });
+        }
+        let lower = self.lower_folder(path)?;
+        let names = all_names(path, &folder)?;
+        let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(told)?;
+        if opaque && let Some(lower) = &lower {
+            let there: HashSet<&OsString> = names.iter().collect();
+            for name in all_names(path, lower)? {
+                if !there.contains(&name) {
+                    self.delete_name(path, lower, &name)?;
+                }
+            }
+        }
+        for name in &names {
+            if let Some(path) = self.usable_path(path, name)? {
+                let stat = stat_in(folder.as_fd(), name).map_err(told)?;
+                let stat = stat.ok_or_else(|| told(Errno::NOENT))?;
+                let entry = Entry {
+                    path,
+                    folder: &folder,
+                    name,
+                    stat,
+                };
+                self.unlocked.unlock(&entry.path, &entry.stat);
+                if entry.kind() == Kind::Directory {
+                    let path = entry.path.clone();
+                    self.todo.push(Todo { path, opaque });
+                }
+                self.visit_entry(entry, lower.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of an entry, if it can be named at all.
+    fn usable_path(
+        &mut self,
+        parent: &Path,
+        name: &OsStr,
+    ) -> Result<Option<PathBuf>, CollectError> {
+        let path = parent.join(name);
+        let why = if name.to_str().is_none() {
+            NOT_TEXT
+        } else if path.as_os_str().len() > MAX_PATH {
+            TOO_LONG
+        } else if self.workspace.is_own(&path) {
+            OWN
+        } else {
+            return Ok(Some(path));
+        };
+        self.drop_entry(path, why)?;
+        Ok(None)
+    }
+
+    fn visit_entry(
+        &mut self,
+        entry: Entry<'_>,
+        lower: Option<&OwnedFd>,
+    ) -> Result<(), CollectError> {
+        let below = match lower {
+            Some(folder) => stat_in(folder.as_fd(), entry.name).map_err(entry.failed("look at"))?,
+            None => None,
+        };
+        let below = below.zip(lower).map(|(stat, folder)| Entry {
+            path: entry.path.clone(),
+            folder,
+            name: entry.name,
+            stat,
+        });
+        if is_whiteout_device(&entry.stat) {
+            return below.map_or(Ok(()), |below| self.delete(&below));
+        }
+        match entry.kind() {
+            Kind::File => self.visit_file(entry, below),
+            Kind::Link => {
+                let target = link_in(entry.folder.as_fd(), entry.name);
+                let target = target.map_err(entry.failed("read"))?;
+                let after = State::Link {
+                    target: target.as_path().into(),
+                };
+                self.compare(after, None, entry.path, below)
+            }
+            Kind::Directory => {
+                let mode = Some(entry.stat.st_mode & 0o777);
+                self.compare(State::Folder { mode }, None, entry.path, below)
+            }
+            Kind::Pipe => self.drop_entry(entry.path, "it is a named pipe"),
+            Kind::Socket => self.drop_entry(entry.path, "it is a socket"),
+            Kind::Device => self.drop_entry(entry.path, "it is a device"),
+        }
+    }
+
+    fn visit_file(
+        &mut self,
+        entry: Entry<'_>,
+        below: Option<Entry<'_>>,
+    ) -> Result<(), CollectError> {
+        let told = entry.failed("read");
+        let file = match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
+            Err(Errno::ACCESS) => return self.drop_entry(entry.path, UNREADABLE),
+            other => other.map_err(&told)?,
+        };
+        if entry.stat.st_size == 0 && is_whiteout_file(&file).map_err(&told)? {
+            return below.map_or(Ok(()), |below| self.delete(&below));
+        }
+        if may_be_metacopy(&file, &entry.stat).map_err(&told)? {
+            return Err(CollectError::Incomplete { path: entry.path });
+        }
+        let stamp = FileStamp::of(&entry.stat);
+        let mode = Some(entry.stat.st_mode & 0o777);
+        let after = State::File {
+            sha256: self.hash(&entry.path, &file, stamp.bytes())?,
+            bytes: stamp.bytes(),
+            mode,
+        };
+        if let Some(below) = &below
+            && below.kind() == Kind::File
+            && stamp.bytes() > MAX_FILE_BYTES
+            && FileStamp::of(&below.stat).bytes() == stamp.bytes()
+            && let Ok(lower) = open_file(below.folder.as_fd(), Path::new(below.name))
+            && content::is_same(&file, &lower).map_err(|e| io(&entry.path, e))?
+        {
+            return self.compare_modes(after, stamp, below);
+        }
+        self.compare(after, Some(stamp), entry.path, below)
+    }
+
+    /// Compares what the command left with what is in the workspace.
+    fn compare(
+        &mut self,
+        after: State,
+        upper: Option<FileStamp>,
+        path: PathBuf,
+        below: Option<Entry<'_>>,
+    ) -> Result<(), CollectError> {
+        let Some(below) = below else {
+            let change = change(path, Action::Create, None, Some(after));
+            let lower = None;
+            return self.add(change, Stamps { lower, upper });
+        };
+        let (before, lower) = self.before(&below, true)?;
+        let (was, is) = (permission_bits(&before), permission_bits(&after));
+        let action = match (&before, &after) {
+            (State::Folder { .. }, State::Folder { .. }) if was == is => return Ok(()),
+            (State::Folder { .. }, State::Folder { .. }) => Action::Chmod,
+            (State::Link { target: a }, State::Link { target: b }) if a == b => return Ok(()),
+            (State::Link { .. }, State::Link { .. }) => Action::Modify,
+            (State::File { sha256: a, .. }, State::File { sha256: b, .. }) => {
+                if a.is_none() || a != b {
+                    Action::Modify
+                } else if was == is {
+                    return Ok(());
+                } else {
+                    Action::Chmod
+                }
+            }
+            _ => Action::Replace,
+        };
+        if below.kind() == Kind::Directory && action == Action::Replace {
+            self.delete_content(&below.path)?;
+        }
+        // A folder's time says nothing about its mode: any new entry changes it.
+        let later = action != Action::Chmod || below.kind() == Kind::File;
+        let later = later && self.is_later(&below)?;
+        let mut change = change(path, action, Some(before), Some(after));
+        change.conflict = later.then_some(CHANGED);
+        self.add(change, Stamps { lower, upper })
+    }
+
+    /// Compares the modes of two files of the same content.
+    fn compare_modes(
+        &mut self,
+        after: State,
+        upper: FileStamp,
+        below: &Entry<'_>,
+    ) -> Result<(), CollectError> {
+        let lower = FileStamp::of(&below.stat);
+        let before = State::File {
+            sha256: None,
+            bytes: lower.bytes(),
+            mode: Some(below.stat.st_mode & 0o7777),
+        };
+        if permission_bits(&before) == permission_bits(&after) {
+            return Ok(());
+        }
+        let path = below.path.clone();
+        let mut change = change(path, Action::Chmod, Some(before), Some(after));
+        change.conflict = self.is_later(below)?.then_some(CHANGED);
+        let (lower, upper) = (Some(lower), Some(upper));
+        self.add(change, Stamps { lower, upper })
+    }
+
+    fn delete_name(
+        &mut self,
+        parent: &Path,
+        folder: &OwnedFd,
+        name: &OsStr,
+    ) -> Result<(), CollectError> {
+        let path = parent.join(name);
+        let stat = stat_in(folder.as_fd(), name).map_err(|e| failed("look at", &path, e))?;
+        let Some(path) = self.usable_path(parent, name)? else {
+            self.stay.push(path);
+            return Ok(());
+        };
+        let Some(stat) = stat else { return Ok(()) };
+        self.delete(&Entry {
+            path,
+            folder,
+            name,
+            stat,
+        })
+    }
+
+    /// Adds the deletion of an entry of the workspace, with its content.
+    fn delete(&mut self, entry: &Entry<'_>) -> Result<(), CollectError> {
+        let folder = entry.kind() == Kind::Directory;
+        let (before, lower) = self.before_deletion(entry)?;
+        let mut change = change(entry.path.clone(), Action::Delete, Some(before), None);
+        change.conflict = self.is_later(entry)?.then_some(CHANGED);
+        self.add(change, Stamps { lower, upper: None })?;
+        if folder {
+            self.delete_content(&entry.path)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the deletion of all below a folder of the workspace.
+    fn delete_content(&mut self, path: &Path) -> Result<(), CollectError> {
+        let mut todo = vec![path.to_owned()];
+        while let Some(parent) = todo.pop() {
+            let Some(folder) = self.lower_folder(&parent)? else {
+                continue;
+            };
+            for name in all_names(&parent, &folder)? {
+                let path = parent.join(&name);
+                let stat = stat_in(folder.as_fd(), &name);
+                let Some(stat) = stat.map_err(|e| failed("look at", &path, e))? else {
+                    continue;
+                };
+                if self.usable_path(&parent, &name)?.is_none() {
+                    self.stay.push(path);
+                    continue;
+                }
+                let entry = Entry {
+                    path: path.clone(),
+                    folder: &folder,
+                    name: &name,
+                    stat,
+                };
+                let (before, lower) = self.before_deletion(&entry)?;
+                let mut change = change(path.clone(), Action::Delete, Some(before), None);
+                change.conflict = self.is_later(&entry)?.then_some(CHANGED);
+                if entry.kind() == Kind::Directory {
+                    todo.push(path);
+                }
+                self.add(change, Stamps { lower, upper: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of an entry that is deleted. Only as many bytes are hashed as can be saved for an undo.
+    fn before_deletion(
+        &mut self,
+        entry: &Entry<'_>,
+    ) -> Result<(State, Option<FileStamp>), CollectError> {
+        if entry.kind() == Kind::File {
+            let bytes = FileStamp::of(&entry.stat).bytes();
+            self.deleted_bytes = self.deleted_bytes.saturating_add(bytes);
+        }
+        self.before(entry, self.deleted_bytes <= MAX_RUN_BYTES)
+    }
+
+    /// The state of an entry of the workspace.
+    fn before(
+        &mut self,
+        entry: &Entry<'_>,
+        hashed: bool,
+    ) -> Result<(State, Option<FileStamp>), CollectError> {
+        let stamp = FileStamp::of(&entry.stat);
+        let mode = Some(entry.stat.st_mode & 0o7777);
+        let state = match entry.kind() {
+            Kind::Directory => return Ok((State::Folder { mode }, None)),
+            Kind::Link => {
+                let target = link_in(entry.folder.as_fd(), entry.name);
+                let target = target.map_err(entry.failed("read"))?;
+                State::Link {
+                    target: target.as_path().into(),
+                }
+            }
+            Kind::File => match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
+                Ok(file) => {
+                    let now = rustix::fs::fstat(&file).map_err(entry.failed("look at"))?;
+                    if !stamp.is_still(&FileStamp::of(&now)) {
+                        return Err(failed("read", &entry.path, Errno::STALE));
+                    }
+                    let bytes = stamp.bytes();
+                    let sha256 = if hashed {
+                        self.hash(&entry.path, &file, bytes)?
+                    } else {
+                        None
+                    };
+                    State::File {
+                        sha256,
+                        bytes,
+                        mode,
+                    }
+                }
+                Err(Errno::ACCESS) => State::Other,
+                Err(e) => return Err(failed("read", &entry.path, e)),
+            },
+            Kind::Pipe | Kind::Socket | Kind::Device => State::Other,
+        };
+        Ok((state, Some(stamp)))
+    }
+
+    /// The SHA-256 of a file; none if it is too large.
+    fn hash(
+        &mut self,
+        path: &Path,
+        file: &File,
+        bytes: u64,
+    ) -> Result<Option<String>, CollectError> {
+        if bytes > MAX_FILE_BYTES {
+            return Ok(None);
+        }
+        self.hasher.hash(file, bytes).map_err(|e| io(path, e))
+    }
+
+    /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its
+    /// content, which is compared itself: it counts only if it is new, where the file system knows that.
+    fn is_later(&self, entry: &Entry<'_>) -> Result<bool, CollectError> {
+        if Since::changed(&entry.stat) <= self.since {
+            return Ok(false);
+        }
+        if entry.kind() != Kind::Directory {
+            return Ok(true);
+        }
+        let born = born_in(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
+        Ok(born.is_some_and(|born| born > self.since))
+    }
+
+    /// The folder at a path of the workspace; none if there is none.
+    fn lower_folder(&self, path: &Path) -> Result<Option<OwnedFd>, CollectError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        match open_within(self.workspace.fd(), path, flags) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(e) => Err(failed("read", &self.workspace.root().join(path), e)),
+        }
+    }
+
+    fn add(&mut self, change: ViewChange, stamps: Stamps) -> Result<(), CollectError> {
+        self.count()?;
+        self.found
+            .insert(change.path.clone(), Found { change, stamps });
+        Ok(())
+    }
+
+    fn drop_entry(&mut self, path: PathBuf, why: &'static str) -> Result<(), CollectError> {
+        self.count()?;
+        self.dropped.push(Dropped { path, why });
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), CollectError> {
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            return Err(CollectError::TooMany);
+        }
+        Ok(())
+    }
+
+    /// The changes by path, and what is not applied. A folder that holds an entry that stays is not deleted either; a
+    /// conflict concerns the folders that would go with it, and what would be below it.
+    pub(super) fn finish(self) -> (BTreeMap<PathBuf, Found>, Vec<Dropped>) {
+        let (mut found, mut dropped) = (self.found, self.dropped);
+        for path in self.stay {
+            for folder in path.ancestors().skip(1) {
+                let goes = found
+                    .get(folder)
+                    .is_some_and(|found| is_folder_gone(&found.change));
+                if goes && found.remove(folder).is_some() {
+                    let (path, why) = (folder.to_owned(), HOLDS_DROPPED);
+                    dropped.push(Dropped { path, why });
+                }
+            }
+        }
+        let conflicts = found
+            .values()
+            .filter(|found| found.change.conflict.is_some());
+        let conflicts: Vec<PathBuf> = conflicts.map(|found| found.change.path.clone()).collect();
+        for path in conflicts {
+            for folder in path.ancestors().skip(1) {
+                if let Some(found) = found.get_mut(folder)
+                    && is_folder_gone(&found.change)
+                {
+                    found.change.conflict.get_or_insert(HOLDS_CHANGED);
+                }
+            }
+        }
+        let mut above: Option<PathBuf> = None;
+        for (path, found) in &mut found {
+            if above.as_ref().is_some_and(|above| path.starts_with(above)) {
+                found.change.conflict.get_or_insert(BELOW_CHANGED);
+            } else if found.change.conflict.is_some()
+                && matches!(found.change.after, Some(State::Folder { .. }))
+            {
+                above = Some(path.clone());
+            }
+        }
+        (found, dropped)
+    }
+}
+
+/// Whether a folder would be deleted or replaced.
+fn is_folder_gone(change: &ViewChange) -> bool {
+    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+    folder(&change.before) && !folder(&change.after)
+}
+
+fn all_names(path: &Path, folder: &OwnedFd) -> Result<Vec<OsString>, CollectError> {
+    let names = names(folder.as_fd(), MAX_ENTRIES).map_err(|e| failed("read", path, e))?;
+    names.ok_or(CollectError::TooMany)
+}
+
+fn permission_bits(state: &State) -> Option<u32> {
+    match state {
+        State::File { mode, .. } | State::Folder { mode } => mode.map(|mode| mode & 0o777),
+        State::Link { .. } | State::Other => None,
+    }
+}
+
+fn change(
+    path: PathBuf,
+    action: Action,
+    before: Option<State>,
+    after: Option<State>,
+) -> ViewChange {
+    ViewChange {
+        path,
+        action,
+        before,
+        after,
+        conflict: None,
+    }
+}
+
+fn io(path: &Path, source: std::io::Error) -> CollectError {
+    CollectError::Io {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,85 @@
+//! The content of files: hashed, or compared where it is too large to be hashed.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::change::log::MAX_FILE_BYTES;
+use crate::spec::hex;
+use crate::workspace::next_data;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 256 << 10;
+
+/// Hashes files with one buffer.
+pub(super) struct Hasher {
+    buffer: Vec<u8>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self {
+            buffer: vec![0; CHUNK],
+        }
+    }
+}
+
+impl Hasher {
+    /// The SHA-256 of a file of a known size, hex; none if it grew too large. What is added meanwhile changes its time,
+    /// by which it is compared again before anything is overwritten.
+    pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<String>> {
+        let (mut file, mut hasher, mut all) = (file, Sha256::new(), 0_u64);
+        loop {
+            if all == bytes {
+                return Ok(Some(hex(&hasher.finalize())));
+            }
+            let count = match file.read(&mut self.buffer) {
+                Ok(0) => return Ok(Some(hex(&hasher.finalize()))),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            all += count as u64;
+            if all > MAX_FILE_BYTES {
+                return Ok(None);
+            }
+            hasher.update(self.buffer.get(..count).unwrap_or_default());
+        }
+    }
+}
+
+/// Whether two files of the same length have the same bytes. What is a hole in both is not read.
+pub(super) fn is_same(a: &File, b: &File) -> io::Result<bool> {
+    let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut at = 0;
+    loop {
+        let next = [next_data(a, at)?, next_data(b, at)?];
+        let Some(next) = next.into_iter().flatten().min() else {
+            return Ok(true);
+        };
+        let (one, other) = (read(a, &mut left, next)?, read(b, &mut right, next)?);
+        if one != other {
+            return Ok(false);
+        }
+        if one.is_empty() {
+            return Ok(true);
+        }
+        at = next + one.len() as u64;
+    }
+}
+
+/// Fills a buffer, as far as the file goes.
+fn read<'a>(file: &File, buffer: &'a mut [u8], at: u64) -> io::Result<&'a [u8]> {
+    let mut count = 0;
+    while let Some(room) = buffer.get_mut(count..).filter(|room| !room.is_empty()) {
+        match file.read_at(room, at + count as u64) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(buffer.get(..count).unwrap_or_default())
+}

@@ -1,0 +1,319 @@
+//! Putting a file from outside the root at a place: as a second name of it, or as a copy on another file system.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
+use rustix::io::Errno;
+
+use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
+use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, shown};
+
+/// Bytes that are copied at once.
+const CHUNK: usize = 1 << 20;
+/// Longest list of names of extended attributes.
+const MOST_NAMES: usize = 64 << 10;
+/// Attributes that are never carried over: marks of overlayfs, access control lists, capabilities.
+const STRIPPED: [&[u8]; 3] = [
+    b"user.overlay.",
+    b"system.posix_acl_",
+    b"security.capability",
+];
+
+/// A regular file below a folder outside the workspace.
+#[derive(Debug, Clone)]
+pub struct OutsideFile {
+    /// The folder.
+    pub(crate) root: Arc<OwnedFd>,
+    /// The path below it, without links.
+    pub(crate) path: PathBuf,
+    /// Its state when it was read.
+    pub(crate) stamp: FileStamp,
+    /// The SHA-256 of its bytes, hex; none for a file over the size limit.
+    pub(crate) sha256: Option<String>,
+}
+
+impl PartialEq for OutsideFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.root, &other.root) && self.path == other.path
+    }
+}
+
+impl Eq for OutsideFile {}
+
+/// Opens a real path beneath a folder: no links, and no other mount.
+pub(crate) fn open_within(
+    root: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_XDEV;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
+}
+
+/// A file from outside, and where it belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Import<'a> {
+    /// The real path below the root.
+    pub(crate) path: &'a Path,
+    /// The file.
+    pub(crate) file: &'a OutsideFile,
+    /// The permission bits it gets.
+    pub(crate) mode: u32,
+    /// The state of the file that it replaces; without one nothing may be there.
+    pub(crate) expected: Option<FileStamp>,
+}
+
+/// Two folders that are held open for neighbours: of the place, and of the file outside.
+struct Folders {
+    path: PathBuf,
+    outside: PathBuf,
+    to: OwnedFd,
+    from: OwnedFd,
+}
+
+impl OutsideFile {
+    fn parent(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    fn open_parent(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        open_within(self.root.as_fd(), self.parent(), flags)
+    }
+
+    /// Opens the file in its folder, if it was not written to since.
+    fn open(&self, folder: &OwnedFd) -> rustix::io::Result<(File, Stat)> {
+        let name = self.path.file_name().ok_or(Errno::INVAL)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open_within(folder.as_fd(), Path::new(name), flags)?;
+        let stat = rustix::fs::fstat(&file)?;
+        if self.stamp.is_same_content(&FileStamp::of(&stat)) {
+            Ok((File::from(file), stat))
+        } else {
+            Err(Errno::STALE)
+        }
+    }
+
+    /// Writes the file to the disk.
+    ///
+    /// # Errors
+    /// It is gone or was written to since, or the disk fails.
+    pub(crate) fn sync(&self) -> rustix::io::Result<()> {
+        rustix::fs::fdatasync(self.open(&self.open_parent()?)?.0)
+    }
+}
+
+impl Workspace {
+    /// Puts files from outside at their places, making the parents. Nothing is copied where both lie on one mount: a file
+    /// then has a second name here. Set-id bits, access control lists and marks of overlayfs are stripped; the owner of a
+    /// replaced file stays. Best sorted: the folders of neighbours are opened once.
+    ///
+    /// # Errors
+    /// What is at a place is in another state than expected, or the file outside was written to since. The files before
+    /// it are in their places.
+    pub(crate) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
+        let mut open: Option<Folders> = None;
+        for import in files {
+            self.may_change_path(import.path)?;
+            let (parent, outside) = (import.path.parent(), import.file.parent());
+            let near = |open: &Folders| parent == Some(&*open.path) && outside == open.outside;
+            if !open.as_ref().is_some_and(near) {
+                open = Some(self.folders(import)?);
+            }
+            if let Some(folders) = &open {
+                import.put(folders).map_err(|e| match e {
+                    Errno::EXIST | Errno::ISDIR | Errno::STALE => {
+                        WorkspaceError::Changed(shown(import.path))
+                    }
+                    other => WorkspaceError::from_errno("write", import.path, other),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn folders(&self, import: &Import<'_>) -> Result<Folders, WorkspaceError> {
+        let path = import.path.parent().unwrap_or(Path::new(""));
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let to = match self.open_beneath(path, flags) {
+            Ok(folder) => folder,
+            Err(_) => self.folder_for(&self.real_place(import.path)?)?,
+        };
+        let from = import.file.open_parent();
+        Ok(Folders {
+            path: path.to_owned(),
+            outside: import.file.parent().to_owned(),
+            to,
+            from: from.map_err(|e| WorkspaceError::from_errno("read", import.path, e))?,
+        })
+    }
+
+    /// Sets the permission bits of the file at a place and nothing else of it.
+    ///
+    /// # Errors
+    /// It is in another state than expected.
+    pub(crate) fn set_file_mode(
+        &self,
+        place: &Place,
+        mode: u32,
+        expected: Option<&FileStamp>,
+    ) -> Result<(), WorkspaceError> {
+        self.may_change(place)?;
+        let open = self.read(place)?;
+        if !expected.is_some_and(|expected| expected.is_still(&open.stamp)) {
+            return Err(WorkspaceError::Changed(place.shown()));
+        }
+        rustix::fs::fchmod(&open.file, Mode::from_raw_mode(mode & 0o777))
+            .map_err(|e| WorkspaceError::from_errno("change", Path::new(&place.shown()), e))
+    }
+}
+
+impl Import<'_> {
+    fn put(&self, folders: &Folders) -> rustix::io::Result<()> {
+        let name = self.path.file_name().ok_or(Errno::INVAL)?;
+        let from = self.file.path.file_name().ok_or(Errno::INVAL)?;
+        let (file, stat) = self.file.open(&folders.from)?;
+        let old = self.old_in(&folders.to, name)?;
+        if FileStamp::of(&stat).links() == 1 {
+            clean(&file, &stat, self.mode, old.as_ref())?;
+            // A new file gets its name at once, a replaced one by way of a draft.
+            let draft = old.is_some().then(draft_name);
+            let to = draft.as_deref().map_or(name, AsRef::as_ref);
+            match rustix::fs::linkat(&folders.from, from, &folders.to, to, AtFlags::empty()) {
+                Ok(()) => {
+                    let Some(second) = draft else { return Ok(()) };
+                    let draft = Draft {
+                        folder: folders.to.as_fd(),
+                        name: second,
+                        done: false,
+                    };
+                    return finish(draft, name, true);
+                }
+                Err(Errno::EXIST) => return Err(Errno::EXIST),
+                // Another file system, or one without second names: a copy.
+                Err(_) => {}
+            }
+        }
+        let (draft, fd) = new_draft(folders.to.as_fd())?;
+        let copy = File::from(fd);
+        copy_sparse(&file, &copy).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        let stat = rustix::fs::fstat(&copy)?;
+        clean(&copy, &stat, self.mode, old.as_ref())?;
+        let old = self.old_in(&folders.to, name)?;
+        finish(draft, name, old.is_some())
+    }
+
+    /// The file that is replaced, if it is as expected.
+    fn old_in(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
+        let now = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat),
+            Err(Errno::NOENT) => None,
+            Err(e) => return Err(e),
+        };
+        match (&now, &self.expected) {
+            (None, None) => Ok(None),
+            (Some(stat), Some(expected)) if expected.is_still(&FileStamp::of(stat)) => Ok(now),
+            _ => Err(Errno::STALE),
+        }
+    }
+}
+
+fn finish(draft: Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
+    let mut draft = draft;
+    put_in_place(&draft, name, replaces)?;
+    draft.done = true;
+    Ok(())
+}
+
+/// Gives a file its mode and the owner of the one it replaces, and strips what is not carried over.
+fn clean(file: &File, now: &Stat, mode: u32, old: Option<&Stat>) -> rustix::io::Result<()> {
+    let mut now_mode = now.st_mode & 0o7777;
+    let names = attributes(file)?;
+    if !names.is_empty() && now_mode & 0o200 == 0 {
+        // The attributes of a file are changed only by those who may write to it.
+        now_mode |= 0o200;
+        rustix::fs::fchmod(file, Mode::from_raw_mode(now_mode))?;
+    }
+    for name in names {
+        match rustix::fs::fremovexattr(file, &*name) {
+            Ok(()) | Err(Errno::NODATA) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    if let Some(old) = old
+        && (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid)
+    {
+        let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        // Only a privileged user may; for others the new file is theirs, as with any editor.
+        let _ = rustix::fs::fchown(file, Some(user), Some(group));
+        now_mode = rustix::fs::fstat(file)?.st_mode & 0o7777;
+    }
+    if now_mode != mode & 0o777 {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o777))?;
+    }
+    Ok(())
+}
+
+/// The names of the attributes to strip.
+fn attributes(file: &File) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let mut names = vec![0; 256];
+    let length = loop {
+        match rustix::fs::flistxattr(file, &mut names[..]) {
+            Ok(length) => break length,
+            Err(Errno::RANGE) if names.len() < MOST_NAMES => names.resize(MOST_NAMES, 0),
+            // A file system without attributes.
+            Err(Errno::OPNOTSUPP) => break 0,
+            Err(e) => return Err(e),
+        }
+    };
+    let names = names.get(..length).unwrap_or_default();
+    let stripped = |name: &&[u8]| STRIPPED.iter().any(|prefix| name.starts_with(prefix));
+    let names = names.split(|byte| *byte == 0).filter(stripped);
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+/// Copies a file with its holes, and writes it to the disk.
+fn copy_sparse(from: &File, to: &File) -> io::Result<()> {
+    let length = from.metadata()?.len();
+    to.set_len(length)?;
+    let (mut at, mut buffer) = (0, vec![0; CHUNK]);
+    while let Some(data) = next_data(from, at)? {
+        let end = rustix::fs::seek(from, SeekFrom::Hole(data))?.min(length);
+        at = data;
+        while at < end {
+            let room = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+            let part = buffer.get_mut(..room).unwrap_or_default();
+            let count = from.read_at(part, at)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            to.write_all_at(part.get(..count).unwrap_or_default(), at)?;
+            at += count as u64;
+        }
+    }
+    to.sync_data()
+}
+
+/// Where the next bytes of a file are that are not a hole.
+pub(crate) fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(data) => Ok(Some(data)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
