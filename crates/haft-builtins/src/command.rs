@@ -321,6 +321,7 @@ fn run_permission(
             command,
             argv,
             jailed,
+            on_copy: false,
         },
         risk,
     }

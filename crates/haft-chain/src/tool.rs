@@ -11,7 +11,7 @@ use haft::error::{ErrorKind, ToolError};
 use haft::journal::{ChainStart, Journal, JournalError, Recorded};
 use haft::result::ToolResult;
 use haft::session::{Limits, LimitsError};
-use haft::spec::{Annotations, NameError, ToolName, ToolSpec};
+use haft::spec::{Annotations, NameError, Suspension, ToolName, ToolSpec};
 use haft::tool::Tool;
 use haft::toolset::Toolset;
 use haft::toolset::registry::BUILTIN;
@@ -134,7 +134,7 @@ fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, Na
         title: Some("Run a script that calls tools".to_owned()),
         category: Some(CATEGORY.to_owned()),
         source: BUILTIN.to_owned(),
-        resumable: true,
+        suspension: Suspension::Within,
         annotations: Annotations {
             // What it calls is judged by itself.
             read_only_hint: Some(false),

@@ -16,8 +16,8 @@ use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
-use crate::permission::Permission;
-use crate::policy::Policy;
+use crate::permission::{Permission, Verdict};
+use crate::policy::{JudgedCall, Policy};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -37,6 +37,16 @@ pub(crate) trait Host: Send + Sync {
     /// One nested call, all checks included.
     fn execute_nested(self: Arc<Self>, session: &Session, call: ToolCall)
     -> BoxFuture<'_, Outcome>;
+
+    /// The same for a call of one of the host's own tools.
+    fn execute_internal(
+        self: Arc<Self>,
+        session: &Session,
+        call: ToolCall,
+    ) -> BoxFuture<'_, Outcome>;
+
+    /// The host's own tools.
+    fn internal_tools(&self) -> Arc<Snapshot>;
 
     /// Where artifacts are kept, if anywhere.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
@@ -278,6 +288,38 @@ impl CallContext {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
         let nested = self.session.nested(&self.nest, None, None);
         Arc::clone(&self.host).execute_nested(&nested, call).await
+    }
+
+    /// A nested call of one of the host's own tools, which no caller sees
+    /// ([`Executor::with_internal_tools`](crate::executor::Executor::with_internal_tools)): judged, asked about and recorded
+    /// like every call. One that is suspended goes on by itself.
+    pub async fn call_internal(
+        &self,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Outcome {
+        let call = ToolCall::new(name, arguments).from_origin(self.origin);
+        let nested = self.session.nested(&self.nest, None, None);
+        Arc::clone(&self.host).execute_internal(&nested, call).await
+    }
+
+    /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
+    /// there is no such tool.
+    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<Verdict> {
+        let tools = self.host.internal_tools();
+        let Some(entry) = tools.entry(name) else {
+            return vec![Verdict::Deny; permissions.len()];
+        };
+        let arguments = Arguments::new("{}".to_owned());
+        let call = JudgedCall::new(entry.spec(), &arguments, permissions);
+        self.host.policy().verdicts(&call)
+    }
+
+    /// Whether the policy allows this call's tool these permissions without a person.
+    pub fn allows(&self, permissions: &[Permission]) -> bool {
+        let arguments = Arguments::new("{}".to_owned());
+        let call = JudgedCall::new(self.entry.spec(), &arguments, permissions);
+        self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 
     /// Whether the run was begun by another process that did not end it, and is gone on with here.

@@ -18,8 +18,10 @@ use crate::error::{ErrorKind, ToolError};
 use crate::policy::{Explanation, JudgedCall, Policy};
 use crate::result::{Failure, Outcome, Status};
 use crate::session::{Activated, Activation, Session};
+use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
-use crate::toolset::Entry;
+use crate::toolset::registry::ToolRegistry;
+use crate::toolset::{Entry, Snapshot, Toolset};
 
 mod admit;
 mod again;
@@ -65,6 +67,7 @@ struct Parts {
     suspended: Arc<dyn SuspendedCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     changes: Option<Arc<ChangeLog>>,
+    internal: Arc<dyn Toolset>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
 }
@@ -79,6 +82,7 @@ impl Executor {
             suspended: Arc::new(MemorySuspended::default()),
             artifacts: None,
             changes: None,
+            internal: Arc::new(ToolRegistry::new()),
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
         };
@@ -118,6 +122,11 @@ impl Executor {
     /// Notes here what calls change in the workspace, with what would be lost, so that it can be undone.
     pub fn with_changes(self, log: Arc<ChangeLog>) -> Self {
         self.with(|parts| parts.changes = Some(log))
+    }
+
+    /// Tools that no caller sees: only other tools call them, within a call of their own.
+    pub fn with_internal_tools(self, tools: Arc<dyn Toolset>) -> Self {
+        self.with(|parts| parts.internal = tools)
     }
 
     /// Records here, after the sinks added before. A sink that fails refuses the call.
@@ -387,7 +396,11 @@ enum How {
 
 /// Every call takes this path: direct, nested, from a batch, from any door.
 async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How) -> Outcome {
-    let mut open = OpenCall::new(parts, session, call, how);
+    finished(parts, OpenCall::new(parts, session, call, how)).await
+}
+
+async fn finished(parts: &Arc<Parts>, mut open: OpenCall<'_>) -> Outcome {
+    let (session, how) = (open.session(), open.how);
     let end = stages(parts, session, &mut open).await;
     finish(parts, open, end, how == How::Asked).await
 }
@@ -401,6 +414,7 @@ async fn execute_decided(
     ticket: Ticket,
 ) -> Result<Outcome, InboxError> {
     let mut open = OpenCall::new(parts, session, call, How::Asked);
+    open.internal = parts.is_internal(open.name());
     open.ticket = Some(ticket);
     let end = stages(parts, session, &mut open).await;
     if let Some(refused) = open.refused.take() {
@@ -451,11 +465,13 @@ async fn stages(
     let admitted = admit::admit(parts, session, open)?;
     let entry = admitted.entry();
     // Before a person may change the arguments: the client makes the call again with those that it wrote.
-    let key = entry
-        .spec()
-        .resumable
+    let key = (entry.spec().suspension == Suspension::Within)
         .then(|| again::of(parts, session, entry, admitted.written()));
     let cleared = clear::clear(parts, session, open, admitted).await?;
+    if cleared.spec().suspension == Suspension::After && open.kept.is_none() {
+        let (entry, written) = cleared.known_as();
+        Box::pin(again::asked_before(parts, session, open, entry, written)).await?;
+    }
     let mut resumed = None;
     if let Some(key) = key {
         // Boxed: few tools have such calls, and every call's future would be as large.
@@ -480,6 +496,22 @@ impl Host for Parts {
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
         Box::pin(async move { execute(&self, session, call, How::Asked).await })
+    }
+
+    fn execute_internal(
+        self: Arc<Self>,
+        session: &Session,
+        call: ToolCall,
+    ) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let mut open = OpenCall::new(&self, session, call, How::Asked);
+            open.internal = true;
+            finished(&self, open).await
+        })
+    }
+
+    fn internal_tools(&self) -> Arc<Snapshot> {
+        self.internal.snapshot()
     }
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {

@@ -83,6 +83,9 @@ pub enum Effect {
         argv: Option<Vec<String>>,
         /// Confined by the jail.
         jailed: bool,
+        /// It works on a copy of the workspace and reaches no network: what it changed is judged when it has ended.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        on_copy: bool,
     },
     /// Opens a connection.
     Connect {

@@ -101,6 +101,17 @@ impl fmt::Display for Profile {
     }
 }
 
+/// When the profile `workspace` asks about a command that no rule names (`policy.commands`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Commands {
+    /// About what it changed, after it ran on a copy of the workspace; before it runs where it cannot have one.
+    #[default]
+    Copy,
+    /// Before it runs.
+    Ask,
+}
+
 /// A call as the policy sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedCall<'a> {
@@ -143,6 +154,7 @@ pub struct Policy {
     places: Arc<Places>,
     own: Arc<OwnFiles>,
     hidden: Arc<[PathBuf]>,
+    commands: Commands,
 }
 
 impl Default for Policy {
@@ -164,6 +176,7 @@ impl Policy {
             places: Arc::new(places),
             own: Arc::default(),
             hidden: Arc::default(),
+            commands: Commands::default(),
         }
     }
 
@@ -191,6 +204,7 @@ impl Policy {
             hidden: Arc::default(),
             guards: Vec::new(),
             tools: None,
+            commands: Commands::default(),
         }
     }
 
@@ -225,6 +239,7 @@ impl Policy {
             hidden: Arc::default(),
             guards: self.added,
             tools: None,
+            commands: self.commands,
         };
         builder.workspace(workspace).build()
     }
@@ -346,6 +361,7 @@ pub struct PolicyBuilder {
     hidden: Arc<[PathBuf]>,
     guards: Vec<Arc<dyn Guard>>,
     tools: Option<Arc<Snapshot>>,
+    commands: Commands,
 }
 
 impl PolicyBuilder {
@@ -373,6 +389,12 @@ impl PolicyBuilder {
     /// The user's home folder: what `~/` means at the start of a rule. In a call `~` stands for itself.
     pub fn home(mut self, home: &Path) -> Self {
         self.places.home = Some(paths::clean(&home.to_string_lossy()));
+        self
+    }
+
+    /// When the profile `workspace` asks about commands.
+    pub fn commands(mut self, commands: Commands) -> Self {
+        self.commands = commands;
         self
     }
 
@@ -415,6 +437,7 @@ impl PolicyBuilder {
             places: Arc::new(self.places),
             own,
             hidden: self.hidden,
+            commands: self.commands,
         };
         let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));
         let unknown = unknown.into_iter().flatten().find(|name| !name.of_server);

@@ -130,6 +130,18 @@ pub enum Exposure {
     Hidden,
 }
 
+/// When a call of a tool may wait for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Suspension {
+    /// Before it runs.
+    #[default]
+    Before,
+    /// Also in a call within it; then it goes on where it was when it is made again. Only a tool that keeps a journal can.
+    Within,
+    /// Also after it ran, about what it did; when it is made again, it is told what was decided.
+    After,
+}
+
 /// A user interface that belongs to a tool (MCP Apps).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolUi {
@@ -227,8 +239,8 @@ pub struct ToolSpec {
     pub exposure: Exposure,
     /// A deadline of its own, below the session's limit for every call.
     pub timeout: Option<Duration>,
-    /// A call that is suspended goes on where it was when it is made again; only a tool that keeps a journal can.
-    pub resumable: bool,
+    /// When its calls may wait for a person.
+    pub suspension: Suspension,
     /// What to do with a large result; the session's default where absent.
     pub overflow: Option<Overflow>,
     /// Inline limit in tokens; the session's where absent.
@@ -259,7 +271,7 @@ impl ToolSpec {
             ui: None,
             exposure: Exposure::Listed,
             timeout: None,
-            resumable: false,
+            suspension: Suspension::default(),
             overflow: None,
             inline_tokens: None,
             declaration: Declaration::Schema,

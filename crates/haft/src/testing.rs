@@ -255,7 +255,7 @@ pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
         .map(Permission::write)
         .collect();
     let reads: Vec<Permission> = read.reads.iter().map(claim).map(Permission::read).collect();
-    let permissions: Vec<Permission> = read.runs(true).chain(writes).chain(reads).collect();
+    let permissions: Vec<Permission> = read.runs(true, false).chain(writes).chain(reads).collect();
     let spec = TestTool::echo("run_command");
     let arguments = Arguments::new("{}".to_owned());
     let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, &permissions));

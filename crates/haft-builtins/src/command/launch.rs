@@ -128,7 +128,7 @@ impl Commands {
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
-        Ok(line.runs(jailed).chain(files).collect())
+        Ok(line.runs(jailed, false).chain(files).collect())
     }
 
     /// The command line, and how harmful each part of it is here.

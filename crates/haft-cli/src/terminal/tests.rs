@@ -34,6 +34,7 @@ fn part(command: &str) -> Permission {
             command: command.into(),
             argv: None,
             jailed: true,
+            on_copy: false,
         },
         risk: Risk::High,
     }

@@ -22,9 +22,16 @@ pub(super) struct Admitted {
     tool: Arc<dyn Tool>,
     arguments: Arguments,
     written: Option<Arc<str>>,
+    /// Its tool is one of the executor's own.
+    internal: bool,
 }
 
 impl Admitted {
+    /// Whether its tool is one of the executor's own.
+    pub(super) fn is_internal(&self) -> bool {
+        self.internal
+    }
+
     /// The tool's entry.
     pub(super) fn entry(&self) -> &Arc<Entry> {
         &self.entry
@@ -118,7 +125,8 @@ pub(super) fn admit(
                 .for_operator("raise limits.total_timeout_s"),
         );
     }
-    let (entry, tool) = find(session, open.name())?;
+    let internal = open.internal;
+    let (entry, tool) = found(parts, session, open.name(), internal)?;
     let fit = check(parts, session, &entry, open.take_arguments());
     let fit = fit.map_err(|refused| refused.noted(open))?;
     open.coerced = fit.coerced;
@@ -127,12 +135,14 @@ pub(super) fn admit(
         tool,
         arguments: fit.arguments,
         written: fit.written,
+        internal,
     })
 }
 
 /// The same for a call that is only looked at: nothing is spent.
 pub(super) fn look(parts: &Parts, session: &Session, call: ToolCall) -> Result<Admitted, Stop> {
-    let (entry, tool) = find(session, &call.name)?;
+    let internal = parts.is_internal(&call.name);
+    let (entry, tool) = found(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
     Ok(Admitted {
@@ -140,11 +150,22 @@ pub(super) fn look(parts: &Parts, session: &Session, call: ToolCall) -> Result<A
         tool,
         arguments: fit.arguments,
         written: fit.written,
+        internal,
     })
 }
 
+type Found = Result<(Arc<Entry>, Arc<dyn Tool>), Stop>;
+
+fn found(parts: &Parts, session: &Session, name: &str, internal: bool) -> Found {
+    if internal {
+        parts.internal(name)
+    } else {
+        find(session, name)
+    }
+}
+
 /// The entry of a name, if this session may call it.
-fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), Stop> {
+fn find(session: &Session, name: &str) -> Found {
     let reach = session.reach();
     let entry = reach
         .entry(name)
@@ -172,10 +193,34 @@ fn find(session: &Session, name: &str) -> Result<(Arc<Entry>, Arc<dyn Tool>), St
             "call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first"
         )));
     }
+    runnable(entry)
+}
+
+impl Parts {
+    /// Whether a request for a tool of this name is about one of the executor's own.
+    pub(super) fn is_internal(&self, name: &str) -> bool {
+        self.internal.snapshot().entry(name).is_some()
+    }
+
+    /// One of the executor's own tools, which only other tools call.
+    fn internal(&self, name: &str) -> Found {
+        let tools = self.internal.snapshot();
+        let absent = || {
+            Stop::new(
+                ErrorKind::NotFound,
+                format!("no tool {name:?} of the host's own"),
+            )
+        };
+        runnable(tools.entry(name).ok_or_else(absent)?)
+    }
+}
+
+fn runnable(entry: &Arc<Entry>) -> Found {
     match &entry.run {
         Run::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
         Run::Hosted => {
-            let message = format!("tool {name:?} is run by the provider, not here");
+            let name = &entry.spec().name;
+            let message = format!("tool \"{name}\" is run by the provider, not here");
             Err(Stop::new(ErrorKind::Unavailable, message))
         }
     }

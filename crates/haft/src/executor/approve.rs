@@ -93,6 +93,7 @@ pub(super) fn check(
     let admitted = admit::look(parts, session, call)?;
     let caller = Caller {
         call: &shown.call,
+        parent: shown.parent.as_ref(),
         origin: shown.origin,
     };
     fits_still(parts, session, caller, &admitted, shown)

@@ -45,6 +45,11 @@ impl Cleared {
         self
     }
 
+    /// The tool and the arguments as the caller wrote them.
+    pub(super) fn known_as(&self) -> (&Entry, &str) {
+        (self.admitted.entry(), self.admitted.written())
+    }
+
     /// The tool's spec.
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
         self.admitted.entry().spec()
@@ -159,7 +164,9 @@ pub(super) fn judgement(
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = above(session, ruling);
     }
+    // What a skill lets a run call was asked of the call around an internal one.
     if ruling.verdict < Verdict::Deny
+        && !admitted.is_internal()
         && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
     {
         ruling = denied;

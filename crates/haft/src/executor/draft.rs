@@ -20,6 +20,8 @@ const KEPT: Duration = Duration::from_hours(7 * 24);
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) call: &'a CallId,
+    /// The call that goes on when a person has decided, where that is not this one.
+    pub(super) parent: Option<&'a CallId>,
     pub(super) origin: Origin,
 }
 
@@ -54,7 +56,7 @@ impl Draft<'_> {
             id,
             run: session.asks_in().clone(),
             call: self.caller.call.clone(),
-            parent: session.nest().map(|nest| nest.call().clone()),
+            parent: self.caller.parent.cloned(),
             tool: spec.name.clone(),
             origin: self.caller.origin,
             door: session.door().to_owned(),

@@ -37,6 +37,8 @@ pub(super) struct OpenCall<'a> {
     own_id: bool,
     /// How it comes to be made.
     pub(super) how: How,
+    /// It is a call of one of the executor's own tools, made by the tool of another call.
+    pub(super) internal: bool,
     /// It was suspended or interrupted before, and goes on.
     resumption: Option<Resumption>,
     name: String,
@@ -89,6 +91,7 @@ impl<'a> OpenCall<'a> {
             id,
             own_id,
             how,
+            internal: false,
             resumption: None,
             name: call.name,
             origin: call.origin,
@@ -156,8 +159,16 @@ impl<'a> OpenCall<'a> {
 
     /// Who made it, for a request to a person.
     pub(super) fn caller(&self) -> Caller<'_> {
+        let outer = self.session.nest().map(|nest| &**nest);
+        // A call of the executor's own tools is asked about after the call around it ran: it goes on by itself.
+        let parent = if self.internal {
+            outer.and_then(Nest::outer)
+        } else {
+            outer
+        };
         Caller {
             call: &self.id,
+            parent: parent.map(Nest::call),
             origin: self.origin,
         }
     }

@@ -46,6 +46,7 @@ pub(super) async fn ask(
         entry: &context.entry,
         caller: Caller {
             call: &context.call,
+            parent: session.nest().map(|nest| nest.call()),
             origin: context.origin,
         },
         arguments: arguments.as_str(),

@@ -10,7 +10,7 @@ use super::ruling::{Label, Ruling};
 use super::shell::remember;
 use super::subject::Subject;
 use super::suggest::{clip, phrase};
-use super::{JudgedCall, Policy, Profile};
+use super::{Commands, JudgedCall, Policy, Profile};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
 
@@ -114,7 +114,7 @@ impl Policy {
         let mut judged = self
             .by_rules(call, naming, permission)
             .unwrap_or_else(|| Judged {
-                verdict: by_profile(self.profile, call, permission),
+                verdict: self.by_profile(call, permission),
                 source: Source::Profile,
             });
         let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
@@ -144,6 +144,15 @@ impl Policy {
             }
         }
         judged
+    }
+
+    fn by_profile(&self, call: &JudgedCall<'_>, permission: &Permission) -> Verdict {
+        let on_copy = matches!(permission.effect, Effect::Run { on_copy: true, .. });
+        match (self.profile, self.commands, permission.risk) {
+            // What it changed is asked about instead.
+            (Profile::Workspace, Commands::Copy, Risk::High) if on_copy => Verdict::Allow,
+            _ => by_profile(self.profile, call, permission),
+        }
     }
 
     fn by_rules(

@@ -128,12 +128,13 @@ impl CommandLine {
     }
 
     /// The permissions to run its parts.
-    pub fn runs(self, jailed: bool) -> impl Iterator<Item = Permission> {
+    pub fn runs(self, jailed: bool, on_copy: bool) -> impl Iterator<Item = Permission> {
         self.parts.into_iter().map(move |part| Permission {
             effect: Effect::Run {
                 command: part.command,
                 argv: part.argv,
                 jailed,
+                on_copy,
             },
             risk: part.risk,
         })

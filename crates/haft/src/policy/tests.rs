@@ -153,7 +153,7 @@ pub(super) fn run(line: &str) -> Scene {
         .map(Permission::write)
         .collect();
     let reads: Vec<_> = read.reads.iter().map(claim).map(Permission::read).collect();
-    let permissions = read.runs(true).chain(writes).chain(reads).collect();
+    let permissions = read.runs(true, false).chain(writes).chain(reads).collect();
     tool(
         "run_command",
         Risk::Safe,

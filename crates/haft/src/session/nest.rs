@@ -91,6 +91,11 @@ impl Nest {
         }
     }
 
+    /// The call that this one was made within.
+    pub(crate) fn outer(&self) -> Option<&Self> {
+        self.outer.as_deref()
+    }
+
     /// The call itself.
     pub(crate) fn call(&self) -> &CallId {
         &self.call

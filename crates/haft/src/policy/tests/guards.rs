@@ -264,6 +264,7 @@ fn command_lines_that_are_not_known_and_critical_removals_are_asked_about() {
         command: String::new(),
         argv: Some(vec![]),
         jailed: true,
+        on_copy: false,
     };
     assert_eq!(judge(lists, &empty).verdict, DENY);
 }

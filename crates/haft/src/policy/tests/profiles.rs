@@ -22,6 +22,7 @@ fn each_profile_has_its_verdict_for_each_kind_of_call() {
             command: "make".into(),
             argv: Some(vec!["make".into()]),
             jailed: false,
+            on_copy: false,
         };
         scene
     };

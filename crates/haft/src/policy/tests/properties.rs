@@ -146,7 +146,7 @@ proptest! {
     #[test]
     fn a_suggested_rule_allows_its_command(words in prop::collection::vec("[a-z*'\"\\\\ $;()~#=:]{0,5}", 1..4)) {
         let mut scene = run("make");
-        scene.permissions[0].effect = Effect::Run { command: join_words(&words), argv: Some(words.clone()), jailed: true };
+        scene.permissions[0].effect = Effect::Run { command: join_words(&words), argv: Some(words.clone()), jailed: true, on_copy: false };
         scene.permissions[0].risk = Risk::High;
         let found = policy(Profile::Workspace, Lists::default()).suggest(&scene.call());
         if !found.is_empty() {

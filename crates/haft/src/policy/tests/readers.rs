@@ -210,7 +210,7 @@ fn a_command_of_more_than_ten_thousand_characters_is_asked_about() {
     let as_argv = |line: &str| {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let permissions = CommandLine::of_argv(line.to_owned(), words.clone())
-            .runs(true)
+            .runs(true, false)
             .collect();
         tool(
             "run_command",
