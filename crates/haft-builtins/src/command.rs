@@ -8,13 +8,15 @@ use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::{Artifact, ToolResult};
-use haft::spec::{Risk, ToolSpec};
+use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::tool::TypedTool;
 use haft::workspace::Workspace;
 use haft_sandbox::{Exit, Running};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub mod changes;
+mod copy;
 mod git;
 mod index;
 mod launch;
@@ -29,6 +31,7 @@ pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
 pub use wait::{AwaitCommand, KillCommand};
 
+use crate::command::changes::{Changed, NotApplied};
 use crate::command::network::Connected;
 use crate::command::output::{Cursor, Followed, Shown, follow, tell};
 use crate::command::tasks::{NewTask, Task};
@@ -40,7 +43,7 @@ pub(crate) const COMMANDS: &str = "commands";
 const WAIT_PART: f64 = 0.95;
 
 /// What `run_command` takes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCommandInput {
     /// A command line. Without shell syntax it is executed directly, else by a shell. Give this or `argv`.
@@ -74,7 +77,7 @@ fn thirty() -> u64 {
 }
 
 /// What happens to a command that takes too long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
     /// It is ended.
@@ -85,7 +88,8 @@ pub enum OnTimeout {
 }
 
 /// What the command tools give.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CommandData {
     /// The exit code of a command that ended by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +117,15 @@ pub struct CommandData {
     /// Whether the pattern waited for was really seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_pattern: Option<bool>,
+    /// What it changed in the workspace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// How many more files it added or modified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_changes: Option<u64>,
+    /// What it changed on its copy of the workspace and was not applied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_applied: Vec<NotApplied>,
 }
 
 impl CommandData {
@@ -230,7 +243,11 @@ impl TypedTool for RunCommand {
     fn describe(spec: ToolSpec) -> ToolSpec {
         // What it runs decides the risk: the permission says so.
         let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe);
-        known_as(spec, &["bash", "shell", "exec", "terminal"])
+        ToolSpec {
+            // For a person to decide about what it changed.
+            suspension: Suspension::After,
+            ..known_as(spec, &["bash", "shell", "exec", "terminal"])
+        }
     }
 
     fn workspace(&self) -> Option<&Workspace> {
@@ -258,39 +275,25 @@ impl TypedTool for RunCommand {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let ends = input.on_timeout == OnTimeout::Kill && !input.background;
-        if !ends {
+        let words = serde_json::to_string(&input).unwrap_or_default();
+        if let Some(result) = self.0.go_on(&words, context).await {
+            return result;
+        }
+        if !input.ends() {
             self.0.tasks.check_room(context.run())?;
         }
         let wait = Duration::from_secs(input.timeout_s);
-        let (spec, connected) = self.0.spec(&input, &context.active_skills())?;
-        let mut spec = spec;
-        spec.timeout = ends.then_some(wait);
+        let view = self.0.view(&input, &words, context).await?;
+        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), context)?;
+        spec.timeout = input.ends().then_some(wait);
         let running = self.0.start(spec).await?;
         let started = Started { running, connected };
-        let running = &started.running;
-        let mut screen = Cursor::default();
-        let exit = if input.background {
-            None
-        } else if ends {
-            // The sandbox ends it; the wait is only a little longer.
-            let end = Instant::now() + wait + Duration::from_secs(20);
-            match follow(running, &mut screen, context, end).await {
-                Followed::Ended(exit) => Some(exit),
-                Followed::GoesOn => {
-                    running.kill();
-                    Some(running.wait().await)
-                }
-            }
-        } else {
-            follow(running, &mut screen, context, within(context, wait))
-                .await
-                .exit()
-        };
+        let (exit, screen) = followed(&input, &started.running, context, wait).await;
         let mut told = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
         if exit.is_some() {
-            return result(&data, kept, &started, exit.as_ref());
+            let result = result(&data, kept, &started, exit.as_ref())?;
+            return self.0.settle(view, &input, result, context).await;
         }
         let (command, argv) = Commands::words(&input)?;
         let new = NewTask {
@@ -302,6 +305,40 @@ impl TypedTool for RunCommand {
         let task = self.0.tasks.keep(context, new)?;
         result(&data.going_on(&task), kept, &started, None)
     }
+}
+
+impl RunCommandInput {
+    /// Whether the command ends within the call.
+    pub(crate) fn ends(&self) -> bool {
+        self.on_timeout == OnTimeout::Kill && !self.background
+    }
+}
+
+/// How a command ended, if it did in time, and how far screens have shown it.
+async fn followed(
+    input: &RunCommandInput,
+    running: &Running,
+    context: &CallContext,
+    wait: Duration,
+) -> (Option<Exit>, Cursor) {
+    let mut screen = Cursor::default();
+    let exit = if input.background {
+        None
+    } else if input.ends() {
+        // The sandbox ends it; the wait is only a little longer.
+        let end = Instant::now() + wait + Duration::from_secs(20);
+        match follow(running, &mut screen, context, end).await {
+            Followed::Ended(exit) => Some(exit),
+            Followed::GoesOn => {
+                running.kill();
+                Some(running.wait().await)
+            }
+        }
+    } else {
+        let end = within(context, wait);
+        follow(running, &mut screen, context, end).await.exit()
+    };
+    (exit, screen)
 }
 
 /// When a wait for a command that survives it ends: before the call does.

@@ -60,6 +60,7 @@ use haft::workspace::Workspace;
 use haft_sandbox::{Sandbox, Spool};
 
 use crate::artifacts::ReadArtifact;
+use crate::command::changes::CommandChanges;
 use crate::command::{AwaitCommand, COMMANDS, CommandNetwork, Commands, KillCommand, RunCommand};
 use crate::discover::{DISCOVER, DiscoverOptions, ToolExpandTools, ToolSearch};
 use crate::files::tools::{ApplyPatch, DeleteFile, EditFile, FILES, MoveFile, ReadFile, WriteFile};
@@ -82,6 +83,8 @@ pub struct Builtins {
     pub files: FileOptions,
     /// Where commands run; without one there are no command tools.
     pub sandbox: Option<Sandbox>,
+    /// How what commands change is judged and applied; without it they change the workspace directly.
+    pub changes: Option<CommandChanges>,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     pub memory_mb: Option<u64>,
     /// Where a command's output goes that is too long for memory; without one 8 MiB of each stream are kept.
@@ -126,6 +129,7 @@ impl Builtins {
             workspace,
             files: FileOptions::default(),
             sandbox: None,
+            changes: None,
             memory_mb: None,
             spool: None,
             network: CommandNetwork::default(),
@@ -141,6 +145,7 @@ impl Builtins {
         let commands = self.sandbox.clone().map(|sandbox| {
             let commands = Commands::new(sandbox, self.workspace.clone(), self.memory_mb);
             let commands = commands.with_network(self.network.clone());
+            let commands = commands.with_changes(self.changes.clone());
             Arc::new(commands.with_spool(self.spool.clone()))
         });
         let files = Files::new(self.workspace.clone(), self.files.clone(), commands.clone());

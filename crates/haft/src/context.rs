@@ -17,7 +17,7 @@ use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
 use crate::permission::{Permission, Verdict};
-use crate::policy::{JudgedCall, Policy};
+use crate::policy::{EffectVerdict, JudgedCall, Policy};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -142,8 +142,13 @@ impl CallContext {
 
     /// What this call changes files with: what it does is noted first, where the host keeps notes.
     pub fn changer(&self, workspace: &Workspace) -> Changer {
+        self.changer_of(workspace, self.session.run(), &self.call)
+    }
+
+    /// The same for what another call of the run did, whose changes this one applies.
+    pub fn changer_of(&self, workspace: &Workspace, run: &RunId, call: &CallId) -> Changer {
         match self.host.changes() {
-            Some(log) => Changer::of(workspace, log, self.session.run(), &self.call),
+            Some(log) => Changer::of(workspace, log, run, call),
             None => workspace.unrecorded(),
         }
     }
@@ -305,14 +310,18 @@ impl CallContext {
 
     /// What the policy says of each permission by itself, were it that of one of the host's own tools; denied where
     /// there is no such tool.
-    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<Verdict> {
+    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
-            return vec![Verdict::Deny; permissions.len()];
+            let denied = EffectVerdict {
+                verdict: Verdict::Deny,
+                reason: format!("this host has no tool {name:?} of its own"),
+            };
+            return vec![denied; permissions.len()];
         };
         let arguments = Arguments::new("{}".to_owned());
         let call = JudgedCall::new(entry.spec(), &arguments, permissions);
-        self.host.policy().verdicts(&call)
+        self.host.policy().effect_verdicts(&call)
     }
 
     /// Whether the policy allows this call's tool these permissions without a person.

@@ -54,6 +54,7 @@ pub use explain::{
 pub use guard::{
     Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths, WorkspaceEdge, protected,
 };
+pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use restriction::{Outside, Restriction};

@@ -1,6 +1,6 @@
-//! Git's index, as far as it says whether there are repositories within the repository.
+//! Git's index, as far as it says which files are tracked and whether there are repositories within the repository.
 //!
-//! Where there are, commands that look at files start git in them, and it obeys the settings that it finds there.
+//! Where there are repositories, commands that look at files start git in them, and it obeys the settings that it finds there.
 
 use std::io::Read;
 use std::path::Path;
@@ -33,6 +33,31 @@ pub(super) fn may_hold_repositories(workspace: &Workspace) -> bool {
             .unwrap_or(true)
 }
 
+/// The files that the workspace's repository tracks; none where that cannot be told.
+pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
+    let folder = workspace.root().join(".git");
+    let config =
+        String::from_utf8_lossy(&read(workspace, ".git/config", LARGEST)?).to_ascii_lowercase();
+    if config.contains("objectformat") || is_shared(&folder) {
+        return None;
+    }
+    if folder.join("index").symlink_metadata().is_err() {
+        return Some(Vec::new());
+    }
+    let mut names = Vec::new();
+    let mut whole = true;
+    each_entry(
+        &read(workspace, ".git/index", LARGEST)?,
+        &mut |mode, name| {
+            // A folder that stands for all that is in it.
+            whole &= mode >> 12 != 0o4;
+            names.push(name.to_vec());
+            whole
+        },
+    )?;
+    whole.then_some(names)
+}
+
 /// Do parts of the index lie in files of their own?
 fn is_shared(folder: &Path) -> bool {
     let Ok(entries) = folder.read_dir() else {
@@ -54,6 +79,17 @@ fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
 
 /// Is an entry another repository, or a folder that stands for what is in it? `None` for what is no index.
 fn holds_repositories(index: &[u8]) -> Option<bool> {
+    let mut found = false;
+    each_entry(index, &mut |mode, _| {
+        // 016 is another repository, 004 a folder.
+        found |= matches!(mode >> 12, 0o16 | 0o4);
+        !found
+    })?;
+    Some(found)
+}
+
+/// Calls `look` for the mode and name of each entry until it says false. `None` for what is no index.
+fn each_entry(index: &[u8], look: &mut dyn FnMut(u32, &[u8]) -> bool) -> Option<()> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -62,29 +98,45 @@ fn holds_repositories(index: &[u8]) -> Option<bool> {
     if !(2..=4).contains(&version) {
         return None;
     }
-    let mut at = 12;
+    let (mut at, mut name) = (12, Vec::new());
     for _ in 0..word(8)? {
-        // 016 is another repository, 004 a folder.
-        if matches!(word(at + MODE)? >> 12, 0o16 | 0o4) {
-            return Some(true);
-        }
+        let mode = word(at + MODE)?;
         let flags = at + OBJECT + OBJECT_BYTES;
         let bytes = index.get(flags..flags + 2)?;
         let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED != 0;
-        let mut name = flags + if extended { 4 } else { 2 };
+        let mut begin = flags + if extended { 4 } else { 2 };
         if version == 4 {
-            // How much of the name before is kept.
-            name += 1 + index
-                .get(name..)?
-                .iter()
-                .position(|byte| byte & 0x80 == 0)?;
+            let (cut, bytes) = cut(index.get(begin..)?)?;
+            name.truncate(name.len().checked_sub(cut)?);
+            begin += bytes;
+        } else {
+            name.clear();
         }
-        let end = name + index.get(name..)?.iter().position(|byte| *byte == 0)?;
+        let rest = index.get(begin..)?;
+        let length = rest.iter().position(|byte| *byte == 0)?;
+        name.extend_from_slice(rest.get(..length)?);
+        if !look(mode, &name) {
+            return Some(());
+        }
+        let end = begin + length;
         at = if version == 4 {
             end + 1
         } else {
             at + ((end - at) / 8 + 1) * 8
         };
     }
-    Some(false)
+    Some(())
+}
+
+/// How many bytes of the name before are not kept, and how many bytes say so (the variable width numbers of git's packs).
+fn cut(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, byte) in bytes.iter().take(8).enumerate() {
+        value = (value << 7) | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
 }

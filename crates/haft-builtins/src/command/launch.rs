@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, PROTECTED, Target, join_words, protected};
@@ -12,10 +13,12 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
+    Backend, CommandSpec, Guard, GuardKind, Mounts, Program, Running, Sandbox, Spool, StartError,
+    parse_simple,
 };
 
 use crate::command::RunCommandInput;
+use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::network::{CommandNetwork, Connected};
@@ -42,9 +45,11 @@ pub struct Commands {
     workspace: Workspace,
     /// Memory of one command in MiB, where it is not the sandbox's default.
     memory_mb: Option<u64>,
-    network: CommandNetwork,
+    pub(super) network: CommandNetwork,
     /// Where output goes that is too long for memory.
     spool: Option<Arc<Spool>>,
+    /// Where commands change a copy of the workspace; none where they change it directly.
+    pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: Tasks,
 }
 
@@ -57,6 +62,7 @@ impl Commands {
             memory_mb,
             network: CommandNetwork::default(),
             spool: None,
+            views: None,
             tasks: Tasks::default(),
         }
     }
@@ -69,6 +75,12 @@ impl Commands {
     /// The same, whose long output goes to this spool.
     pub fn with_spool(mut self, spool: Option<Arc<Spool>>) -> Self {
         self.spool = spool;
+        self
+    }
+
+    /// The same, whose changes are judged and applied when a command has ended.
+    pub fn with_changes(mut self, changes: Option<CommandChanges>) -> Self {
+        self.views = changes.map(|changes| changes.views);
         self
     }
 
@@ -121,14 +133,20 @@ impl Commands {
         let cwd = self.workspace.claim(&input.cwd)?;
         let jailed = self.jailed();
         let line = self.judged(input, &cwd.path)?;
+        let on_view = self.uses_view(input, line.risk());
         let mut files = Vec::new();
         for target in &line.writes {
-            files.push(Permission::write(self.target(&cwd.path, target)?));
+            let claim = self.target(&cwd.path, target)?;
+            // What it writes in the workspace is judged when it has ended.
+            if !on_view || is_outside(&claim) {
+                files.push(Permission::write(claim));
+            }
         }
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
-        Ok(line.runs(jailed, false).chain(files).collect())
+        let on_copy = on_view && self.network.is_none();
+        Ok(line.runs(jailed, on_copy).chain(files).collect())
     }
 
     /// The command line, and how harmful each part of it is here.
@@ -171,6 +189,19 @@ impl Commands {
                 Settings::Programs => false,
             }
             && !(compares && index::may_hold_repositories(&self.workspace))
+    }
+
+    /// The risk of a command's words.
+    pub(super) fn risk(&self, input: &RunCommandInput) -> Result<Risk, ToolError> {
+        let cwd = self.workspace.claim(&input.cwd)?;
+        Ok(self.judged(input, &cwd.path)?.risk())
+    }
+
+    /// What the command would need to be allowed if it worked on the workspace itself.
+    pub(super) fn intended(&self, input: &RunCommandInput) -> Result<Vec<Permission>, ToolError> {
+        let cwd = self.workspace.claim(&input.cwd)?;
+        let line = self.judged(input, &cwd.path)?;
+        Ok(line.runs(self.jailed(), false).collect())
     }
 
     /// Is it judged to read and to do nothing else?
@@ -220,28 +251,34 @@ impl Commands {
     pub(crate) fn spec(
         &self,
         input: &RunCommandInput,
-        skills: &[Arc<ActiveSkill>],
+        view: Option<&OpenView>,
+        context: &CallContext,
     ) -> Result<(CommandSpec, Connected), ToolError> {
         let (line, argv) = Self::words(input)?;
         let program = match &argv {
             Some(argv) => Program::Argv(argv.iter().map(OsString::from).collect()),
             None => Program::Shell(line.clone().into()),
         };
-        let mut spec = match self.network.instead() {
-            Some(folder) => self.elsewhere(program, folder, input)?,
-            None => self.here(program, input, (&line, argv.is_none()), skills)?,
+        let mut spec = if let Some(folder) = self.network.instead() {
+            self.elsewhere(program, folder, input)?
+        } else {
+            let line = argv.is_none().then_some(&*line);
+            let mut spec = self.here(program, input, line)?;
+            if let Some(view) = view {
+                on_view(&mut spec.mounts, view);
+            }
+            self.with_skills(spec, &context.active_skills())
         };
         let connected = self.network.connect(&mut spec, self.workspace.root());
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 
-    /// A command in the workspace.
+    /// A command in the workspace; `line` is what a shell reads.
     fn here(
         &self,
         program: Program,
         input: &RunCommandInput,
-        (line, shell): (&str, bool),
-        skills: &[Arc<ActiveSkill>],
+        line: Option<&str>,
     ) -> Result<CommandSpec, ToolError> {
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
@@ -253,10 +290,10 @@ impl Commands {
         let mut spec = self.confined(spec);
         // What was judged to only read cannot do more, even where the judgement was wrong.
         spec.mounts.only_reads = reads;
-        if shell {
+        if let Some(line) = line {
             spec.mounts.writable = self.approved(line, &self.workspace.claim(&input.cwd)?.path)?;
         }
-        Ok(self.with_skills(spec, skills))
+        Ok(spec)
     }
 
     /// A command in another folder, which is all it sees.
@@ -361,6 +398,22 @@ impl Commands {
         let running = self.sandbox.start(spec).await;
         running.map_err(|error| told(error, line))
     }
+}
+
+/// Gives a command the view in place of the workspace. What it changes there is judged afterwards; what it must not see
+/// stays out of sight.
+fn on_view(mounts: &mut Mounts, view: &OpenView) {
+    mounts.view = Some(view.layers());
+    mounts
+        .guards
+        .retain(|guard| guard.kind == GuardKind::Hidden);
+    mounts.writable.clear();
+}
+
+/// Whether a claim is not of the workspace, or of a place that nobody knows.
+fn is_outside(claim: &PathClaim) -> bool {
+    let path = claim.target.as_ref().unwrap_or(&claim.path);
+    path.starts_with('/') || path == ".." || path.starts_with("../")
 }
 
 /// The same with the variables that the call sets.

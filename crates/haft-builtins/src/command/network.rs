@@ -57,6 +57,11 @@ impl CommandNetwork {
         self
     }
 
+    /// Reaches nothing.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.mode, Mode::None)
+    }
+
     /// The word in settings.
     pub fn word(&self) -> &'static str {
         match self.mode {

@@ -164,11 +164,11 @@ impl Collected {
         })
     }
 
-    /// The SHA-256 over all changes, hex: what an approval is bound to. It covers paths, actions and both states; a file
-    /// that is too large to be hashed counts by its identity and times.
-    pub fn sha256(&self) -> String {
+    /// The SHA-256 over the selected changes, hex: what an approval is bound to. It covers paths, actions and both states; a
+    /// file that is too large to be hashed counts by its identity and times.
+    pub fn sha256(&self, select: &dyn Fn(&Path) -> bool) -> String {
         let mut hasher = Sha256::new();
-        for change in &self.changes {
+        for change in self.changes.iter().filter(|change| select(&change.path)) {
             let stamps = self.stamps.get(&change.path).copied().unwrap_or_default();
             let unhashed = |state: &Option<State>| {
                 matches!(state, Some(State::File { sha256: None, .. } | State::Other))

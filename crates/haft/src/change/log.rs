@@ -24,6 +24,8 @@ const FOLDER: &str = "changes";
 const LOG: &str = "log.jsonl";
 /// The folder of saved files, each named by the SHA-256 of its content.
 const FILES: &str = "files";
+/// The folder of the copy-on-write views that commands work on.
+const VIEWS: &str = "views";
 /// Largest file that is saved, or read for a comparison.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Most bytes of saved files per run.
@@ -202,6 +204,14 @@ impl ChangeLog {
 
     fn folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
         Ok(runs::run_dir(&self.home, run.as_str())?.join(FOLDER))
+    }
+
+    /// The folder for the views of a run's commands; it need not exist.
+    ///
+    /// # Errors
+    /// The run id is malformed.
+    pub fn views_folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
+        Ok(self.folder(run)?.join(VIEWS))
     }
 
     /// The folder of a run's changes, created if missing.

@@ -22,6 +22,15 @@ pub(super) enum Source<'a> {
     Guard(&'static str, Floor),
 }
 
+/// What a policy says of one effect of a call by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is not allowed; else empty.
+    pub reason: String,
+}
+
 /// The verdict on one effect.
 #[derive(Debug, Clone)]
 pub(super) struct Judged<'a> {
@@ -102,6 +111,22 @@ impl Policy {
         let each = call.permissions.iter();
         each.map(|one| self.judge_effect(call, &naming, one).verdict)
             .collect()
+    }
+
+    /// The same, with reasons.
+    pub(crate) fn effect_verdicts(&self, call: &JudgedCall<'_>) -> Vec<EffectVerdict> {
+        let _judgement = remember();
+        let naming = self.rules.naming(call.spec.name.as_str());
+        let judge = |permission| {
+            let judged = self.judge_effect(call, &naming, permission);
+            let verdict = judged.verdict;
+            let reason = match verdict {
+                Verdict::Allow => String::new(),
+                Verdict::Ask | Verdict::Deny => self.reason(call, permission, &judged).to_string(),
+            };
+            EffectVerdict { verdict, reason }
+        };
+        call.permissions.iter().map(judge).collect()
     }
 
     /// The verdict on one effect, and what decided.

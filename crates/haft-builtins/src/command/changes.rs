@@ -1,0 +1,177 @@
+//! What commands change: on a copy-on-write view of the workspace, judged and applied when the command has ended.
+
+mod apply;
+mod data;
+mod effects;
+mod ignored;
+mod kept;
+mod settle;
+mod view;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use haft::change::ChangeLog;
+use haft::error::ToolError;
+use haft::spec::NameError;
+use haft::tool::{Tool, TypedTool as _};
+use haft::workspace::Workspace;
+use haft_sandbox::Sandbox;
+
+pub use data::{Changed, NotApplied};
+pub(crate) use settle::{Ended, go_on, settle};
+pub(crate) use view::OpenView;
+
+use apply::ApplyChanges;
+use kept::Kept;
+
+/// The name of the tool that applies changes.
+pub(crate) const APPLY: &str = "apply_changes";
+
+/// Where a command's changes go (`sandbox.changes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChangeMode {
+    /// To a view; they are judged and applied when the command has ended.
+    #[default]
+    Copy,
+    /// To the workspace itself, at once.
+    Direct,
+    /// To a view; a person is asked about all of them.
+    Review,
+}
+
+/// What becomes of a command's other changes when some must not be applied (`policy.on_partial`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnPartial {
+    /// They are applied.
+    #[default]
+    Apply,
+    /// Nothing is applied.
+    Discard,
+}
+
+/// How what commands change is treated.
+#[derive(Debug, Clone)]
+pub struct ChangeOptions {
+    /// Where views and saved files are kept: the executor's own log.
+    pub log: Arc<ChangeLog>,
+    /// Where changes go.
+    pub mode: ChangeMode,
+    /// What becomes of the rest when some must not be applied.
+    pub on_partial: OnPartial,
+    /// Ask about files that git ignores, too (`policy.ignored_changes`).
+    pub ask_ignored: bool,
+}
+
+impl ChangeOptions {
+    /// Views in this log, with the defaults.
+    pub fn new(log: Arc<ChangeLog>) -> Self {
+        Self {
+            log,
+            mode: ChangeMode::default(),
+            on_partial: OnPartial::default(),
+            ask_ignored: false,
+        }
+    }
+}
+
+/// How what a workspace's commands change is treated, for the tools that run them and for the tool that applies changes.
+#[derive(Debug, Clone)]
+pub struct CommandChanges {
+    pub(crate) views: Arc<Views>,
+}
+
+impl CommandChanges {
+    /// The changes of the commands that this sandbox runs in this workspace.
+    pub fn new(options: ChangeOptions, workspace: Workspace, sandbox: Sandbox) -> Self {
+        let views = Views::new(options, workspace, sandbox);
+        Self {
+            views: Arc::new(views),
+        }
+    }
+
+    /// The host's own tool that applies changes, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools). Without it nothing is applied.
+    ///
+    /// # Errors
+    /// The tool cannot be described.
+    pub fn tool(&self) -> Result<Arc<dyn Tool>, NameError> {
+        ApplyChanges(Arc::clone(&self.views)).into_tool()
+    }
+
+    /// Whether commands work on views here.
+    ///
+    /// # Errors
+    /// The reason why they do not, for a person.
+    pub fn usable(&self) -> Result<(), String> {
+        self.views.usable()
+    }
+}
+
+/// The views of a workspace's commands.
+#[derive(Debug)]
+pub(crate) struct Views {
+    options: ChangeOptions,
+    workspace: Workspace,
+    sandbox: Sandbox,
+    /// Why there are none here, found out once.
+    probed: OnceLock<Result<(), String>>,
+    /// Ended commands whose changes are being decided in this process, by the names of their folders.
+    open: Mutex<HashMap<String, Arc<Kept>>>,
+}
+
+impl Views {
+    pub(crate) fn new(options: ChangeOptions, workspace: Workspace, sandbox: Sandbox) -> Self {
+        Self {
+            options,
+            workspace,
+            sandbox,
+            probed: OnceLock::new(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Why commands cannot work on views here.
+    pub(crate) fn usable(&self) -> Result<(), String> {
+        if self.options.mode == ChangeMode::Direct {
+            return Err("sandbox.changes is \"direct\"".to_owned());
+        }
+        view::check_mounts(self.workspace.root())?;
+        let probed = self.probed.get_or_init(|| view::probe(self));
+        probed.clone()
+    }
+
+    fn keep_open(&self, name: &str, kept: &Arc<Kept>) -> Keeping<'_> {
+        let name = name.to_owned();
+        self.table().insert(name.clone(), Arc::clone(kept));
+        Keeping { views: self, name }
+    }
+
+    fn opened(&self, name: &str) -> Option<Arc<Kept>> {
+        self.table().get(name).cloned()
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Kept>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has the changes of a command in memory while they are being decided.
+struct Keeping<'a> {
+    views: &'a Views,
+    name: String,
+}
+
+impl Drop for Keeping<'_> {
+    fn drop(&mut self) {
+        self.views.table().remove(&self.name);
+    }
+}
+
+/// The failure of something about a view.
+fn failed(verb: &str, error: impl std::fmt::Display) -> ToolError {
+    ToolError::unavailable(format!(
+        "{verb} the command's view of the workspace: {error}"
+    ))
+    .for_operator("sandbox.changes = \"direct\" needs no view; `haft doctor` says what works here")
+}

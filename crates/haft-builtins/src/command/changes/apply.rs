@@ -1,0 +1,217 @@
+//! `apply_changes`: the host's own tool that applies what a command changed; it is judged and asked about like every call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::approval::preview::FileChange;
+use haft::call::RunId;
+use haft::change::collect::ViewChange;
+use haft::change::{Changer, PathText};
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Permission;
+use haft::result::ToolResult;
+use haft::spec::{Risk, ToolSpec};
+use haft::tool::TypedTool;
+use haft::workspace::{Workspace, WorkspaceError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::command::changes::data::Changed;
+use crate::command::changes::effects::Effects;
+use crate::command::changes::kept::{Fate, Kept, gone};
+use crate::command::changes::{ChangeMode, Views};
+use crate::command::{COMMANDS, CommandData};
+use crate::describe::{builtin, writes};
+use crate::work::blocking;
+
+/// What `apply_changes` takes. Only `run_command` writes it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApplyChangesInput {
+    /// The run of the command.
+    pub(crate) run: String,
+    /// The command's view.
+    pub(crate) view: String,
+    /// Which of its changes.
+    pub(crate) part: Part,
+    /// The SHA-256 over these changes.
+    pub(crate) sha256: String,
+}
+
+/// Some of a command's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Part {
+    /// Those that are allowed.
+    Allowed,
+    /// Those that a person decides about.
+    Asked,
+}
+
+impl Part {
+    pub(super) fn fate(self) -> Fate {
+        match self {
+            Self::Allowed => Fate::Allowed,
+            Self::Asked => Fate::Asked,
+        }
+    }
+}
+
+/// `apply_changes`.
+#[derive(Debug)]
+pub(crate) struct ApplyChanges(pub(crate) Arc<Views>);
+
+impl ApplyChanges {
+    /// The changes as they are decided in this process, or as they lie on the disk.
+    fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<Kept>, ToolError> {
+        let kept = if let Some(kept) = self.0.opened(&input.view) {
+            kept
+        } else {
+            let run = RunId::new(input.run.clone());
+            Arc::new(Kept::look(&self.0, &run, &input.view)?)
+        };
+        check(&kept, input)?;
+        Ok(kept)
+    }
+}
+
+impl TypedTool for ApplyChanges {
+    const NAME: &'static str = super::APPLY;
+    const DESCRIPTION: &'static str = "Apply what a command changed on its copy of the workspace.";
+    type Input = ApplyChangesInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe)
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
+    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        let kept = self.looked(input)?;
+        let fate = input.part.fate();
+        Ok(self
+            .0
+            .permissions(&kept, &|change| kept.has_fate(&change.path, &fate)))
+    }
+
+    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        let Ok(kept) = self.looked(input) else {
+            // The permissions say why.
+            return Vec::new();
+        };
+        let fate = input.part.fate();
+        let selected = |path: &Path| kept.has_fate(path, &fate);
+        kept.collected.preview(&self.0.workspace, &selected)
+    }
+
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let here = self.0.opened(&input.view);
+        let views = Arc::clone(&self.0);
+        let (resumed, run) = (here.is_none(), RunId::new(input.run.clone()));
+        let context = context.clone();
+        blocking(move |_| {
+            let kept = if let Some(kept) = here {
+                kept
+            } else {
+                let view = views
+                    .reopen(&run, &input.view)
+                    .map_err(|error| gone(&error))?;
+                Arc::new(Kept::load(&views, &run, view)?)
+            };
+            check(&kept, &input)?;
+            let (run, call) = kept.with_note(|note| (note.run.clone(), note.call.clone()));
+            let changer = context.changer_of(&views.workspace, &run, &call);
+            let count = kept.apply(&views.workspace, &changer, &input.part.fate());
+            if input.part == Part::Allowed {
+                return ToolResult::data(&json!({ "applied": count }));
+            }
+            let result = kept.result()?;
+            if resumed {
+                kept.keep(false);
+            }
+            Ok(result)
+        })
+        .await
+    }
+}
+
+/// Fails where these are not the changes that the input names.
+fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
+    if kept.sha256(&input.part.fate()) == input.sha256 {
+        return Ok(());
+    }
+    Err(ToolError::conflict(
+        "what the command changed, or the files that it changed, are not as they were shown",
+    )
+    .with_advice("nothing was applied; run the command again"))
+}
+
+impl Views {
+    /// What applying the selected changes would do.
+    pub(super) fn permissions(
+        &self,
+        kept: &Kept,
+        select: &dyn Fn(&ViewChange) -> bool,
+    ) -> Vec<Permission> {
+        let approved = kept.with_note(|note| note.approved);
+        let mut effects = Effects::new(&self.workspace, approved, self.options.ask_ignored);
+        let selected = kept
+            .collected
+            .changes
+            .iter()
+            .filter(|change| select(change));
+        selected.map(|change| effects.of(change)).collect()
+    }
+
+    pub(super) fn reviews(&self) -> bool {
+        self.options.mode == ChangeMode::Review
+    }
+}
+
+impl Kept {
+    pub(super) fn has_fate(&self, path: &Path, fate: &Fate) -> bool {
+        self.with_note(|note| note.fates.get(&PathText(path.to_owned())) == Some(fate))
+    }
+
+    /// The SHA-256 over the changes of this fate.
+    pub(super) fn sha256(&self, fate: &Fate) -> String {
+        self.collected.sha256(&|path| self.has_fate(path, fate))
+    }
+
+    /// Applies the changes of this fate; each has its own afterwards. Says how many were applied.
+    fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) -> usize {
+        let selected = |path: &Path| self.has_fate(path, fate);
+        for (path, why) in self.collected.left_out(&selected) {
+            let refused = Fate::Refused(why.to_owned());
+            self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));
+        }
+        let changes: Vec<Changed> = self.changes_of(fate).into_iter().map(Changed::of).collect();
+        match self.collected.apply(workspace, changer, &selected) {
+            Ok(()) => {
+                self.decide(fate, |_| Fate::Applied);
+                let count = changes.len();
+                self.with_note(|note| note.applied.extend(changes));
+                count
+            }
+            Err(error) => {
+                self.decide(fate, |_| not_applied(&error));
+                0
+            }
+        }
+    }
+}
+
+fn not_applied(error: &WorkspaceError) -> Fate {
+    match error {
+        WorkspaceError::Changed(_) => Fate::Conflict(error.to_string()),
+        _ => Fate::Refused(error.to_string()),
+    }
+}

@@ -1,0 +1,68 @@
+//! What the result of a command says about its changes.
+
+use haft::change::State;
+use haft::change::collect::ViewChange;
+use haft::change::net::Action;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most files that a result names one by one which were only added or modified.
+const MOST_NAMED: usize = 200;
+
+/// A change of a command that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// Where, below the workspace.
+    pub path: String,
+    /// `create`, `modify`, `delete`, `replace` or `chmod`.
+    pub action: String,
+    /// The size of the file afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl Changed {
+    pub(super) fn of(change: &ViewChange) -> Self {
+        let bytes = match &change.after {
+            Some(State::File { bytes, .. }) => Some(*bytes),
+            _ => None,
+        };
+        Self {
+            path: change.path.to_string_lossy().into_owned(),
+            action: change.action.as_str().to_owned(),
+            bytes,
+        }
+    }
+
+    /// Whether a list may count it without naming it: nothing is lost by it.
+    fn only_adds(&self) -> bool {
+        [Action::Create, Action::Modify]
+            .iter()
+            .any(|action| action.as_str() == self.action)
+    }
+}
+
+/// A change of a command that was not applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotApplied {
+    /// Where, below the workspace.
+    pub path: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// The changes to name, and how many more files were added or modified. What is deleted, replaced or made accessible is
+/// always named.
+pub(super) fn named(changes: Vec<Changed>) -> (Vec<Changed>, u64) {
+    let (mut adding, mut more) = (0, 0);
+    let mut named = Vec::with_capacity(changes.len().min(MOST_NAMED));
+    for change in changes {
+        adding += usize::from(change.only_adds());
+        if change.only_adds() && adding > MOST_NAMED {
+            more += 1;
+        } else {
+            named.push(change);
+        }
+    }
+    (named, more)
+}

@@ -1,0 +1,90 @@
+//! The permissions of a command's changes: each is judged as a file tool's write or deletion would be.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+use haft::change::State;
+use haft::change::collect::ViewChange;
+use haft::permission::{PathClaim, Permission};
+use haft::spec::Risk;
+use haft::workspace::Workspace;
+
+use crate::command::changes::ignored::Ignored;
+
+/// Where programs of the system lie, which a link may name: who runs haft cannot change them.
+const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
+
+/// How the changes of one command are judged.
+pub(super) struct Effects<'a> {
+    root: &'a Path,
+    /// None where every file is asked about.
+    ignored: Option<Ignored>,
+    /// The command was approved before it ran.
+    approved: bool,
+    seen: HashMap<PathBuf, bool>,
+}
+
+impl<'a> Effects<'a> {
+    pub(super) fn new(workspace: &'a Workspace, approved: bool, ask_ignored: bool) -> Self {
+        Self {
+            root: workspace.root(),
+            ignored: (!ask_ignored && !approved)
+                .then(|| Ignored::of(workspace))
+                .flatten(),
+            approved,
+            seen: HashMap::new(),
+        }
+    }
+
+    /// What applying a change would do. It is safe where the command was approved and for what git ignores: then rules
+    /// and guards alone speak of it.
+    pub(super) fn of(&mut self, change: &ViewChange) -> Permission {
+        let path = &change.path;
+        let claim = PathClaim {
+            path: path.to_string_lossy().into_owned(),
+            target: self.target(change),
+        };
+        let mut permission = match change.after {
+            None => Permission::remove(claim),
+            Some(_) => Permission::write(claim),
+        };
+        let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+        let folder =
+            is_folder(&change.after) || (change.after.is_none() && is_folder(&change.before));
+        let seen = &mut self.seen;
+        let ignored = self.ignored.as_ref();
+        if self.approved || ignored.is_some_and(|ignored| ignored.covers(path, folder, seen)) {
+            permission.risk = Risk::Safe;
+        }
+        permission
+    }
+
+    /// Where a new link leads, when rules may have something to say about that.
+    fn target(&self, change: &ViewChange) -> Option<String> {
+        let Some(State::Link { target }) = &change.after else {
+            return None;
+        };
+        let folder = change.path.parent().unwrap_or(Path::new(""));
+        let whole = cleaned(&self.root.join(folder).join(&target.0));
+        let text = match whole.strip_prefix(self.root) {
+            Ok(inside) if inside == Path::new("") => ".".to_owned(),
+            Ok(inside) => inside.to_string_lossy().into_owned(),
+            Err(_) => whole.to_string_lossy().into_owned(),
+        };
+        let system = SYSTEM.iter().any(|folder| text.starts_with(folder));
+        (!system).then_some(text)
+    }
+}
+
+/// An absolute path without `.` and `..`, by its text alone.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = clean.pop(),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}

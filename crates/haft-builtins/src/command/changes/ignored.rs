@@ -1,0 +1,119 @@
+//! `Ignored`: the files that git ignores, by the settings that are in the workspace before a command's changes.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use haft::workspace::Workspace;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::command::index;
+
+/// Longest file of patterns that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// The ignore rules of the workspace's repository. Files of patterns outside the workspace are left out: a file that only
+/// they ignore is asked about.
+#[derive(Debug)]
+pub(super) struct Ignored {
+    workspace: Workspace,
+    tracked: HashSet<Vec<u8>>,
+    /// The patterns of each folder that was asked about; none of one that is another repository.
+    patterns: Mutex<HashMap<PathBuf, Option<Gitignore>>>,
+    exclude: Gitignore,
+}
+
+impl Ignored {
+    /// None where the workspace is no repository, or its index cannot be read.
+    pub(super) fn of(workspace: &Workspace) -> Option<Self> {
+        let tracked = index::tracked(workspace)?;
+        Some(Self {
+            tracked: tracked.into_iter().collect(),
+            patterns: Mutex::default(),
+            exclude: patterns(workspace, Path::new(""), ".git/info/exclude"),
+            workspace: workspace.clone(),
+        })
+    }
+
+    /// Whether git ignores a file or folder and tracks nothing there. `seen` remembers the folders above.
+    pub(super) fn covers(
+        &self,
+        path: &Path,
+        folder: bool,
+        seen: &mut HashMap<PathBuf, bool>,
+    ) -> bool {
+        let in_git = path
+            .components()
+            .any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+        if in_git || path.to_str().is_none() || self.tracks(path) {
+            return false;
+        }
+        self.is_below(path.parent(), seen) || self.matches(path, folder)
+    }
+
+    /// Whether a folder above is ignored: then all below is.
+    fn is_below(&self, folder: Option<&Path>, seen: &mut HashMap<PathBuf, bool>) -> bool {
+        let Some(folder) = folder.filter(|folder| *folder != Path::new("")) else {
+            return false;
+        };
+        if let Some(known) = seen.get(folder) {
+            return *known;
+        }
+        let ignored = self.is_below(folder.parent(), seen) || self.matches(folder, true);
+        seen.insert(folder.to_owned(), ignored);
+        ignored
+    }
+
+    /// Whether a pattern names it: those of the nearest folder decide first.
+    fn matches(&self, path: &Path, folder: bool) -> bool {
+        let mut known = self
+            .patterns
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        for above in path.ancestors().skip(1) {
+            let patterns = known
+                .entry(above.to_owned())
+                .or_insert_with(|| self.patterns_of(above));
+            let Some(patterns) = patterns else {
+                return false;
+            };
+            let matched = patterns.matched(path, folder);
+            if !matched.is_none() {
+                return matched.is_ignore();
+            }
+        }
+        self.exclude.matched(path, folder).is_ignore()
+    }
+}
+
+impl Ignored {
+    fn patterns_of(&self, folder: &Path) -> Option<Gitignore> {
+        let is_root = folder == Path::new("");
+        let git = self.workspace.root().join(folder).join(".git");
+        let other = !is_root && (git.symlink_metadata().is_ok() || self.tracks(folder));
+        (!other).then(|| patterns(&self.workspace, folder, ".gitignore"))
+    }
+
+    fn tracks(&self, path: &Path) -> bool {
+        self.tracked.contains(path.as_os_str().as_encoded_bytes())
+    }
+}
+
+/// The patterns in a file, for paths below a folder of the workspace; none where it cannot be read.
+fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Gitignore {
+    let file = folder.join(name);
+    let read = || {
+        let open = workspace.open_file(&file).ok()?;
+        let mut text = String::new();
+        let within = open.stamp.bytes() <= LONGEST;
+        within.then(|| open.file.take(LONGEST).read_to_string(&mut text).ok())??;
+        let mut builder = GitignoreBuilder::new(folder);
+        for line in text.lines() {
+            // One that cannot be read ignores nothing, as in git.
+            let _ = builder.add_line(None, line);
+        }
+        builder.build().ok()
+    };
+    read().unwrap_or_else(Gitignore::empty)
+}

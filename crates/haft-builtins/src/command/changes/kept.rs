@@ -1,0 +1,298 @@
+//! `Kept`: an ended command whose changes are being decided: what it said, and what becomes of each change.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use haft::ErrorKind;
+use haft::call::{CallId, RunId};
+use haft::change::PathText;
+use haft::change::collect::{Collected, Since, ViewChange};
+use haft::error::ToolError;
+use haft::result::{Artifact, Failure, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::command::CommandData;
+use crate::command::changes::data::{self, Changed, NotApplied};
+use crate::command::changes::view::{self, OpenView};
+use crate::command::changes::{Views, failed};
+
+/// What is kept of an ended command beside its changes.
+const NOTE: &str = "view.json";
+/// Longest note that is read.
+const LONGEST: u64 = 256 << 20;
+/// Most paths that a message names.
+const MOST_SAID: usize = 5;
+
+/// What is kept of an ended command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) v: u32,
+    pub(super) run: RunId,
+    pub(super) call: CallId,
+    /// The command line, as people read it.
+    pub(super) command: String,
+    pub(super) since: Since,
+    /// The command was approved before it ran: ordinary changes need no decision.
+    pub(super) approved: bool,
+    pub(super) said: Said,
+    /// What becomes of each change.
+    pub(super) fates: BTreeMap<PathText, Fate>,
+    /// What was applied so far.
+    pub(super) applied: Vec<Changed>,
+    /// What is never applied.
+    pub(super) dropped: Vec<NotApplied>,
+}
+
+/// What becomes of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Fate {
+    /// It is applied unasked.
+    Allowed,
+    /// A person decides.
+    Asked,
+    /// It was applied.
+    Applied,
+    /// It is not applied, for this reason.
+    Refused(String),
+    /// Another program changed the same file.
+    Conflict(String),
+}
+
+/// What a command said and how it ended, without its changes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Said {
+    data: CommandData,
+    artifacts: Vec<Artifact>,
+    summary: Option<String>,
+    strength: Option<String>,
+    failure: Option<Failure>,
+    operator: Option<String>,
+}
+
+impl Said {
+    /// Of the result of a command, whose data is a [`CommandData`].
+    pub(super) fn of(result: ToolResult) -> Result<Self, ToolError> {
+        let data = result.data.as_deref().map_or("{}", RawValue::get);
+        let data = serde_json::from_str(data);
+        let error = result.error.as_ref();
+        Ok(Self {
+            data: data.map_err(|error| failed("read the result of", error))?,
+            failure: error.map(|error| Failure {
+                kind: error.kind(),
+                message: error.message().to_owned(),
+                advice: error.advice().map(str::to_owned),
+            }),
+            operator: error.and_then(|error| error.operator_advice().map(str::to_owned)),
+            artifacts: result.artifacts,
+            summary: result.summary,
+            strength: result.strength,
+        })
+    }
+
+    fn error(&self) -> Option<ToolError> {
+        let failure = self.failure.as_ref()?;
+        let mut error = ToolError::new(failure.kind, failure.message.clone());
+        if let Some(advice) = &failure.advice {
+            error = error.with_advice(advice.clone());
+        }
+        if let Some(operator) = &self.operator {
+            error = error.for_operator(operator.clone());
+        }
+        Some(error)
+    }
+}
+
+/// An ended command whose changes are being decided.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) collected: Collected,
+    note: Mutex<Note>,
+    /// None where it is only looked at.
+    view: Option<OpenView>,
+}
+
+impl Kept {
+    pub(super) fn new(view: OpenView, collected: Collected, note: Note) -> Self {
+        Self {
+            collected,
+            note: Mutex::new(note),
+            view: Some(view),
+        }
+    }
+
+    /// Reads what was kept, and its changes as they are now, to look at.
+    pub(super) fn look(views: &Views, run: &RunId, name: &str) -> Result<Self, ToolError> {
+        let folder = views.folder(run, name).map_err(|error| gone(&error))?;
+        let note = read(&folder).map_err(|error| gone(&error))?;
+        let upper = folder.join(view::UPPER);
+        let collected = Collected::collect(&views.workspace, &upper, note.since);
+        Ok(Self {
+            collected: collected.map_err(|error| failed("read", error))?,
+            note: Mutex::new(note),
+            view: None,
+        })
+    }
+
+    /// The same to go on with it: nobody else may.
+    pub(super) fn load(views: &Views, run: &RunId, view: OpenView) -> Result<Self, ToolError> {
+        let looked = Self::look(views, run, &view.name)?;
+        Ok(Self {
+            view: Some(view),
+            ..looked
+        })
+    }
+
+    /// The name of the view's folder; empty where it is only looked at.
+    pub(super) fn name(&self) -> String {
+        self.view
+            .as_ref()
+            .map(|view| view.name.clone())
+            .unwrap_or_default()
+    }
+
+    /// Whether its view stays for a decision; else it goes when nobody works on it any more.
+    pub(super) fn keep(&self, kept: bool) {
+        if let Some(view) = &self.view {
+            view.keep(kept);
+        }
+    }
+
+    pub(super) fn with_note<T>(&self, look: impl FnOnce(&mut Note) -> T) -> T {
+        look(&mut self.note.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes the note to the disk: from now on another process can go on.
+    pub(super) fn save(&self) -> io::Result<()> {
+        let Some(view) = &self.view else {
+            return Err(io::Error::other("it is only looked at"));
+        };
+        let folder = &view.folder;
+        let note = self.with_note(|note| serde_json::to_vec(note))?;
+        let draft = folder.join("view.draft");
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&draft)?;
+        file.write_all(&note)?;
+        file.sync_all()?;
+        fs::rename(draft, folder.join(NOTE))?;
+        fs::File::open(folder)?.sync_all()?;
+        view.keep(true);
+        Ok(())
+    }
+
+    /// The changes of this fate.
+    pub(super) fn changes_of(&self, fate: &Fate) -> Vec<&ViewChange> {
+        self.with_note(|note| {
+            let each = self.collected.changes.iter();
+            let of =
+                |change: &&ViewChange| note.fates.get(&PathText(change.path.clone())) == Some(fate);
+            each.filter(of).collect()
+        })
+    }
+
+    /// Decides the changes of one fate.
+    pub(super) fn decide(&self, from: &Fate, to: impl Fn(&Path) -> Fate) {
+        self.with_note(|note| {
+            for (path, fate) in &mut note.fates {
+                if fate == from {
+                    *fate = to(path);
+                }
+            }
+        });
+    }
+
+    /// The result of the command, with what became of its changes.
+    pub(super) fn result(&self) -> Result<ToolResult, ToolError> {
+        let note = self.with_note(|note| note.clone());
+        let (changes, more_changes) = data::named(note.applied);
+        let (mut not_applied, mut conflict) = (note.dropped.clone(), false);
+        for (path, fate) in &note.fates {
+            let (Fate::Refused(why) | Fate::Conflict(why)) = fate else {
+                continue;
+            };
+            conflict |= matches!(fate, Fate::Conflict(_));
+            not_applied.push(NotApplied {
+                path: path.to_string_lossy().into_owned(),
+                why: why.clone(),
+            });
+        }
+        let data = CommandData {
+            changes,
+            more_changes: (more_changes > 0).then_some(more_changes),
+            not_applied,
+            ..note.said.data.clone()
+        };
+        // A pipe or a socket that is left behind is no failure.
+        let refused = data
+            .not_applied
+            .get(note.dropped.len()..)
+            .unwrap_or_default();
+        let error = not_all(&note.said, refused, conflict);
+        let mut result = ToolResult::data(&data)?;
+        result.artifacts.clone_from(&note.said.artifacts);
+        result.summary.clone_from(&note.said.summary);
+        result.strength.clone_from(&note.said.strength);
+        result.error = error.or_else(|| note.said.error());
+        Ok(result)
+    }
+}
+
+/// The failure of a command of whose changes some were not applied; one that failed by itself says both.
+fn not_all(said: &Said, not_applied: &[NotApplied], conflict: bool) -> Option<ToolError> {
+    if not_applied.is_empty() {
+        return None;
+    }
+    let first = not_applied.iter().take(MOST_SAID);
+    let mut names: Vec<String> = first
+        .map(|one| format!("{}: {}", one.path, one.why))
+        .collect();
+    let more = not_applied.len().saturating_sub(MOST_SAID);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    let count = match not_applied.len() {
+        1 => "1 change was".to_owned(),
+        count => format!("{count} changes were"),
+    };
+    let words = format!("{count} not applied ({})", names.join("; "));
+    Some(match said.error() {
+        Some(error) => {
+            let kind = error.kind();
+            let told = ToolError::new(kind, format!("{}; {words}", error.message()));
+            match error.advice() {
+                Some(advice) => told.with_advice(advice.to_owned()),
+                None => told,
+            }
+        }
+        None if conflict => ToolError::new(ErrorKind::Conflict, words)
+            .with_advice("read the file as it is now, and run the command again"),
+        None => ToolError::new(ErrorKind::Denied, words)
+            .with_advice("the command ran on a copy: what was not applied is not in the workspace"),
+    })
+}
+
+/// From when the view in a folder is that waits for a decision.
+pub(super) fn since(folder: &Path) -> io::Result<Since> {
+    Ok(read(folder)?.since)
+}
+
+fn read(folder: &Path) -> io::Result<Note> {
+    let path = folder.join(NOTE);
+    if fs::metadata(&path)?.len() > LONGEST {
+        return Err(io::Error::other("its note is too long"));
+    }
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
+
+pub(super) fn gone(error: &io::Error) -> ToolError {
+    ToolError::conflict(format!(
+        "the copy that the command worked on is not there any more: {error}"
+    ))
+    .with_advice("nothing was applied; run the command again")
+}

@@ -1,0 +1,222 @@
+//! What becomes of the changes of a command that has ended: allowed ones are applied, a person is asked about others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft::approval::ApprovalId;
+use haft::change::PathText;
+use haft::change::collect::{Collected, Dropped};
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::permission::Verdict;
+use haft::result::{Outcome, Status, ToolResult};
+
+use crate::command::changes::apply::{ApplyChangesInput, Part};
+use crate::command::changes::data::NotApplied;
+use crate::command::changes::kept::{Fate, Kept, Note, Said};
+use crate::command::changes::{APPLY, OnPartial, OpenView, Views, failed};
+use crate::work::blocking;
+
+/// A command that has ended.
+pub(crate) struct Ended {
+    /// The command line, as people read it.
+    pub(crate) command: String,
+    /// Its result, without its changes.
+    pub(crate) result: ToolResult,
+    /// It was approved before it ran: by a person or by a rule.
+    pub(crate) approved: bool,
+}
+
+/// Decides about the changes of a command, and applies them.
+pub(crate) async fn settle(
+    views: &Arc<Views>,
+    view: OpenView,
+    ended: Ended,
+    context: &CallContext,
+) -> Result<ToolResult, ToolError> {
+    let kept = match collect(views, view, ended, context).await? {
+        Collection::Nothing(result) => return Ok(*result),
+        Collection::Some(kept) => kept,
+    };
+    judge(views, &kept, context);
+    let _open = views.keep_open(&kept.name(), &kept);
+    if !kept.changes_of(&Fate::Allowed).is_empty() {
+        let outcome = call(&kept, Part::Allowed, context).await;
+        let why = refusal(&outcome);
+        kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
+    }
+    if kept.changes_of(&Fate::Asked).is_empty() {
+        return kept.result();
+    }
+    let saved = Arc::clone(&kept);
+    blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await?;
+    ask(&kept, context).await
+}
+
+/// Goes on with a command of the same words that ended before and waits for a decision.
+pub(crate) async fn go_on(
+    views: &Arc<Views>,
+    view: OpenView,
+    context: &CallContext,
+) -> Result<ToolResult, ToolError> {
+    let (at, run) = (Arc::clone(views), context.run().clone());
+    let kept = blocking(move |_| Kept::load(&at, &run, view)).await?;
+    let kept = Arc::new(kept);
+    let _open = views.keep_open(&kept.name(), &kept);
+    ask(&kept, context).await
+}
+
+/// What was collected.
+enum Collection {
+    /// No changes: the result stands.
+    Nothing(Box<ToolResult>),
+    Some(Arc<Kept>),
+}
+
+async fn collect(
+    views: &Arc<Views>,
+    view: OpenView,
+    ended: Ended,
+    context: &CallContext,
+) -> Result<Collection, ToolError> {
+    let (views, run, call) = (
+        Arc::clone(views),
+        context.run().clone(),
+        context.call_id().clone(),
+    );
+    blocking(move |_| {
+        let upper = view.layers().upper;
+        let collected = match Collected::collect(&views.workspace, &upper, view.since) {
+            Ok(collected) => collected,
+            Err(error) => {
+                let told = ToolError::failed(format!(
+                    "nothing that the command changed was applied: {error}"
+                ));
+                return Ok(Collection::Nothing(Box::new(ended.result.with_error(told))));
+            }
+        };
+        if collected.changes.is_empty() && collected.dropped.is_empty() {
+            return Ok(Collection::Nothing(Box::new(ended.result)));
+        }
+        let dropped = |one: &Dropped| NotApplied {
+            path: one.path.to_string_lossy().into_owned(),
+            why: one.why.to_owned(),
+        };
+        let note = Note {
+            v: 1,
+            run,
+            call,
+            command: ended.command,
+            since: view.since,
+            approved: ended.approved,
+            said: Said::of(ended.result)?,
+            fates: BTreeMap::new(),
+            applied: Vec::new(),
+            dropped: collected.dropped.iter().map(dropped).collect(),
+        };
+        Ok(Collection::Some(Arc::new(Kept::new(view, collected, note))))
+    })
+    .await
+}
+
+/// Finds what becomes of each change.
+fn judge(views: &Views, kept: &Kept, context: &CallContext) {
+    let all = views.permissions(kept, &|_| true);
+    let verdicts = context.verdicts(APPLY, &all);
+    // The first is that of applying anything at all.
+    let each = verdicts
+        .into_iter()
+        .skip(all.len() - kept.collected.changes.len());
+    let mut fates = BTreeMap::new();
+    for (change, said) in kept.collected.changes.iter().zip(each) {
+        let fate = match (change.conflict, said.verdict) {
+            (_, Verdict::Deny) => Fate::Refused(said.reason),
+            (Some(why), _) => Fate::Conflict(why.to_owned()),
+            (None, Verdict::Ask) => Fate::Asked,
+            (None, Verdict::Allow) if views.reviews() => Fate::Asked,
+            (None, Verdict::Allow) => Fate::Allowed,
+        };
+        fates.insert(PathText(change.path.clone()), fate);
+    }
+    let any = |wanted: fn(&Fate) -> bool| fates.values().any(wanted);
+    let refused = any(|fate| matches!(fate, Fate::Refused(_) | Fate::Conflict(_)));
+    let asked = any(|fate| *fate == Fate::Asked);
+    if views.options.on_partial == OnPartial::Discard && (refused || asked) {
+        for fate in fates.values_mut() {
+            if matches!(fate, Fate::Allowed | Fate::Asked) {
+                *fate = if refused {
+                    Fate::Refused("other changes of the command must not be applied".to_owned())
+                } else {
+                    Fate::Asked
+                };
+            }
+        }
+    }
+    kept.with_note(|note| note.fates = fates);
+}
+
+/// Asks a person about the rest, and says what became of all.
+async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, ToolError> {
+    let outcome = call(kept, Part::Asked, context).await;
+    if outcome.status == Status::Suspended
+        && let Some(approval) = &outcome.approval
+    {
+        let told = outcome
+            .error
+            .as_ref()
+            .map_or("", |error| error.message.as_str());
+        return Err(ToolError::suspended(
+            ApprovalId::new(approval.clone()),
+            told,
+        ));
+    }
+    kept.keep(false);
+    if !kept.changes_of(&Fate::Asked).is_empty() {
+        if outcome.data.is_some() {
+            // Another process applied them.
+            return Ok(again(outcome));
+        }
+        let why = refusal(&outcome);
+        kept.decide(&Fate::Asked, |_| Fate::Refused(why.clone()));
+    }
+    kept.result()
+}
+
+async fn call(kept: &Kept, part: Part, context: &CallContext) -> Outcome {
+    let input = ApplyChangesInput {
+        run: kept.with_note(|note| note.run.to_string()),
+        view: kept.name(),
+        part,
+        sha256: kept.sha256(&part.fate()),
+    };
+    // Plain data: this does not fail.
+    let arguments = serde_json::to_string(&input).unwrap_or_default();
+    context.call_internal(APPLY, arguments).await
+}
+
+/// Why a call applied nothing.
+fn refusal(outcome: &Outcome) -> String {
+    match &outcome.error {
+        Some(error) => error.message.clone(),
+        None => outcome.status.as_str().to_owned(),
+    }
+}
+
+/// The result of the call that another process made.
+fn again(outcome: Outcome) -> ToolResult {
+    let error = outcome.error.map(|error| {
+        let told = ToolError::new(error.kind, error.message);
+        match error.advice {
+            Some(advice) => told.with_advice(advice),
+            None => told,
+        }
+    });
+    ToolResult {
+        content: outcome.content,
+        artifacts: outcome.artifacts,
+        data: outcome.data,
+        error,
+        summary: Some(outcome.summary),
+        strength: outcome.strength,
+    }
+}

@@ -1,0 +1,73 @@
+//! Commands on a copy of the workspace: which ones, and what `run_command` does before and after they run.
+
+use std::sync::Arc;
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::result::ToolResult;
+use haft::spec::Risk;
+
+use crate::command::changes::{Ended, OpenView, go_on, settle};
+use crate::command::{Commands, RunCommandInput};
+use crate::work::blocking;
+
+impl Commands {
+    /// Whether a command of this risk works on a view: one that ends within its call and may change something.
+    pub(super) fn uses_view(&self, input: &RunCommandInput, risk: Risk) -> bool {
+        let wanted = input.ends() && risk > Risk::Safe && self.jailed();
+        let here = wanted && self.network.instead().is_none();
+        here && self
+            .views
+            .as_ref()
+            .is_some_and(|views| views.usable().is_ok())
+    }
+
+    /// The view for a command that works on one.
+    pub(super) async fn view(
+        &self,
+        input: &RunCommandInput,
+        words: &str,
+        context: &CallContext,
+    ) -> Result<Option<OpenView>, ToolError> {
+        let Some(views) = &self.views else {
+            return Ok(None);
+        };
+        if !self.uses_view(input, self.risk(input)?) {
+            return Ok(None);
+        }
+        let (views, words) = (Arc::clone(views), words.to_owned());
+        let (run, call) = (context.run().clone(), context.call_id().clone());
+        blocking(move |_| views.open(&run, &call, &words).map(Some)).await
+    }
+
+    /// The result of a command of the same words that ended before, once what it changed is decided.
+    pub(super) async fn go_on(
+        &self,
+        words: &str,
+        context: &CallContext,
+    ) -> Option<Result<ToolResult, ToolError>> {
+        let views = self.views.as_ref()?;
+        let view = views.waiting(context.run(), words)?;
+        Some(go_on(views, view, context).await)
+    }
+
+    /// The result of a command that has ended, with what became of its changes.
+    pub(super) async fn settle(
+        &self,
+        view: Option<OpenView>,
+        input: &RunCommandInput,
+        result: ToolResult,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (Some(view), Some(views)) = (view, &self.views) else {
+            return Ok(result);
+        };
+        let (command, _) = Self::words(input)?;
+        let ended = Ended {
+            command,
+            result,
+            approved: context.is_approved() || context.allows(&self.intended(input)?),
+        };
+        settle(views, view, ended, context).await
+    }
+}

@@ -1,0 +1,37 @@
+//! Commands on a copy of the workspace: what they changed is judged, asked about and applied when they have ended.
+//!
+//! Its own `main`, because the jail executes this program again.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
+)]
+
+mod rows;
+mod scene;
+
+use haft_sandbox::{Config, Sandbox, Strength};
+
+use crate::scene::Scene;
+
+fn main() {
+    haft_sandbox::enter();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let sandbox = Sandbox::new(Config::default());
+        let strength = sandbox.probe().await.strength;
+        if strength < Strength::NoProc {
+            eprintln!("SKIPPED: the jail's strength here is {strength}");
+            return;
+        }
+        if let Err(why) = Scene::new(&sandbox).changes.usable() {
+            eprintln!("SKIPPED: commands cannot work on a copy here: {why}");
+            return;
+        }
+        rows::all(&sandbox).await;
+    });
+}

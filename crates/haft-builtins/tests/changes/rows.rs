@@ -1,0 +1,271 @@
+//! What becomes of a command's changes, row by row.
+
+use haft::policy::Profile;
+use haft::{ErrorKind, Outcome};
+use haft_builtins::command::changes::{ChangeMode, OnPartial};
+use haft_sandbox::Sandbox;
+use serde_json::Value;
+
+use crate::scene::{Scene, Settings};
+
+/// One command, and what is to come of it.
+struct Row {
+    name: &'static str,
+    settings: Settings,
+    line: &'static str,
+    /// How it fails, if it does.
+    fails: Option<ErrorKind>,
+    /// How often a person is asked.
+    questions: usize,
+    /// `path=content` for each file of the workspace that is not as it was before, `path=` for one that is gone.
+    changed: &'static [&'static str],
+    /// The paths of `data.not_applied`.
+    left: &'static [&'static str],
+}
+
+fn row(name: &'static str, line: &'static str) -> Row {
+    Row {
+        name,
+        settings: Settings::default(),
+        line,
+        fails: None,
+        questions: 0,
+        changed: &[],
+        left: &[],
+    }
+}
+
+fn table() -> Vec<Row> {
+    let under = |profile| Settings {
+        profile,
+        ..Settings::default()
+    };
+    vec![
+        Row {
+            ..row(
+                "a command that changes nothing asks nothing",
+                "sort tracked | uniq > /dev/null; true",
+            )
+        },
+        Row {
+            questions: 1,
+            changed: &["tracked=after\n"],
+            ..row(
+                "a tracked file is asked about once",
+                "echo after > tracked; true",
+            )
+        },
+        Row {
+            settings: Settings {
+                says_no: true,
+                ..Settings::default()
+            },
+            questions: 1,
+            fails: Some(ErrorKind::Denied),
+            left: &["tracked"],
+            ..row(
+                "what a person denies is not applied",
+                "echo after > tracked; true",
+            )
+        },
+        Row {
+            changed: &["out/x=built\n"],
+            ..row(
+                "what git ignores is applied unasked",
+                "mkdir -p out; echo built > out/x",
+            )
+        },
+        Row {
+            questions: 1,
+            changed: &["out/x=built\n", "tracked=after\n"],
+            ..row(
+                "only the rest is asked about",
+                "mkdir -p out; echo built > out/x; echo after > tracked",
+            )
+        },
+        Row {
+            settings: Settings {
+                says_no: true,
+                ..Settings::default()
+            },
+            questions: 1,
+            fails: Some(ErrorKind::Denied),
+            changed: &["out/x=built\n"],
+            left: &["tracked"],
+            ..row(
+                "what is allowed is applied although the rest is denied",
+                "mkdir -p out; echo built > out/x; echo after > tracked",
+            )
+        },
+        Row {
+            settings: Settings {
+                says_no: true,
+                on_partial: OnPartial::Discard,
+                ..Settings::default()
+            },
+            questions: 1,
+            fails: Some(ErrorKind::Denied),
+            left: &["out", "out/x", "tracked"],
+            ..row(
+                "nothing is applied in part where settings say so",
+                "mkdir -p out; echo built > out/x; echo after > tracked",
+            )
+        },
+        Row {
+            settings: under(Profile::Trusted),
+            changed: &["tracked=after\n", "keep/a="],
+            ..row(
+                "the profile trusted applies ordinary changes",
+                "echo after > tracked; rm keep/a",
+            )
+        },
+        Row {
+            settings: Settings {
+                allow: &["Bash"],
+                deny: &["Edit(/config/**)"],
+                ..Settings::default()
+            },
+            fails: Some(ErrorKind::Denied),
+            changed: &["tracked=after\n"],
+            left: &["config/app"],
+            ..row(
+                "a deny rule holds for every program",
+                "echo after > tracked; python3 -c 'open(\"config/app\", \"w\").write(\"x\")'",
+            )
+        },
+        Row {
+            settings: Settings {
+                allow: &["Bash"],
+                ask: &["Edit(/config/**)"],
+                ..Settings::default()
+            },
+            questions: 1,
+            changed: &["tracked=after\n", "config/app=x"],
+            ..row(
+                "a command that a rule allowed is asked about what a rule asks about",
+                "echo after > tracked; printf x > config/app",
+            )
+        },
+        Row {
+            settings: Settings {
+                deny: &["Bash(sed:*)"],
+                ..Settings::default()
+            },
+            fails: Some(ErrorKind::Denied),
+            ..row(
+                "rules for command lines decide before",
+                "sed -i s/before/after/ tracked",
+            )
+        },
+        Row {
+            settings: Settings {
+                ask: &["Bash(sed:*)"],
+                ..Settings::default()
+            },
+            questions: 1,
+            changed: &["tracked=after\n"],
+            ..row(
+                "what was approved before is not asked about again",
+                "sed -i s/before/after/ tracked",
+            )
+        },
+        Row {
+            settings: Settings {
+                mode: ChangeMode::Review,
+                ..under(Profile::Trusted)
+            },
+            questions: 1,
+            changed: &["tracked=after\n"],
+            ..row(
+                "the mode review asks about everything",
+                "echo after > tracked; true",
+            )
+        },
+        Row {
+            questions: 1,
+            fails: Some(ErrorKind::Failed),
+            changed: &["tracked=after\n"],
+            ..row(
+                "the changes of a command that fails are applied, too",
+                "echo after > tracked; exit 3",
+            )
+        },
+        Row {
+            left: &["pipe"],
+            ..row("a pipe is named and not applied", "mkfifo pipe")
+        },
+        Row {
+            questions: 1,
+            changed: &["keep/a=", "moved/a=a\n"],
+            ..row("a moved folder is asked about", "mv keep moved")
+        },
+        Row {
+            questions: 1,
+            changed: &["tracked=", "link=before\n"],
+            ..row(
+                "a link that leads outside is shown",
+                "mv tracked link; ln -s /etc/passwd tracked; rm tracked",
+            )
+        },
+    ]
+}
+
+pub(crate) async fn all(sandbox: &Sandbox) {
+    let rows = table();
+    for row in &rows {
+        one(sandbox, row).await;
+    }
+    eprintln!("changes: {} rows: ok", rows.len());
+}
+
+async fn one(sandbox: &Sandbox, row: &Row) {
+    let scene = Scene::with(sandbox, &row.settings);
+    scene.put("tracked", "before\n");
+    scene.put("keep/a", "a\n");
+    scene.put("config/app", "app\n");
+    scene.put(".gitignore", "/out/\n");
+    scene.put(".git/config", "[core]\n");
+    let before = scene.tree();
+    let outcome = scene.run(row.line).await;
+    let shown = format!("{}: {}", row.name, serde_json::to_string(&outcome).unwrap());
+    assert_eq!(
+        outcome.error.as_ref().map(|error| error.kind),
+        row.fails,
+        "{shown}"
+    );
+    let questions = scene.questions();
+    assert_eq!(questions.len(), row.questions, "{shown} {questions:?}");
+    let mut after = scene.tree();
+    for change in row.changed {
+        let (path, content) = change.split_once('=').unwrap();
+        let is = after.remove(std::path::Path::new(path));
+        let is = is.map(|text| text.split_once(' ').map_or("", |(_, text)| text).to_owned());
+        assert_eq!(is.unwrap_or_default(), content, "{shown}");
+    }
+    let named = |path: &std::path::Path| {
+        let text = path.to_string_lossy();
+        row.changed.iter().any(|change| change.starts_with(&*text))
+    };
+    let left = |tree: std::collections::BTreeMap<std::path::PathBuf, String>| {
+        tree.into_iter()
+            .filter(|(path, _)| !named(path))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(left(after), left(before), "{shown}");
+    assert_eq!(not_applied(&outcome), row.left, "{shown}");
+    assert_eq!(scene.views_left(), 0, "{shown}");
+}
+
+fn not_applied(outcome: &Outcome) -> Vec<String> {
+    let Some(data) = &outcome.data else {
+        return Vec::new();
+    };
+    let data: Value = serde_json::from_str(data.get()).unwrap();
+    let list = data["not_applied"].as_array().cloned().unwrap_or_default();
+    let mut paths: Vec<_> = list
+        .iter()
+        .map(|one| one["path"].as_str().unwrap().to_owned())
+        .collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,189 @@
+//! A workspace whose commands work on copies, and a person who answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::audit::BoxFuture;
+use haft::call::{Origin, ToolCall};
+use haft::change::ChangeLog;
+use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
+use haft::session::Session;
+
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft::{Executor, Outcome};
+use haft_builtins::Builtins;
+use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_sandbox::Sandbox;
+use serde_json::{Value, json};
+
+/// Says yes or no to all, and remembers what was asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Person {
+    says_no: bool,
+    asked: Arc<Mutex<Vec<ApprovalRequest>>>,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.asked.lock().unwrap().push(request.clone());
+        let decision = if self.says_no {
+            Decision::deny("ada", "test")
+        } else {
+            Decision::approve("ada", "test")
+        };
+        Box::pin(async move { decision.into() })
+    }
+}
+
+/// What differs between scenes.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) profile: Profile,
+    pub(crate) allow: &'static [&'static str],
+    pub(crate) ask: &'static [&'static str],
+    pub(crate) deny: &'static [&'static str],
+    pub(crate) mode: ChangeMode,
+    pub(crate) on_partial: OnPartial,
+    pub(crate) says_no: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Workspace,
+            allow: &[],
+            ask: &[],
+            deny: &[],
+            mode: ChangeMode::Copy,
+            on_partial: OnPartial::Apply,
+            says_no: false,
+        }
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) changes: CommandChanges,
+    person: Person,
+    pub(crate) session: Session,
+    executor: Executor,
+}
+
+impl Scene {
+    pub(crate) fn new(sandbox: &Sandbox) -> Self {
+        Self::with(sandbox, &Settings::default())
+    }
+
+    pub(crate) fn with(sandbox: &Sandbox, settings: &Settings) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["ws", "home"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
+        let log = Arc::new(ChangeLog::new(dir.path().join("home")));
+        let options = ChangeOptions {
+            mode: settings.mode,
+            on_partial: settings.on_partial,
+            ..ChangeOptions::new(Arc::clone(&log))
+        };
+        let changes = CommandChanges::new(options, workspace.clone(), sandbox.clone());
+        let policy = policy(settings, &workspace).build().unwrap();
+        let mut builtins = Builtins::new(workspace);
+        builtins.sandbox = Some(sandbox.clone());
+        builtins.changes = Some(changes.clone());
+        let (tools, own) = (ToolRegistry::new(), ToolRegistry::new());
+        let all = builtins.tools().unwrap().into_iter();
+        tools.add_all(all.map(|builtin| builtin.tool)).unwrap();
+        own.add_all([changes.tool().unwrap()]).unwrap();
+        let person = Person {
+            says_no: settings.says_no,
+            ..Person::default()
+        };
+        let executor = Executor::new(policy)
+            .with_changes(log)
+            .with_internal_tools(Arc::new(own))
+            .with_approver(person.clone());
+        let session = Session::builder(Arc::new(tools));
+        Self {
+            session: session.build().unwrap(),
+            executor,
+            person,
+            changes,
+            dir,
+        }
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join("ws").join(path)
+    }
+
+    pub(crate) fn put(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    pub(crate) async fn call(&self, tool: &str, args: Value) -> Outcome {
+        let call = ToolCall::new(tool, args.to_string()).from_origin(Origin::Model);
+        self.executor.execute(&self.session, call).await
+    }
+
+    pub(crate) async fn run(&self, line: &str) -> Outcome {
+        self.call("run_command", json!({"command": line})).await
+    }
+
+    pub(crate) fn questions(&self) -> Vec<ApprovalRequest> {
+        std::mem::take(&mut *self.person.asked.lock().unwrap())
+    }
+
+    /// Every path of the workspace with its kind, mode and content.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        walk(&self.at(""), Path::new(""), &mut found);
+        found
+    }
+
+    /// The views that were not removed.
+    pub(crate) fn views_left(&self) -> usize {
+        let runs = fs::read_dir(self.dir.path().join("home/runs"));
+        let runs = runs.into_iter().flatten().flatten();
+        let views = runs.filter_map(|run| fs::read_dir(run.path().join("changes/views")).ok());
+        views.map(Iterator::count).sum()
+    }
+}
+
+fn policy(settings: &Settings, workspace: &Workspace) -> PolicyBuilder {
+    let texts = |rules: &[&str]| rules.iter().map(|rule| RuleText::new(*rule)).collect();
+    let rules = RuleSet {
+        allow: texts(settings.allow),
+        ask: texts(settings.ask),
+        deny: texts(settings.deny),
+    };
+    Policy::builder(settings.profile)
+        .workspace(workspace)
+        .rules(rules)
+}
+
+fn walk(root: &Path, at: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(root.join(at)).unwrap().flatten() {
+        let path = at.join(entry.file_name());
+        let meta = entry.metadata().unwrap();
+        let mode = meta.permissions().mode() & 0o7777;
+        let what = if meta.is_symlink() {
+            format!("-> {}", fs::read_link(entry.path()).unwrap().display())
+        } else if meta.is_dir() {
+            walk(root, &path, found);
+            format!("{mode:o}/")
+        } else if meta.is_file() {
+            let bytes = fs::read(entry.path()).unwrap();
+            format!("{mode:o} {}", String::from_utf8_lossy(&bytes))
+        } else {
+            "other".to_owned()
+        };
+        found.insert(path, what);
+    }
+}
