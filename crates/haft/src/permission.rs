@@ -87,6 +87,11 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         on_copy: bool,
     },
+    /// Applies what a command changed on a copy of the workspace. What it changes are effects of their own.
+    Apply {
+        /// The command line.
+        command: String,
+    },
     /// Opens a connection.
     Connect {
         /// The whole URL.
@@ -138,6 +143,15 @@ impl Permission {
         }
     }
 
+    /// Applying what this command changed on a copy of the workspace: safe, for each change is an effect of its own.
+    pub fn apply(command: impl Into<String>) -> Self {
+        let command = command.into();
+        Self {
+            effect: Effect::Apply { command },
+            risk: Risk::Safe,
+        }
+    }
+
     /// The same effect at another risk.
     pub fn at(mut self, risk: Risk) -> Self {
         self.risk = risk;
@@ -154,6 +168,7 @@ impl Effect {
             Self::Write(_) => "write",
             Self::Remove(_) => "remove",
             Self::Run { .. } => "run",
+            Self::Apply { .. } => "apply",
             Self::Connect { .. } => "connect",
             Self::Remember { .. } => "remember",
             Self::Question => "question",
@@ -166,7 +181,7 @@ impl Effect {
         match self {
             Self::Call | Self::Question => "",
             Self::Read(path) | Self::Write(path) | Self::Remove(path) => &path.path,
-            Self::Run { command, .. } => command,
+            Self::Run { command, .. } | Self::Apply { command } => command,
             Self::Connect { url, .. } => url,
             Self::Remember { scope, .. } => scope,
             Self::Other { value, .. } => value,

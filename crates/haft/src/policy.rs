@@ -18,6 +18,7 @@ mod options;
 mod parts;
 mod paths;
 mod pattern;
+mod protected;
 mod readers;
 mod removal;
 mod restriction;
@@ -51,12 +52,11 @@ pub use command_lines::CommandLines;
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
-pub use guard::{
-    Floor, Guard, OwnFiles, PROTECTED, PrivateAddresses, ProtectedPaths, WorkspaceEdge, protected,
-};
+pub use guard::{Floor, Guard, OwnFiles, PrivateAddresses, ProtectedPaths, WorkspaceEdge};
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
+pub use protected::{PROTECTED, is_git_setting, protected, protected_from_commands};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::JudgedCall;
 use super::address::{check_host, refusal};
 use super::fragments::fragments;
-use super::paths::{clean, segments};
+use super::paths::clean;
+use super::protected::{GIT, protected, protected_from_commands};
 use super::ruling::Label;
 use super::shell::{Word, take_apart};
 use super::words::plain_words;
@@ -115,45 +116,6 @@ pub trait Guard: Send + Sync + fmt::Debug {
     }
 }
 
-/// Paths that a file tool may read but not write, at any depth, compared without case. A jail mounts the same read-only.
-pub const PROTECTED: &[&str] = &[
-    ".git",
-    ".haft/skills",
-    ".agents/skills",
-    ".claude",
-    ".mcp.json",
-    ".cursor",
-    ".vscode",
-    ".envrc",
-    "haft.toml",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-];
-
-/// The entry of `PROTECTED` at or above this path, or that writing the path would replace.
-pub fn protected(path: &str) -> Option<&'static str> {
-    let parts = segments(path);
-    // Zipping ends with the shorter: a path that ends within an entry is a folder above it.
-    let meets = |entry: &str, here: &[&str]| {
-        here.iter()
-            .zip(entry.split('/'))
-            .all(|(a, b)| a.eq_ignore_ascii_case(b))
-    };
-    PROTECTED
-        .iter()
-        .copied()
-        .find(|entry| (0..parts.len()).any(|from| meets(entry, &parts[from..])))
-}
-
 /// The paths a claim names: as written and where links lead.
 fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
@@ -164,6 +126,12 @@ pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
     call.permissions
         .iter()
         .any(|p| matches!(p.effect, Effect::Run { .. }))
+}
+
+/// A call whose changes are those of a command, which it runs or has run: they are asked about where a file tool would be refused.
+fn is_of_command(call: &JudgedCall<'_>) -> bool {
+    let applies = |p: &Permission| matches!(p.effect, Effect::Apply { .. });
+    runs_command(call) || call.permissions.iter().any(applies)
 }
 
 /// No path leaves the workspace. The file tools enforce it by descriptors; this says so before they are asked.
@@ -187,7 +155,7 @@ impl Guard for WorkspaceEdge {
         let Some(path) = both(claim).find(|path| outside(path)) else {
             return Ok(Floor::NONE);
         };
-        if runs_command(call) {
+        if is_of_command(call) {
             return Ok(Floor::ask(format!("{path} lies outside the workspace")));
         }
         Ok(Floor::deny(format!("{path} lies outside the workspace"))
@@ -196,7 +164,7 @@ impl Guard for WorkspaceEdge {
     }
 }
 
-/// Protected paths are read, not written.
+/// Protected paths are read, not written. Of a `.git` folder a command may change what is only data; a file tool changes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct ProtectedPaths;
 
@@ -213,14 +181,22 @@ impl Guard for ProtectedPaths {
         let Some(claim) = permission.effect.changed_path() else {
             return Ok(Floor::NONE);
         };
-        let Some(entry) = both(claim).find_map(protected) else {
+        let by_command = is_of_command(call);
+        let found = if by_command {
+            both(claim).find_map(protected_from_commands)
+        } else {
+            both(claim).find_map(protected)
+        };
+        let Some(entry) = found else {
             return Ok(Floor::NONE);
         };
-        let reason = format!(
-            "{} is protected: {entry} may be read, not written",
-            claim.path
-        );
-        if runs_command(call) {
+        let path = &claim.path;
+        if by_command && entry == GIT {
+            let reason = "git takes settings from it, which can name programs to run";
+            return Ok(Floor::ask(format!("{path} is protected: {reason}")));
+        }
+        let reason = format!("{path} is protected: {entry} may be read, not written");
+        if by_command {
             return Ok(Floor::ask(reason));
         }
         Ok(Floor::deny(reason).advise("let a person change that file"))

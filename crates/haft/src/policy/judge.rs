@@ -318,8 +318,10 @@ fn is_trusted(call: &JudgedCall<'_>, effect: &Effect) -> bool {
         }
         Effect::Run { jailed, .. } => *jailed,
         Effect::Call | Effect::Other { .. } => matches!(&*call.spec.source, "builtin" | "host"),
-        Effect::Read(_) | Effect::Connect { .. } | Effect::Remember { .. } | Effect::Question => {
-            false
-        }
+        Effect::Read(_)
+        | Effect::Apply { .. }
+        | Effect::Connect { .. }
+        | Effect::Remember { .. }
+        | Effect::Question => false,
     }
 }

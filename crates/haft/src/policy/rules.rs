@@ -329,7 +329,11 @@ impl Bucket {
             Effect::Write(_) | Effect::Remove(_) => &self.writes,
             Effect::Run { .. } => &self.runs,
             Effect::Connect { .. } => &self.connects,
-            Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => &[],
+            Effect::Call
+            | Effect::Apply { .. }
+            | Effect::Remember { .. }
+            | Effect::Question
+            | Effect::Other { .. } => &[],
         }
     }
 

@@ -124,9 +124,11 @@ impl<'a> Subject<'a> {
             Effect::Read(_) | Effect::Write(_) | Effect::Run { .. } | Effect::Connect { .. } => {
                 rule.specifier != Specifier::All
             }
-            Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
-                true
-            }
+            Effect::Call
+            | Effect::Apply { .. }
+            | Effect::Remember { .. }
+            | Effect::Question
+            | Effect::Other { .. } => true,
         };
         covers && *kept.tool == *self.tool() && self.call.unstated == Some(&*kept.arguments)
     }
@@ -223,7 +225,10 @@ impl<'a> Subject<'a> {
             Effect::Write(_) | Effect::Remove(_) => class == Class::Edit,
             Effect::Run { .. } => class == Class::Bash,
             Effect::Connect { .. } => class == Class::WebFetch,
-            Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => false,
+            Effect::Apply { .. }
+            | Effect::Remember { .. }
+            | Effect::Question
+            | Effect::Other { .. } => false,
         }
     }
 

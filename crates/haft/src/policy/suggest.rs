@@ -40,6 +40,7 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Remove(_) => format!("removing {value}"),
         Effect::Run { jailed: true, .. } => format!("running {value}"),
         Effect::Run { jailed: false, .. } => format!("running {value} without the jail"),
+        Effect::Apply { .. } => format!("applying what {value} changed"),
         Effect::Connect { .. } => format!("connecting to {value}"),
         Effect::Remember { .. } => format!("writing to the memory {value}"),
         Effect::Question => "asking the person".to_owned(),
@@ -144,6 +145,7 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
             let words = argv.clone().or_else(|| plain_words(command))?;
             Some(vec![command_rule(&words)?])
         }
+        Effect::Apply { .. } => None,
         Effect::Connect { host, .. } => Some(vec![format!("WebFetch(domain:{})", escape(host))]),
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
             Some(vec![call.spec.name.as_str().to_owned()])

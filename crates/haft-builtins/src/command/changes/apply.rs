@@ -155,7 +155,7 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
 }
 
 impl Views {
-    /// What applying the selected changes would do.
+    /// What applying the selected changes would do: first that anything is applied at all, then each change.
     pub(super) fn permissions(
         &self,
         kept: &Kept,

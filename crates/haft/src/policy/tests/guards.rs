@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::super::{Floor, Guard, OwnFiles, protected};
+use super::super::{Floor, Guard, OwnFiles, protected, protected_from_commands};
 use super::*;
 use crate::workspace::Workspace;
 
@@ -73,6 +73,129 @@ fn protected_paths_are_read_and_not_written() {
         assert_eq!(protected(path), None, "{path}");
         assert_eq!(judge(everything(), &write(path)).verdict, ALLOW, "{path}");
     }
+}
+
+/// A path, and whether a change of it by a command is asked about.
+const GIT_PATHS: &[(&str, bool)] = &[
+    (".git", true),
+    ("sub/.git", true),
+    (".git/config", true),
+    (".git/config.worktree", true),
+    (".git/config.lock", true),
+    (".git/CONFIG", true),
+    (".git/hooks", true),
+    (".git/hooks/pre-commit", true),
+    (".Git/Hooks/pre-commit", true),
+    (".git/info", true),
+    (".git/info/attributes", true),
+    (".git/commondir", true),
+    (".git/gitdir", true),
+    (".git/modules", true),
+    (".git/modules/lib", true),
+    (".git/modules/lib/config", true),
+    (".git/modules/libs/one/hooks/post-checkout", true),
+    (".git/modules/lib/info/attributes", true),
+    (".git/modules/a/modules/b/config", true),
+    (".git/worktrees", true),
+    (".git/worktrees/w", true),
+    (".git/worktrees/w/gitdir", true),
+    (".git/worktrees/w/commondir", true),
+    (".git/worktrees/w/config.worktree", true),
+    (".git/modules/a/worktrees/w/config.worktree", true),
+    ("x/y/.git/hooks/pre-commit", true),
+    (".git/objects/.git/config", true),
+    (".git/HEAD", false),
+    (".git/HEAD.lock", false),
+    (".git/index", false),
+    (".git/index.lock", false),
+    (".git/packed-refs", false),
+    (".git/ORIG_HEAD", false),
+    (".git/COMMIT_EDITMSG", false),
+    (".git/MERGE_HEAD", false),
+    (".git/objects/ab/cdef", false),
+    (".git/objects/info/alternates", false),
+    (".git/refs/heads/config", false),
+    (".git/refs/heads/hooks/x", false),
+    (".git/logs/HEAD", false),
+    (".git/rebase-merge/done", false),
+    (".git/info/exclude", false),
+    (".git/conf", false),
+    (".git/modules/lib/HEAD", false),
+    (".git/modules/lib/objects/ab/cdef", false),
+    (".git/worktrees/w/index", false),
+    ("x/.git/refs/heads/main", false),
+    ("git/config", false),
+    (".github/hooks", false),
+];
+
+#[test]
+fn a_command_may_change_data_of_git_and_a_file_tool_nothing() {
+    for (path, asked) in GIT_PATHS {
+        let claim = || PathClaim::plain(*path);
+        let expect = if *asked { ASK } else { ALLOW };
+        for change in [Permission::write(claim()), Permission::remove(claim())] {
+            let of_run = Permission::clone(&run("ls").permissions[0]);
+            for first in [of_run, Permission::apply("git commit -m one")] {
+                let permissions = vec![first, change.clone()];
+                let scene = tool("apply_changes", Risk::Safe, &json!({}), permissions);
+                let ruling = judge(everything(), &scene);
+                assert_eq!(ruling.verdict, expect, "{path}: {scene:?}");
+                if *asked {
+                    assert_eq!(&*ruling.rule, "guard protected-paths", "{path}");
+                }
+            }
+        }
+        let denied = path
+            .split('/')
+            .any(|part| part.eq_ignore_ascii_case(".git"));
+        let expect = if denied { DENY } else { ALLOW };
+        assert_eq!(judge(everything(), &write(path)).verdict, expect, "{path}");
+    }
+    let deep = format!(".git/{}config", "modules/".repeat(5_000));
+    assert_eq!(protected_from_commands(&deep), Some(".git"));
+    let through = vec![
+        Permission::apply("ls"),
+        Permission::write(linked("a", ".git/config")),
+    ];
+    let scene = tool("apply_changes", Risk::Safe, &json!({}), through);
+    let ruling = judge(everything(), &scene);
+    assert_eq!(ruling.verdict, ASK);
+    assert!(ruling.reason.contains("git takes settings"), "{ruling:?}");
+}
+
+#[test]
+fn rules_for_files_and_commands_do_not_speak_of_applying() {
+    let apply = |more: Vec<Permission>| {
+        let permissions = [vec![Permission::apply("sed -i s/a/b/ x")], more].concat();
+        tool("apply_changes", Risk::Safe, &json!({}), permissions)
+    };
+    let classes = Lists {
+        deny: &["Bash", "Read", "WebFetch", "Bash(sed *)"],
+        ask: &["Edit"],
+        ..Lists::default()
+    };
+    assert_eq!(judge(classes, &apply(vec![])).verdict, ALLOW);
+    for (path, expect) in [
+        // The name of a file that is there is no pattern.
+        ("app/[id]/$x.ts", ALLOW),
+        ("src/a", ALLOW),
+        ("../a", ASK),
+        ("/etc/passwd", ASK),
+        (".envrc", ASK),
+    ] {
+        let scene = apply(vec![Permission::write(PathClaim::plain(path))]);
+        assert_eq!(judge(everything(), &scene).verdict, expect, "{path}");
+    }
+    let mut scene = apply(vec![]);
+    scene.permissions[0].risk = Risk::High;
+    let ruling = judge(Lists::default(), &scene);
+    assert_eq!(ruling.verdict, ASK);
+    assert!(
+        ruling
+            .reason
+            .contains("applying what sed -i s/a/b/ x changed"),
+        "{ruling:?}"
+    );
 }
 
 #[test]
