@@ -163,12 +163,16 @@ impl Views {
     ) -> Vec<Permission> {
         let approved = kept.with_note(|note| note.approved);
         let mut effects = Effects::new(&self.workspace, approved, self.options.ask_ignored);
-        let selected = kept
-            .collected
-            .changes
-            .iter()
-            .filter(|change| select(change));
-        selected.map(|change| effects.of(change)).collect()
+        let mut apply = Permission::apply(kept.with_note(|note| note.command.clone()));
+        if self.options.mode == ChangeMode::Review {
+            // No profile lets it pass.
+            apply.risk = Risk::Critical;
+        }
+        let each = kept.collected.changes.iter();
+        let each = each
+            .filter(|change| select(change))
+            .map(|change| effects.of(change));
+        std::iter::once(apply).chain(each).collect()
     }
 
     pub(super) fn reviews(&self) -> bool {

@@ -123,10 +123,8 @@ async fn collect(
 fn judge(views: &Views, kept: &Kept, context: &CallContext) {
     let all = views.permissions(kept, &|_| true);
     let verdicts = context.verdicts(APPLY, &all);
-    // The first is that of applying anything at all.
-    let each = verdicts
-        .into_iter()
-        .skip(all.len() - kept.collected.changes.len());
+    // The first is about applying anything at all.
+    let each = verdicts.into_iter().skip(1);
     let mut fates = BTreeMap::new();
     for (change, said) in kept.collected.changes.iter().zip(each) {
         let fate = match (change.conflict, said.verdict) {
