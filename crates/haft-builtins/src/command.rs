@@ -228,7 +228,7 @@ fn result(
     Ok(result.with_summary(words).with_error(error))
 }
 
-/// `run_command`: off unless enabled.
+/// `run_command`.
 #[derive(Debug)]
 pub struct RunCommand(pub Arc<Commands>);
 

@@ -188,9 +188,9 @@ impl Builtins {
         }
         if let Some(commands) = commands {
             tools.extend([
-                off(RunCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
-                off(AwaitCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
-                off(KillCommand(commands).into_tool()?, COMMANDS),
+                on(RunCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
+                on(AwaitCommand(Arc::clone(&commands)).into_tool()?, COMMANDS),
+                on(KillCommand(commands).into_tool()?, COMMANDS),
             ]);
         }
         if let Some(memory) = &self.memory {

@@ -40,6 +40,7 @@ use crate::settings::Settings;
 
 mod approvals;
 mod artifacts;
+pub(crate) mod changes;
 pub(crate) mod chain;
 mod discover;
 pub(crate) mod feed;
@@ -163,18 +164,16 @@ impl House {
     /// Wires the parts. `asks` is whether a person may be asked at this process's terminal.
     pub(crate) fn build(at: &Invocation, settings: &Settings, asks: bool) -> Result<Self, Problem> {
         let ground = ground(at, settings)?;
-        let sandbox = parts::sandbox(at, settings, &ground.workspace)?;
+        let confined = parts::Confinement::of(at, settings, &ground)?;
         let archive = archive(at, settings)?;
         let stores = stores::stores(at, settings)?;
         let memory = memory::build(at, settings, &archive, &stores)?;
         let skills = Arc::new(skills::set(at, settings));
-        let network = network::network(at, settings)?;
-        let confined = (&sandbox, &network);
-        let all = parts::standard(at, settings, &ground, confined, (&skills, memory))?;
+        let all = parts::standard(at, settings, &ground, &confined, (&skills, memory))?;
         let on = on(at, settings, &ground.policy, &all)?;
         let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let artifacts = artifacts::artifacts(at, settings)?;
-        let code = chain::jail(settings, &sandbox)?;
+        let code = chain::jail(settings, &confined.sandbox)?;
         let judged = (settings, &*ground.policy);
         let tools = parts::view(&all, &on, &skill_tools, judged)?;
         let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
@@ -183,6 +182,7 @@ impl House {
             policy: ground.policy,
             tools: &all.registry,
             artifacts: &artifacts,
+            confined: &confined,
             archive: &archive,
             feed: &feed,
             inbox: stores.inbox,
@@ -208,8 +208,8 @@ impl House {
             skills,
             skill_tools,
             skill_tokens: settings.whole("skills.max_tokens"),
-            sandbox,
-            network,
+            sandbox: confined.sandbox,
+            network: confined.network,
             code,
             feed,
             hub: Hub::new(parts::pace(settings)),

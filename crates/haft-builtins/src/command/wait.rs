@@ -53,7 +53,7 @@ pub struct KillCommandInput {
     pub task: String,
 }
 
-/// `await_command`: off unless `run_command` is on.
+/// `await_command`.
 #[derive(Debug)]
 pub struct AwaitCommand(pub Arc<Commands>);
 

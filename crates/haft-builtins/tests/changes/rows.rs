@@ -35,11 +35,14 @@ fn row(name: &'static str, line: &'static str) -> Row {
     }
 }
 
-fn table() -> Vec<Row> {
-    let under = |profile| Settings {
+fn under(profile: Profile) -> Settings {
+    Settings {
         profile,
         ..Settings::default()
-    };
+    }
+}
+
+fn ordinary() -> Vec<Row> {
     vec![
         Row {
             ..row(
@@ -75,6 +78,11 @@ fn table() -> Vec<Row> {
                 "mkdir -p out; echo built > out/x",
             )
         },
+    ]
+}
+
+fn refused() -> Vec<Row> {
+    vec![
         Row {
             questions: 1,
             changed: &["out/x=built\n", "tracked=after\n"],
@@ -119,6 +127,11 @@ fn table() -> Vec<Row> {
                 "echo after > tracked; rm keep/a",
             )
         },
+    ]
+}
+
+fn with_rules() -> Vec<Row> {
+    vec![
         Row {
             settings: Settings {
                 allow: &["Bash"],
@@ -169,6 +182,11 @@ fn table() -> Vec<Row> {
                 "sed -i s/before/after/ tracked",
             )
         },
+    ]
+}
+
+fn others() -> Vec<Row> {
+    vec![
         Row {
             settings: Settings {
                 mode: ChangeMode::Review,
@@ -201,17 +219,32 @@ fn table() -> Vec<Row> {
         },
         Row {
             questions: 1,
-            changed: &["tracked=", "link=before\n"],
+            changed: &["out/link=/etc/passwd"],
             ..row(
-                "a link that leads outside is shown",
-                "mv tracked link; ln -s /etc/passwd tracked; rm tracked",
+                "a link that leads outside is asked about",
+                "mkdir -p out; ln -s /etc/passwd out/link",
             )
+        },
+        Row {
+            changed: &["out/env=/usr/bin/env"],
+            ..row(
+                "a link to a program of the system is not",
+                "mkdir -p out; ln -s /usr/bin/env out/env",
+            )
+        },
+        Row {
+            questions: 1,
+            changed: &[".git/config=[core]\n[user]\n\tname = x\n"],
+            ..row("settings of git are asked about", "git config -f .git/config user.name x")
         },
     ]
 }
 
 pub(crate) async fn all(sandbox: &Sandbox) {
-    let rows = table();
+    let rows: Vec<Row> = [ordinary(), refused(), with_rules(), others()]
+        .into_iter()
+        .flatten()
+        .collect();
     for row in &rows {
         one(sandbox, row).await;
     }

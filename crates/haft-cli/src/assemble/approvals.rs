@@ -8,7 +8,6 @@ use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::archive::Archive;
 use haft::audit::{AuditSink, BoxFuture};
-use haft::change::ChangeLog;
 use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::session::Patience;
@@ -18,7 +17,7 @@ use haft::toolset::registry::ToolRegistry;
 use crate::approvals::rule::{RuleCheck, RuleFiles};
 use crate::approvals::webhook::Webhook;
 use crate::assemble::feed::Feed;
-use crate::assemble::parts;
+use crate::assemble::{changes, parts};
 use crate::invocation::{Invocation, somebody_is_there};
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -87,6 +86,8 @@ pub(crate) struct Wiring<'a> {
     /// Every tool there is, to judge rules by that people choose for good.
     pub(crate) tools: &'a Arc<ToolRegistry>,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
+    /// What commands run in.
+    pub(crate) confined: &'a parts::Confinement,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -115,7 +116,8 @@ pub(crate) fn executor(
     };
     let mut executor = Executor::new(wiring.policy)
         .with_artifacts(Arc::clone(wiring.artifacts))
-        .with_changes(Arc::new(ChangeLog::new(at.home.path())))
+        .with_changes(Arc::clone(&wiring.confined.log))
+        .with_internal_tools(changes::own_tools(&wiring.confined.changes)?)
         .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
         .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
         .with_rule_store(Arc::new(RuleFiles {

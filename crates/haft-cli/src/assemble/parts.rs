@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::call::Principal;
+use haft::change::ChangeLog;
 use haft::journal::Journal;
 use haft::policy::Policy;
 use haft::progress::Pace;
@@ -17,6 +18,7 @@ use haft::toolset::view::{ToolSettings, View, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
 use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
@@ -29,7 +31,7 @@ use serde_json::{Map, Value};
 use crate::assemble::paged;
 use crate::assemble::policy::Ground;
 use crate::assemble::selection::{self, Offer};
-use crate::assemble::{chain, discover, network, skills, web};
+use crate::assemble::{chain, changes, discover, network, skills, web};
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::problem::Problem;
@@ -81,7 +83,7 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
 }
 
 /// What confines commands.
-pub(crate) fn sandbox(
+fn sandbox(
     at: &Invocation,
     settings: &Settings,
     workspace: &Workspace,
@@ -137,20 +139,52 @@ impl Standard {
     }
 }
 
+/// What commands run in.
+#[derive(Debug)]
+pub(crate) struct Confinement {
+    /// What confines them.
+    pub(crate) sandbox: Sandbox,
+    /// What they reach.
+    pub(crate) network: CommandNetwork,
+    /// Where what calls change is recorded.
+    pub(crate) log: Arc<ChangeLog>,
+    /// What becomes of what they change.
+    pub(crate) changes: CommandChanges,
+}
+
+impl Confinement {
+    /// What settings choose.
+    pub(crate) fn of(
+        at: &Invocation,
+        settings: &Settings,
+        ground: &Ground,
+    ) -> Result<Self, Problem> {
+        let sandbox = sandbox(at, settings, &ground.workspace)?;
+        let log = Arc::new(ChangeLog::new(at.home.path()));
+        Ok(Self {
+            network: network::network(at, settings)?,
+            changes: changes::changes(settings, ground, &sandbox, &log),
+            sandbox,
+            log,
+        })
+    }
+}
+
 /// Every tool there is, on the workspace.
 pub(crate) fn standard(
     at: &Invocation,
     settings: &Settings,
     ground: &Ground,
-    (sandbox, network): (&Sandbox, &CommandNetwork),
+    confined: &Confinement,
     (skills, memory): (&Arc<SkillSet>, Option<Memory>),
 ) -> Result<Standard, Problem> {
     let mut builtins = Builtins::new(ground.workspace.clone());
-    builtins.sandbox = Some(sandbox.clone());
-    builtins.network = network.clone();
+    builtins.sandbox = Some(confined.sandbox.clone());
+    builtins.network = confined.network.clone();
+    builtins.changes = Some(confined.changes.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.spool = Some(Arc::new(Spool::new(at.home.join(SPOOL))));
-    builtins.web = Some(web::web(settings, &ground.policy, sandbox)?);
+    builtins.web = Some(web::web(settings, &ground.policy, &confined.sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     builtins.memory = memory;
     builtins.files = FileOptions {

@@ -8,7 +8,7 @@ use haft::toolset::Toolset;
 use haft::workspace::Workspace;
 
 use crate::assemble::parts::{self, Standard};
-use crate::assemble::{network, selection, skills, stores};
+use crate::assemble::{changes, selection, skills, stores};
 use crate::invocation::Invocation;
 use crate::problem::{Place, Problem};
 use crate::serve::reach;
@@ -76,6 +76,7 @@ pub(crate) fn build(at: &Invocation, settings: &Settings) -> Result<Ground, Prob
     let workspace = workspace(at, settings)?;
     let mut builder = Policy::builder(profile(settings))
         .rules(written(at, settings)?.rules)
+        .commands(changes::commands(settings))
         .workspace(&workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
@@ -176,12 +177,9 @@ pub(crate) fn names(at: &Invocation, settings: &Settings) -> Result<Names, Probl
 }
 
 fn wired(at: &Invocation, settings: &Settings, ground: &Ground) -> Result<Standard, Problem> {
-    let confined = (
-        &parts::sandbox(at, settings, &ground.workspace)?,
-        &network::network(at, settings)?,
-    );
+    let confined = parts::Confinement::of(at, settings, ground)?;
     let skills = Arc::new(skills::set(at, settings));
-    parts::standard(at, settings, ground, confined, (&skills, None))
+    parts::standard(at, settings, ground, &confined, (&skills, None))
 }
 
 fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {

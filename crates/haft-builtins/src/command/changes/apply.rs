@@ -16,7 +16,6 @@ use haft::tool::TypedTool;
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
@@ -129,9 +128,9 @@ impl TypedTool for ApplyChanges {
             check(&kept, &input)?;
             let (run, call) = kept.with_note(|note| (note.run.clone(), note.call.clone()));
             let changer = context.changer_of(&views.workspace, &run, &call);
-            let count = kept.apply(&views.workspace, &changer, &input.part.fate());
+            kept.apply(&views.workspace, &changer, &input.part.fate());
             if input.part == Part::Allowed {
-                return ToolResult::data(&json!({ "applied": count }));
+                return kept.applied();
             }
             let result = kept.result()?;
             if resumed {
@@ -190,8 +189,8 @@ impl Kept {
         self.collected.sha256(&|path| self.has_fate(path, fate))
     }
 
-    /// Applies the changes of this fate; each has its own afterwards. Says how many were applied.
-    fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) -> usize {
+    /// Applies the changes of this fate; each has its own afterwards.
+    fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
         let selected = |path: &Path| self.has_fate(path, fate);
         for (path, why) in self.collected.left_out(&selected) {
             let refused = Fate::Refused(why.to_owned());
@@ -201,14 +200,9 @@ impl Kept {
         match self.collected.apply(workspace, changer, &selected) {
             Ok(()) => {
                 self.decide(fate, |_| Fate::Applied);
-                let count = changes.len();
                 self.with_note(|note| note.applied.extend(changes));
-                count
             }
-            Err(error) => {
-                self.decide(fate, |_| not_applied(&error));
-                0
-            }
+            Err(error) => self.decide(fate, |_| not_applied(&error)),
         }
     }
 }

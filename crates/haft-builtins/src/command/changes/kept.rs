@@ -207,6 +207,16 @@ impl Kept {
         });
     }
 
+    /// The result of the call that applied what was allowed.
+    pub(super) fn applied(&self) -> Result<ToolResult, ToolError> {
+        let (changes, more) = self.with_note(|note| data::named(note.applied.clone()));
+        ToolResult::data(&CommandData {
+            changes,
+            more_changes: (more > 0).then_some(more),
+            ..CommandData::default()
+        })
+    }
+
     /// The result of the command, with what became of its changes.
     pub(super) fn result(&self) -> Result<ToolResult, ToolError> {
         let note = self.with_note(|note| note.clone());

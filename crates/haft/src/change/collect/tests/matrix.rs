@@ -57,7 +57,10 @@ fn check(scene: &Scene, was: &str, is: &str) {
     assert_eq!(actions(&collected), expected(was, is), "{was} {is}");
     let special = ["fifo", "device", "socket"].contains(&is);
     assert_eq!(collected.dropped.len(), usize::from(special), "{was} {is}");
-    assert_eq!(collected.sha256(&|_| true), scene.collect().sha256());
+    assert_eq!(
+        collected.sha256(&|_| true),
+        scene.collect().sha256(&|_| true)
+    );
     let applied = scene.apply(&collected);
     assert!(applied.is_ok(), "{was} {is}: {applied:?}");
     assert_eq!(

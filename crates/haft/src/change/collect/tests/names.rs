@@ -132,7 +132,10 @@ fn what_its_owner_may_not_read_is_applied() {
             "modify s"
         ]
     );
-    assert_eq!(scene.collect().sha256(&|_| true), collected.sha256());
+    assert_eq!(
+        scene.collect().sha256(&|_| true),
+        collected.sha256(&|_| true)
+    );
     scene.apply(&collected).unwrap();
     let open = "stat -c %a s o d; chmod 700 o d; stat -c %a o/p; chmod 700 o/p; stat -c %a o/p/q; \
         chmod 400 o/p/q s; cat o/p/q s d/y > all";

@@ -1,0 +1,62 @@
+//! What becomes of the changes of commands, from settings.
+
+use std::sync::Arc;
+
+use haft::change::ChangeLog;
+use haft::policy;
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_sandbox::Sandbox;
+
+use crate::assemble::policy::Ground;
+use crate::problem::Problem;
+use crate::settings::Settings;
+
+/// How what commands change is judged and applied.
+pub(crate) fn changes(
+    settings: &Settings,
+    ground: &Ground,
+    sandbox: &Sandbox,
+    log: &Arc<ChangeLog>,
+) -> CommandChanges {
+    let options = ChangeOptions {
+        mode: mode(settings),
+        // Each key takes two words; of any other the strictest stands for it.
+        on_partial: match settings.text("policy.on_partial") {
+            Some("apply") | None => OnPartial::Apply,
+            Some(_) => OnPartial::Discard,
+        },
+        ask_ignored: !matches!(
+            settings.text("policy.ignored_changes"),
+            Some("apply") | None
+        ),
+        ..ChangeOptions::new(Arc::clone(log))
+    };
+    CommandChanges::new(options, ground.workspace.clone(), sandbox.clone())
+}
+
+fn mode(settings: &Settings) -> ChangeMode {
+    match settings.text("sandbox.changes") {
+        Some("direct") => ChangeMode::Direct,
+        Some("copy") | None => ChangeMode::Copy,
+        Some(_) => ChangeMode::Review,
+    }
+}
+
+/// When the profile `workspace` asks about a command.
+pub(super) fn commands(settings: &Settings) -> policy::Commands {
+    match settings.text("policy.commands") {
+        Some("copy") | None => policy::Commands::Copy,
+        Some(_) => policy::Commands::Ask,
+    }
+}
+
+/// The executor's own tools.
+pub(super) fn own_tools(changes: &CommandChanges) -> Result<Arc<dyn Toolset>, Problem> {
+    let told = |e: String| Problem::failed(format!("make the tool that applies changes: {e}"));
+    let tool = changes.tool().map_err(|e| told(e.to_string()))?;
+    let tools = ToolRegistry::new();
+    tools.add_all([tool]).map_err(|e| told(e.to_string()))?;
+    Ok(Arc::new(tools))
+}
