@@ -3,6 +3,7 @@
 mod apply;
 mod data;
 mod effects;
+mod fates;
 mod ignored;
 mod kept;
 mod settle;

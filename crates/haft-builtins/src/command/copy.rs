@@ -63,6 +63,7 @@ impl Commands {
             return Ok(result);
         };
         let (command, _) = Self::words(input)?;
+        let result = with_limits(result);
         let ended = Ended {
             command,
             result,
@@ -70,4 +71,35 @@ impl Commands {
         };
         settle(views, view, ended, context).await
     }
+}
+
+/// What programs say where overlays are not like other file systems, and what to do then.
+const LIMITS: [(&str, &str); 3] = [
+    (
+        "hardlink different from source",
+        "on a copy-on-write view git cannot make hard links to files that it copies: clone with --no-hardlinks",
+    ),
+    (
+        "Invalid cross-device link",
+        "on a copy-on-write view a folder cannot be renamed in one step: use mv, which copies it",
+    ),
+    (
+        "EXDEV",
+        "on a copy-on-write view a folder cannot be renamed in one step: use mv, which copies it",
+    ),
+];
+
+/// The same result, with advice where a command failed because it worked on a view.
+fn with_limits(mut result: ToolResult) -> ToolResult {
+    let data = result.data.as_deref().map_or("", |data| data.get());
+    let limit = LIMITS.iter().find(|(says, _)| data.contains(says));
+    if let Some((_, advice)) = limit
+        && let Some(error) = result.error.take()
+    {
+        let told = error.with_advice(*advice).for_operator(
+            "sandbox.changes = \"direct\" lets commands work in the workspace itself",
+        );
+        result.error = Some(told);
+    }
+    result
 }

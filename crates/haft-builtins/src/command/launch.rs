@@ -135,12 +135,9 @@ impl Commands {
         let line = self.judged(input, &cwd.path)?;
         let on_view = self.uses_view(input, line.risk());
         let mut files = Vec::new();
-        for target in &line.writes {
-            let claim = self.target(&cwd.path, target)?;
-            // What it writes in the workspace is judged when it has ended.
-            if !on_view || is_outside(&claim) {
-                files.push(Permission::write(claim));
-            }
+        // What it writes on a view is judged when it has ended; nothing else is there to be written.
+        for target in line.writes.iter().filter(|_| !on_view) {
+            files.push(Permission::write(self.target(&cwd.path, target)?));
         }
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
@@ -262,7 +259,8 @@ impl Commands {
         let mut spec = if let Some(folder) = self.network.instead() {
             self.elsewhere(program, folder, input)?
         } else {
-            let line = argv.is_none().then_some(&*line);
+            // On a view every file may be changed.
+            let line = (argv.is_none() && view.is_none()).then_some(&*line);
             let mut spec = self.here(program, input, line)?;
             if let Some(view) = view {
                 on_view(&mut spec.mounts, view);
@@ -408,12 +406,6 @@ fn on_view(mounts: &mut Mounts, view: &OpenView) {
         .guards
         .retain(|guard| guard.kind == GuardKind::Hidden);
     mounts.writable.clear();
-}
-
-/// Whether a claim is not of the workspace, or of a place that nobody knows.
-fn is_outside(claim: &PathClaim) -> bool {
-    let path = claim.target.as_ref().unwrap_or(&claim.path);
-    path.starts_with('/') || path == ".." || path.starts_with("../")
 }
 
 /// The same with the variables that the call sets.

@@ -168,7 +168,8 @@ impl TypedTool for UndoChanges {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let plan = self.plan(input)?;
-        let mut wanted = Vec::new();
+        // What a person let a command change they may take back.
+        let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
         for (is, was) in &plan.moves {
             let below = tree(&self.files.workspace, &self.entry(is)?)?;
             let below = below.iter().map(Path::new);

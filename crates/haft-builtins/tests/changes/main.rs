@@ -8,8 +8,11 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod git;
+mod programs;
 mod rows;
 mod scene;
+mod undo;
 
 use haft_sandbox::{Config, Sandbox, Strength};
 
@@ -33,5 +36,8 @@ fn main() {
             return;
         }
         rows::all(&sandbox).await;
+        undo::all(&sandbox).await;
+        git::all(&sandbox).await;
+        programs::all(&sandbox).await;
     });
 }

@@ -235,7 +235,10 @@ fn others() -> Vec<Row> {
         Row {
             questions: 1,
             changed: &[".git/config=[core]\n[user]\n\tname = x\n"],
-            ..row("settings of git are asked about", "git config -f .git/config user.name x")
+            ..row(
+                "settings of git are asked about",
+                "git config -f .git/config user.name x",
+            )
         },
     ]
 }

@@ -13,11 +13,13 @@ use haft::change::ChangeLog;
 use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::session::Session;
 
+use haft::tool::TypedTool as _;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome};
 use haft_builtins::Builtins;
 use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_builtins::files::undo::UndoChanges;
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
 
@@ -99,6 +101,8 @@ impl Scene {
         let (tools, own) = (ToolRegistry::new(), ToolRegistry::new());
         let all = builtins.tools().unwrap().into_iter();
         tools.add_all(all.map(|builtin| builtin.tool)).unwrap();
+        let undo = UndoChanges::new(builtins.workspace.clone(), Arc::clone(&log));
+        tools.add_all([undo.into_tool().unwrap()]).unwrap();
         own.add_all([changes.tool().unwrap()]).unwrap();
         let person = Person {
             says_no: settings.says_no,

@@ -163,6 +163,16 @@ fn confirm(at: &Invocation, plan: &Plan, yes: bool) -> Result<(), Problem> {
         let path = path.to_string_lossy();
         at.screen.say(&format!("{what}  {}", visible::line(&path)));
     }
+    if let Some(first) = plan.left_alone.first() {
+        let path = visible::line(&first.to_string_lossy());
+        let line = match plan.left_alone.len() {
+            1 => format!("left alone {path}: only git changes it back"),
+            count => {
+                format!("left alone {count} files of git, {path} first: only git changes them back")
+            }
+        };
+        at.screen.say(&styled(DIM, &line));
+    }
     if yes {
         return Ok(());
     }

@@ -46,6 +46,8 @@ pub struct Plan {
     pub moves: Vec<(PathBuf, PathBuf)>,
     /// The target of each path in moved folders, applied after the moves.
     pub in_moved_folders: BTreeMap<PathBuf, Target>,
+    /// What belongs to a repository's `.git`, which only git changes back.
+    pub left_alone: Vec<PathBuf>,
     /// What prevents the undo. If there is any, nothing is touched.
     pub conflicts: Vec<Conflict>,
     /// The state of each file when it was compared. A file in any other state is not replaced or deleted.
@@ -72,7 +74,10 @@ pub fn plan(
     };
     let mut to_undo = Vec::with_capacity(nets.len());
     for net in nets {
-        if planning.needs_undo(net)? {
+        let mut paths = [&net.before, &net.after].into_iter().flatten();
+        if let Some(git) = paths.find(|lies| is_git(&lies.path)) {
+            planning.plan.left_alone.push(git.path.clone());
+        } else if planning.needs_undo(net)? {
             to_undo.push(net);
         }
     }
@@ -159,14 +164,6 @@ impl Planning<'_> {
     }
 
     fn add_targets(&mut self, net: &NetChange) -> Result<(), UndoError> {
-        let mut paths = [&net.before, &net.after].into_iter().flatten();
-        if let Some(git) = paths.find(|lies| is_git(&lies.path)) {
-            self.conflict(
-                &git.path,
-                "it belongs to a repository's .git, which haft does not undo",
-            );
-            return Ok(());
-        }
         if net.moved_folder().is_some() {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! `apply_changes`: the host's own tool that applies what a command changed; it is judged and asked about like every call.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +30,9 @@ use crate::work::blocking;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyChangesInput {
-    /// The run of the command.
+    /// The command, for the person who decides.
+    pub(crate) command: String,
+    /// Its run.
     pub(crate) run: String,
     /// The command's view.
     pub(crate) view: String,
@@ -191,7 +194,13 @@ impl Kept {
 
     /// Applies the changes of this fate; each has its own afterwards.
     fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
-        let selected = |path: &Path| self.has_fate(path, fate);
+        // A folder may go when what it held was deleted before.
+        let applied = self.changes_of(&Fate::Applied).into_iter();
+        let deleted: HashSet<&Path> = applied
+            .filter(|change| change.after.is_none())
+            .map(|change| &*change.path)
+            .collect();
+        let selected = |path: &Path| self.has_fate(path, fate) || deleted.contains(path);
         for (path, why) in self.collected.left_out(&selected) {
             let refused = Fate::Refused(why.to_owned());
             self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::change::PathText;
 use haft::change::collect::{Collected, Dropped};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::Verdict;
 use haft::result::{Outcome, Status, ToolResult};
 
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
+use crate::command::changes::fates::Fates;
 use crate::command::changes::kept::{Fate, Kept, Note, Said};
-use crate::command::changes::{APPLY, OnPartial, OpenView, Views, failed};
+use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::work::blocking;
 
 /// A command that has ended.
@@ -122,34 +121,10 @@ async fn collect(
 /// Finds what becomes of each change.
 fn judge(views: &Views, kept: &Kept, context: &CallContext) {
     let all = views.permissions(kept, &|_| true);
-    let verdicts = context.verdicts(APPLY, &all);
     // The first is about applying anything at all.
-    let each = verdicts.into_iter().skip(1);
-    let mut fates = BTreeMap::new();
-    for (change, said) in kept.collected.changes.iter().zip(each) {
-        let fate = match (change.conflict, said.verdict) {
-            (_, Verdict::Deny) => Fate::Refused(said.reason),
-            (Some(why), _) => Fate::Conflict(why.to_owned()),
-            (None, Verdict::Ask) => Fate::Asked,
-            (None, Verdict::Allow) if views.reviews() => Fate::Asked,
-            (None, Verdict::Allow) => Fate::Allowed,
-        };
-        fates.insert(PathText(change.path.clone()), fate);
-    }
-    let any = |wanted: fn(&Fate) -> bool| fates.values().any(wanted);
-    let refused = any(|fate| matches!(fate, Fate::Refused(_) | Fate::Conflict(_)));
-    let asked = any(|fate| *fate == Fate::Asked);
-    if views.options.on_partial == OnPartial::Discard && (refused || asked) {
-        for fate in fates.values_mut() {
-            if matches!(fate, Fate::Allowed | Fate::Asked) {
-                *fate = if refused {
-                    Fate::Refused("other changes of the command must not be applied".to_owned())
-                } else {
-                    Fate::Asked
-                };
-            }
-        }
-    }
+    let said = context.verdicts(APPLY, &all).into_iter().skip(1);
+    let fates = Fates::new(&kept.collected.changes, said, views.reviews());
+    let fates = fates.together(views.options.on_partial);
     kept.with_note(|note| note.fates = fates);
 }
 
@@ -159,10 +134,10 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
     if outcome.status == Status::Suspended
         && let Some(approval) = &outcome.approval
     {
-        let told = outcome
-            .error
-            .as_ref()
-            .map_or("", |error| error.message.as_str());
+        let told = format!(
+            "The command has ended. What it changed waits for a person (approval {approval}), and nothing of that is in the \
+             workspace yet. Calling again with the same arguments gives the result when it is decided."
+        );
         return Err(ToolError::suspended(
             ApprovalId::new(approval.clone()),
             told,
@@ -181,8 +156,10 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
 }
 
 async fn call(kept: &Kept, part: Part, context: &CallContext) -> Outcome {
+    let (command, run) = kept.with_note(|note| (note.command.clone(), note.run.to_string()));
     let input = ApplyChangesInput {
-        run: kept.with_note(|note| note.run.to_string()),
+        command,
+        run,
         view: kept.name(),
         part,
         sha256: kept.sha256(&part.fate()),

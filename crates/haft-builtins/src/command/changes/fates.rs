@@ -1,0 +1,141 @@
+//! What becomes of each change of a command: the verdicts of the policy, and which changes only make sense together.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use haft::change::PathText;
+use haft::change::collect::ViewChange;
+use haft::permission::Verdict;
+use haft::policy::EffectVerdict;
+
+use crate::command::changes::OnPartial;
+use crate::command::changes::kept::Fate;
+
+/// The fates of some changes, as the policy says.
+pub(super) struct Fates<'a> {
+    changes: &'a [ViewChange],
+    fates: Vec<Fate>,
+}
+
+impl<'a> Fates<'a> {
+    /// The fates by what the policy says of each change; all are asked about where a person `reviews` all.
+    pub(super) fn new(
+        changes: &'a [ViewChange],
+        said: impl Iterator<Item = EffectVerdict>,
+        reviews: bool,
+    ) -> Self {
+        let fate =
+            |(change, said): (&ViewChange, EffectVerdict)| match (change.conflict, said.verdict) {
+                (_, Verdict::Deny) => Fate::Refused(said.reason),
+                (Some(why), _) => Fate::Conflict(why.to_owned()),
+                (None, Verdict::Ask) => Fate::Asked,
+                (None, Verdict::Allow) if reviews => Fate::Asked,
+                (None, Verdict::Allow) => Fate::Allowed,
+            };
+        Self {
+            changes,
+            fates: changes.iter().zip(said).map(fate).collect(),
+        }
+    }
+
+    /// Makes one decision of what only makes sense together.
+    pub(super) fn together(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
+        self.join_repositories();
+        self.join_folders();
+        if on_partial == OnPartial::Discard {
+            self.join(
+                |_| Some(PathBuf::new()),
+                "other changes of the command must not be applied",
+            );
+        }
+        let paths = self
+            .changes
+            .iter()
+            .map(|change| PathText(change.path.clone()));
+        paths.zip(self.fates).collect()
+    }
+
+    /// Half of a change to a repository breaks it.
+    fn join_repositories(&mut self) {
+        let repository = |path: &Path| {
+            let is_git = |name: &&Path| {
+                name.file_name()
+                    .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+            };
+            path.ancestors().find(is_git).map(Path::to_path_buf)
+        };
+        self.join(
+            repository,
+            "other changes of the same repository must not be applied",
+        );
+    }
+
+    /// Gives all changes of a group the strictest fate in it.
+    fn join(&mut self, group: impl Fn(&Path) -> Option<PathBuf>, why: &str) {
+        let groups: Vec<_> = self
+            .changes
+            .iter()
+            .map(|change| group(&change.path))
+            .collect();
+        let mut strictest: BTreeMap<&Path, Fate> = BTreeMap::new();
+        for (group, fate) in groups.iter().zip(&self.fates) {
+            if let Some(group) = group {
+                let all = strictest.entry(group).or_insert(Fate::Allowed);
+                *all = stricter(all, fate, why);
+            }
+        }
+        for (group, fate) in groups.iter().zip(&mut self.fates) {
+            if let Some(all) = group.as_ref().and_then(|group| strictest.get(&**group)) {
+                *fate = stricter(fate, all, why);
+            }
+        }
+    }
+
+    /// What is made in a new folder goes with the folder, and a folder is not deleted before what it holds. The changes
+    /// are sorted by path.
+    fn join_folders(&mut self) {
+        let at: BTreeMap<&Path, usize> = self
+            .changes
+            .iter()
+            .enumerate()
+            .map(|(at, change)| (&*change.path, at))
+            .collect();
+        let above =
+            |change: &ViewChange| change.path.parent().and_then(|path| at.get(path).copied());
+        for (place, change) in self.changes.iter().enumerate() {
+            if change.after.is_some()
+                && let Some(folder) = above(change)
+            {
+                let fate = self.fates[folder].clone();
+                self.fates[place] = stricter(
+                    &self.fates[place],
+                    &fate,
+                    "the folder above it is not applied",
+                );
+            }
+        }
+        for (place, change) in self.changes.iter().enumerate().rev() {
+            if change.after.is_none()
+                && let Some(folder) = above(change)
+            {
+                let fate = self.fates[place].clone();
+                self.fates[folder] = stricter(
+                    &self.fates[folder],
+                    &fate,
+                    "it holds something that is not deleted",
+                );
+            }
+        }
+    }
+}
+
+/// A fate, or what follows from that of another change where that is stricter.
+fn stricter(own: &Fate, other: &Fate, why: &str) -> Fate {
+    match (own, other) {
+        (Fate::Allowed, Fate::Asked) => Fate::Asked,
+        (Fate::Allowed | Fate::Asked, Fate::Refused(_) | Fate::Conflict(_)) => {
+            Fate::Refused(why.to_owned())
+        }
+        _ => own.clone(),
+    }
+}

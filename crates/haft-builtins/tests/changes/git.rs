@@ -1,0 +1,87 @@
+//! A stranger's day with git on copies of the workspace: the host's git and the jail's agree, and nothing is broken.
+
+use std::path::Path;
+use std::process::Command;
+
+use haft::policy::Profile;
+use haft_sandbox::Sandbox;
+
+use crate::scene::{Scene, Settings};
+
+/// Commands of the day, one after another.
+const DAY: &[&str] = &[
+    "git clone --quiet --no-hardlinks origin clone && rm -rf origin && mv clone/* clone/.git . && rmdir clone",
+    "git config user.name Ada && git config user.email ada@example.com",
+    "git switch --quiet -c feature && echo two >> file && git add file && git commit --quiet -m two",
+    "echo three > other && git add . && git commit --quiet -m three",
+    "git switch --quiet main && echo own > own && git add own && git commit --quiet -m own",
+    "git switch --quiet feature && git rebase --quiet main",
+    "echo unsaved >> file && git stash --quiet && git stash pop --quiet && git checkout --quiet file",
+    "git switch --quiet main && sed -i s/one/changed/ file && git commit --quiet -am changed",
+    "git merge --quiet feature; sed -i '/^[<=>]/d' file; git add file; git commit --quiet -m merged; true",
+    "git worktree add --quiet tree feature && echo four > tree/four && git -C tree add four && git -C tree commit --quiet -m four",
+    "git init --quiet part && git -C part -c user.name=A -c user.email=a@b commit --quiet --allow-empty -m part",
+    "git -c protocol.file.allow=always submodule --quiet add \"file://$PWD/part\" sub && git commit --quiet -m sub",
+    "mv file renamed && git add -A && git commit --quiet -m renamed",
+    "git branch --quiet -d feature; git gc --quiet",
+];
+
+/// A repository that is cloned, in the workspace.
+const ORIGIN: &str = "git init --quiet -b main origin && cd origin && echo one > file && git add . && \
+    git -c user.name=O -c user.email=o@example.com commit --quiet -m one";
+
+pub(crate) async fn all(sandbox: &Sandbox) {
+    let settings = Settings {
+        profile: Profile::Trusted,
+        ..Settings::default()
+    };
+    let scene = Scene::with(sandbox, &settings);
+    host(&scene.at(""), ORIGIN);
+    let linked = scene.run("git clone --quiet origin clone").await;
+    let advice = linked.error.unwrap().advice.unwrap_or_default();
+    assert!(advice.contains("--no-hardlinks"), "{advice}");
+    for line in DAY {
+        let outcome = scene.run(line).await;
+        let shown = format!("{line}: {}", serde_json::to_string(&outcome).unwrap());
+        assert!(outcome.is_ok(), "{shown}");
+        if !scene.at(".git").is_dir() {
+            continue;
+        }
+        let status = "git status --porcelain --untracked-files=all";
+        let inside = scene.run(&format!("{status} | cat; true")).await;
+        let data: serde_json::Value = serde_json::from_str(inside.data.unwrap().get()).unwrap();
+        assert_eq!(data["stdout"], host(&scene.at(""), status), "{shown}");
+        assert_eq!(
+            host(
+                &scene.at(""),
+                "git fsck --strict 2>&1 | grep -v ^dangling; true"
+            ),
+            "",
+            "{shown}"
+        );
+    }
+    assert_eq!(host(&scene.at(""), "git status --porcelain"), "");
+    assert_eq!(
+        host(&scene.at(""), "git show HEAD:renamed | head -1"),
+        "changed\n"
+    );
+    assert_eq!(host(&scene.at("tree"), "git log -1 --format=%s"), "four\n");
+    eprintln!("changes: {} git commands: ok", DAY.len());
+}
+
+/// Runs a command of the person, outside the jail.
+#[expect(clippy::disallowed_methods, reason = "the host's own git")]
+fn host(folder: &Path, line: &str) -> String {
+    let done = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8(done.stdout).unwrap()
+}
