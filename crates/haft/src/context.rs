@@ -17,7 +17,7 @@ use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
 use crate::permission::{Permission, Verdict};
-use crate::policy::{EffectVerdict, JudgedCall, Policy};
+use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -138,6 +138,11 @@ impl CallContext {
             Arc::new(shows) as Arc<dyn Fn(&str) -> bool + Send + Sync>
         });
         workspace.filtered(filter)
+    }
+
+    /// The paths that the policy's deny rules keep from every program, for what starts one.
+    pub fn denials(&self) -> Denials {
+        self.host.policy().denials()
     }
 
     /// What this call changes files with: what it does is noted first, where the host keeps notes.

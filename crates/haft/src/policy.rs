@@ -4,6 +4,7 @@ pub mod address;
 mod builtin;
 mod command;
 mod command_lines;
+mod denials;
 mod explain;
 mod find;
 mod folders;
@@ -49,6 +50,7 @@ use crate::workspace::Workspace;
 
 pub use command::{Places, command_risk};
 pub use command_lines::CommandLines;
+pub use denials::Denials;
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };

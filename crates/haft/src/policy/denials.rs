@@ -1,0 +1,83 @@
+//! `Denials`: the paths that deny rules keep from every program, for what covers files before a program starts.
+
+use super::Policy;
+use super::paths::{PathPattern, PathView};
+use super::rule::{Class, List, Rule, Selector, Specifier};
+
+/// The paths that the deny rules of the classes `Read` and `Edit` name. Rules of one tool do not count, for a program is no
+/// tool, and neither do rules that ask. Paths have the form of a [`PathClaim`](crate::permission::PathClaim).
+#[derive(Debug, Clone, Default)]
+pub struct Denials {
+    read: Vec<PathPattern>,
+    edit: Vec<PathPattern>,
+    workspace: Option<String>,
+}
+
+impl Denials {
+    /// Names no path.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.edit.is_empty()
+    }
+
+    /// Whether rules deny reading anything.
+    pub fn deny_reading(&self) -> bool {
+        !self.read.is_empty()
+    }
+
+    /// Whether a rule denies reading this path; then it denies reading all that lies below it.
+    pub fn denies_reading(&self, path: &str) -> bool {
+        self.forbid(&self.read, path)
+    }
+
+    /// Whether a rule denies changing this path, and with it all that lies below it; what is not read is not changed either.
+    pub fn denies_changing(&self, path: &str) -> bool {
+        self.forbid(&self.edit, path) || self.denies_reading(path)
+    }
+
+    /// Whether a rule may deny reading something below this folder.
+    pub fn may_deny_reading_below(&self, folder: &str) -> bool {
+        self.may_lie_below(&self.read, folder)
+    }
+
+    /// Whether a rule may deny changing something below this folder.
+    pub fn may_deny_changing_below(&self, folder: &str) -> bool {
+        self.may_lie_below(&self.edit, folder) || self.may_deny_reading_below(folder)
+    }
+
+    fn forbid(&self, patterns: &[PathPattern], path: &str) -> bool {
+        let path = PathView::new(path, self.workspace.as_deref());
+        patterns.iter().any(|pattern| pattern.forbids(&path))
+    }
+
+    fn may_lie_below(&self, patterns: &[PathPattern], folder: &str) -> bool {
+        let folder = PathView::new(folder, self.workspace.as_deref());
+        patterns
+            .iter()
+            .any(|pattern| pattern.may_lie_below(&folder))
+    }
+}
+
+impl Policy {
+    /// The paths that its deny rules keep from every program.
+    pub fn denials(&self) -> Denials {
+        let of = |class: Class| {
+            let rules = self.rules.all().iter();
+            let patterns = rules.filter_map(move |rule| denied(rule, class));
+            patterns.cloned().collect()
+        };
+        Denials {
+            read: of(Class::Read),
+            edit: of(Class::Edit),
+            workspace: self.places.workspace.clone(),
+        }
+    }
+}
+
+/// What a deny rule of this class names, if the rule is one.
+fn denied(rule: &Rule, class: Class) -> Option<&PathPattern> {
+    let is_of = rule.list == List::Deny && rule.selector == Selector::Class(class);
+    match &rule.specifier {
+        Specifier::Path(pattern) if is_of => Some(pattern),
+        _ => None,
+    }
+}
