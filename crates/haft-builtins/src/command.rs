@@ -17,7 +17,10 @@ use serde::{Deserialize, Serialize};
 
 pub mod changes;
 mod copy;
+mod covers;
 mod git;
+mod git_changes;
+mod git_folders;
 mod index;
 mod launch;
 mod network;
@@ -25,6 +28,7 @@ mod output;
 mod packages;
 mod tasks;
 mod wait;
+mod walk;
 
 pub use launch::Commands;
 pub use network::CommandNetwork;
@@ -284,7 +288,8 @@ impl TypedTool for RunCommand {
         }
         let wait = Duration::from_secs(input.timeout_s);
         let view = self.0.view(&input, &words, context).await?;
-        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), context)?;
+        let guards = self.0.covers(context, view.is_some()).await?;
+        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let running = self.0.start(spec).await?;
         let started = Started { running, connected };

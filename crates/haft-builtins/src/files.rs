@@ -160,7 +160,12 @@ impl Files {
     }
 
     /// Runs the settings' checkers over a file that was written; a parser's complaint comes first.
-    pub(crate) async fn checked(&self, place: &Place, check: &mut Option<Check>) {
+    pub(crate) async fn checked(
+        &self,
+        place: &Place,
+        check: &mut Option<Check>,
+        context: &CallContext,
+    ) {
         if check.as_ref().is_some_and(|check| !check.ok) {
             return;
         }
@@ -168,7 +173,7 @@ impl Files {
             return;
         };
         match check::checker(&self.options.check, place) {
-            Some(Ok(argv)) => *check = Some(check::by_command(commands, argv).await),
+            Some(Ok(argv)) => *check = Some(check::by_command(commands, argv, context).await),
             Some(Err(wrong)) => *check = Some(wrong),
             None => {}
         }

@@ -8,13 +8,16 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+#[path = "jailed/covers.rs"]
+mod covers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::approval::AutoApprove;
 use haft::call::ToolCall;
-use haft::policy::Policy;
+use haft::policy::{Policy, Profile, RuleSet};
 use haft::session::Activation;
 use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
@@ -54,6 +57,11 @@ struct Scene {
 }
 
 fn scene(sandbox: &Sandbox) -> Scene {
+    scene_under(sandbox, &[])
+}
+
+/// The same where these rules deny.
+fn scene_under(sandbox: &Sandbox, deny: &[&str]) -> Scene {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     for folder in ["ws/.git", "ws/sub/.git", "ws/state"] {
@@ -70,15 +78,23 @@ fn scene(sandbox: &Sandbox) -> Scene {
     let workspace = Workspace::open(&at("ws")).unwrap();
     let own = ["state", "own.secret"].map(PathBuf::from);
     let workspace = workspace.with_hidden(own);
-    let policy = Policy::trusted().with_workspace(&workspace);
+    let rules = RuleSet {
+        deny: deny.iter().map(|rule| (*rule).into()).collect(),
+        ..RuleSet::default()
+    };
+    let policy = Policy::builder(Profile::Trusted).workspace(&workspace);
+    let policy = policy.rules(rules).build();
     let mut builtins = Builtins::new(workspace);
     builtins.sandbox = Some(sandbox.clone());
     builtins.memory_mb = Some(300);
     builtins.files = FileOptions {
-        check: vec![(
-            "*.check".into(),
-            ["grep", "-q", "good", "{path}"].map(Into::into).into(),
-        )],
+        check: vec![
+            (
+                "*.check".into(),
+                ["grep", "-q", "good", "{path}"].map(Into::into).into(),
+            ),
+            ("*.leak".into(), ["sh", "{path}"].map(Into::into).into()),
+        ],
         ..FileOptions::default()
     };
     let registry = ToolRegistry::new();
@@ -277,6 +293,8 @@ fn main() {
         limits(&sandbox).await;
         checkers(&sandbox).await;
         skills(&sandbox).await;
+        covers::git_works_and_its_settings_stay(&sandbox).await;
+        covers::what_rules_deny_stays_covered(&sandbox).await;
         eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());
     });
 }

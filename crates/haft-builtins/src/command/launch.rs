@@ -8,17 +8,17 @@ use std::time::Duration;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, PathClaim, Permission};
-use haft::policy::{CommandLine, CommandPart, PROTECTED, Target, join_words, protected};
+use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, GuardKind, Mounts, Program, Running, Sandbox, Spool, StartError,
-    parse_simple,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
 };
 
 use crate::command::RunCommandInput;
 use crate::command::changes::{CommandChanges, OpenView, Views};
+use crate::command::covers;
 use crate::command::git::{self, Settings};
 use crate::command::index;
 use crate::command::network::{CommandNetwork, Connected};
@@ -28,16 +28,6 @@ use crate::command::tasks::Tasks;
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
 /// Most bytes of each stream that a checker's verdict keeps.
 const SAID: usize = 2_000;
-/// The protected names that are folders; the others are files.
-const FOLDERS: [&str; 6] = [
-    ".git",
-    ".haft/skills",
-    ".agents/skills",
-    ".claude",
-    ".cursor",
-    ".vscode",
-];
-
 /// The sandbox, the workspace it binds, and the tasks of all runs.
 #[derive(Debug)]
 pub struct Commands {
@@ -249,6 +239,7 @@ impl Commands {
         &self,
         input: &RunCommandInput,
         view: Option<&OpenView>,
+        guards: Vec<Guard>,
         context: &CallContext,
     ) -> Result<(CommandSpec, Connected), ToolError> {
         let (line, argv) = Self::words(input)?;
@@ -261,10 +252,8 @@ impl Commands {
         } else {
             // On a view every file may be changed.
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
-            let mut spec = self.here(program, input, line)?;
-            if let Some(view) = view {
-                on_view(&mut spec.mounts, view);
-            }
+            let mut spec = self.here(program, input, line, guards)?;
+            spec.mounts.view = view.map(OpenView::layers);
             self.with_skills(spec, &context.active_skills())
         };
         let connected = self.network.connect(&mut spec, self.workspace.root());
@@ -277,6 +266,7 @@ impl Commands {
         program: Program,
         input: &RunCommandInput,
         line: Option<&str>,
+        guards: Vec<Guard>,
     ) -> Result<CommandSpec, ToolError> {
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
@@ -285,7 +275,7 @@ impl Commands {
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
         let reads = self.only_reads(input)?;
         let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
-        let mut spec = self.confined(spec);
+        let mut spec = self.confined(spec, guards);
         // What was judged to only read cannot do more, even where the judgement was wrong.
         spec.mounts.only_reads = reads;
         if let Some(line) = line {
@@ -311,31 +301,27 @@ impl Commands {
         Ok(self.within_memory(spec))
     }
 
-    /// The same with the workspace bound, protected names read-only and haft's own out of sight.
-    pub(crate) fn confined(&self, spec: CommandSpec) -> CommandSpec {
+    /// The same with the workspace bound under these guards ([`covers::of`]).
+    pub(crate) fn confined(&self, spec: CommandSpec, guards: Vec<Guard>) -> CommandSpec {
         let mut mounts = Mounts::workspace(self.workspace.root());
-        let protected = PROTECTED.iter().map(|name| {
-            let guard = if FOLDERS.contains(name) {
-                Guard::protect_dir(name)
-            } else {
-                Guard::protect_file(name)
-            };
-            if name.contains('/') {
-                guard
-            } else {
-                guard.at_any_depth()
-            }
-        });
-        mounts.guards.extend(protected);
-        let own = self.workspace.hidden_inside().iter().map(|path| {
-            if self.workspace.root().join(path).is_file() {
-                Guard::hide_file(path)
-            } else {
-                Guard::hide_dir(path)
-            }
-        });
-        mounts.guards.extend(own);
+        mounts.guards = guards;
         self.within_memory(spec.with_mounts(mounts))
+    }
+
+    /// What is covered in the workspace for a command of this call.
+    ///
+    /// # Errors
+    /// The workspace holds too much to find all of it.
+    pub(crate) async fn covers(
+        &self,
+        context: &CallContext,
+        on_view: bool,
+    ) -> Result<Vec<Guard>, ToolError> {
+        // Without a jail nothing can be covered, and in a folder of packages nothing is to be.
+        if !self.jailed() || self.network.instead().is_some() {
+            return Ok(Vec::new());
+        }
+        covers::of(context, &self.workspace, on_view).await
     }
 
     fn within_memory(&self, mut spec: CommandSpec) -> CommandSpec {
@@ -375,9 +361,11 @@ impl Commands {
         &self,
         argv: Vec<String>,
         time: Duration,
+        context: &CallContext,
     ) -> Result<(bool, String), ToolError> {
+        let guards = covers::of(context, &self.workspace, false).await?;
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
-        let running = self.sandbox.start_jailed(self.confined(spec)).await;
+        let running = self.sandbox.start_jailed(self.confined(spec, guards)).await;
         let running = running.map_err(|error| told(error, false))?;
         let exit = running.wait().await;
         let (out, err) = (
@@ -396,16 +384,6 @@ impl Commands {
         let running = self.sandbox.start(spec).await;
         running.map_err(|error| told(error, line))
     }
-}
-
-/// Gives a command the view in place of the workspace. What it changes there is judged afterwards; what it must not see
-/// stays out of sight.
-fn on_view(mounts: &mut Mounts, view: &OpenView) {
-    mounts.view = Some(view.layers());
-    mounts
-        .guards
-        .retain(|guard| guard.kind == GuardKind::Hidden);
-    mounts.writable.clear();
 }
 
 /// The same with the variables that the call sets.

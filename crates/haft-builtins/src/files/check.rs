@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use globset::GlobBuilder;
+use haft::context::CallContext;
 use haft::workspace::Place;
 use saphyr_parser::Parser;
 use schemars::JsonSchema;
@@ -120,9 +121,13 @@ pub(crate) fn checker(
 }
 
 /// Runs a checker in the jail, from the root of the workspace.
-pub(crate) async fn by_command(commands: &Commands, argv: Vec<String>) -> Check {
+pub(crate) async fn by_command(
+    commands: &Commands,
+    argv: Vec<String>,
+    context: &CallContext,
+) -> Check {
     let name = argv.first().cloned().unwrap_or_default();
-    match commands.checked(argv, CHECK_TIME).await {
+    match commands.checked(argv, CHECK_TIME, context).await {
         Ok((true, _)) => Check::fine(),
         Ok((false, said)) => Check::said(format!("{name}: {said}")),
         // The file is written: a checker that cannot run is told beside it, not instead of it.

@@ -164,7 +164,8 @@ impl Views {
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
         let approved = kept.with_note(|note| note.approved);
-        let mut effects = Effects::new(&self.workspace, approved, self.options.ask_ignored);
+        let effects = Effects::new(&self.workspace, approved, self.options.ask_ignored);
+        let mut effects = effects.with_repositories(&self.workspace, &kept.collected.changes);
         let mut apply = Permission::apply(kept.with_note(|note| note.command.clone()));
         if self.options.mode == ChangeMode::Review {
             // No profile lets it pass.

@@ -1,6 +1,6 @@
 //! The permissions of a command's changes: each is judged as a file tool's write or deletion would be.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use haft::change::State;
@@ -10,6 +10,7 @@ use haft::spec::Risk;
 use haft::workspace::Workspace;
 
 use crate::command::changes::ignored::Ignored;
+use crate::command::git_changes::extra_protected;
 
 /// Where programs of the system lie, which a link may name: who runs haft cannot change them.
 const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
@@ -21,6 +22,8 @@ pub(super) struct Effects<'a> {
     ignored: Option<Ignored>,
     /// The command was approved before it ran.
     approved: bool,
+    /// What is protected, whatever its name.
+    protected: BTreeSet<String>,
     seen: HashMap<PathBuf, bool>,
 }
 
@@ -32,8 +35,24 @@ impl<'a> Effects<'a> {
                 .then(|| Ignored::of(workspace))
                 .flatten(),
             approved,
+            protected: BTreeSet::new(),
             seen: HashMap::new(),
         }
+    }
+
+    /// The same for the changes of these paths: settings of repositories among them are protected.
+    pub(super) fn with_repositories(
+        mut self,
+        workspace: &Workspace,
+        changes: &[ViewChange],
+    ) -> Self {
+        let paths: Vec<_> = changes
+            .iter()
+            .map(|change| change.path.to_string_lossy())
+            .collect();
+        let found = extra_protected(workspace, paths.iter().map(|path| &**path));
+        self.protected = found.into_iter().collect();
+        self
     }
 
     /// What applying a change would do. It is safe where the command was approved and for what git ignores: then rules
@@ -55,6 +74,10 @@ impl<'a> Effects<'a> {
         let ignored = self.ignored.as_ref();
         if self.approved || ignored.is_some_and(|ignored| ignored.covers(path, folder, seen)) {
             permission.risk = Risk::Safe;
+        }
+        if self.protected.contains(&*path.to_string_lossy()) {
+            // No profile lets it pass, and no approval of the command.
+            permission.risk = Risk::Critical;
         }
         permission
     }

@@ -1,0 +1,127 @@
+//! What of the workspace is covered for a command: haft's own files, what deny rules name, and protected names.
+//!
+//! A rule is text and a program may open any file, so what the rules deny is looked for before the program starts.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::policy::{Denials, PROTECTED};
+use haft::workspace::Workspace;
+use haft_sandbox::Guard;
+
+use crate::command::walk::{Stop, Walk};
+
+/// How many entries of a workspace are looked at. Beyond that the command is refused: what was not found is not covered.
+const MOST_ENTRIES: usize = 1_000_000;
+/// How many are looked at without handing the look to a thread for blocking work.
+const AT_ONCE: usize = 2_000;
+/// How many files and folders that rules deny are covered one by one: each is a mount.
+const MOST_DENIED: usize = 5_000;
+/// The protected names that are folders; the others are files.
+const FOLDERS: [&str; 5] = [
+    ".haft/skills",
+    ".agents/skills",
+    ".claude",
+    ".cursor",
+    ".vscode",
+];
+
+/// The guards of a command in this workspace: haft's own files and what deny rules keep from being read are out of sight. In
+/// the live workspace (not on a view) protected names, the settings of repositories and what deny rules keep from being
+/// changed are read-only; on a view that is judged afterwards.
+///
+/// # Errors
+/// The workspace holds too much to find all that rules deny.
+pub(crate) async fn of(
+    context: &CallContext,
+    workspace: &Workspace,
+    on_view: bool,
+) -> Result<Vec<Guard>, ToolError> {
+    find(context.denials(), workspace.clone(), on_view).await
+}
+
+async fn find(
+    denials: Denials,
+    workspace: Workspace,
+    on_view: bool,
+) -> Result<Vec<Guard>, ToolError> {
+    let mut guards = own(&workspace);
+    if on_view && !denials.deny_reading() {
+        return Ok(guards);
+    }
+    let look = move |most| Walk::new(&workspace, &denials, on_view, most).run();
+    let found = match look(AT_ONCE) {
+        Err(Stop::TooMany) => {
+            let whole = tokio::task::spawn_blocking(move || look(MOST_ENTRIES)).await;
+            whole.map_err(|e| ToolError::unavailable("the host is shutting down").with_source(e))?
+        }
+        found => found,
+    };
+    let found = found.map_err(stopped)?;
+    if found.denied.len() > MOST_DENIED {
+        let message = format!(
+            "deny rules name {} files and folders of the workspace: at most {MOST_DENIED} can be covered for a command",
+            found.denied.len()
+        );
+        return Err(ToolError::unavailable(message)
+            .for_operator("deny the folder that holds them, as in Read(/secrets/**)"));
+    }
+    guards.extend(found.denied);
+    if !on_view {
+        guards.extend(protected_names());
+        guards.extend(found.git);
+    }
+    Ok(guards)
+}
+
+fn stopped(stop: Stop) -> ToolError {
+    match stop {
+        Stop::TooMany => {
+            let message = format!(
+                "the workspace has more than {MOST_ENTRIES} entries: the files that no command may read or change cannot be found in it"
+            );
+            ToolError::unavailable(message).for_operator(
+                "start haft in a smaller workspace, or anchor the deny rules at its root, as in Read(/config/.env)",
+            )
+        }
+        Stop::Unlistable(error) => {
+            let message = "the workspace cannot be listed: the files that no command may read or change cannot be found in it";
+            ToolError::unavailable(message)
+                .for_operator("give haft's user the right to list the folder")
+                .with_source(error)
+        }
+    }
+}
+
+/// haft's own files in the workspace.
+fn own(workspace: &Workspace) -> Vec<Guard> {
+    let hide = |path: &PathBuf| {
+        if workspace.root().join(path).is_file() {
+            Guard::hide_file(path)
+        } else {
+            Guard::hide_dir(path)
+        }
+    };
+    workspace.hidden_inside().iter().map(hide).collect()
+}
+
+/// Protected names, but for `.git`: of a repository only the settings are.
+fn protected_names() -> impl Iterator<Item = Guard> {
+    let names = PROTECTED.iter().filter(|name| **name != ".git");
+    names.map(|name| {
+        let guard = if FOLDERS.contains(name) {
+            Guard::protect_dir(name)
+        } else {
+            Guard::protect_file(name)
+        };
+        if name.contains('/') {
+            guard
+        } else {
+            guard.at_any_depth()
+        }
+    })
+}

@@ -1,0 +1,371 @@
+//! What is covered in which workspace under which rules.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use haft::policy::{Denials, Policy, Profile, RuleSet};
+use haft::workspace::Workspace;
+use haft_sandbox::{Guard, GuardKind};
+
+use super::{find, own, protected_names};
+use crate::command::walk::{Stop, Walk};
+
+fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
+    let rules = RuleSet {
+        deny: deny.iter().map(|rule| (*rule).into()).collect(),
+        ask: vec!["Read(asked)".into(), "Edit(asked)".into()],
+        ..RuleSet::default()
+    };
+    let policy = Policy::builder(Profile::Trusted).workspace(workspace);
+    policy.rules(rules).build().unwrap().denials()
+}
+
+/// A tree of files; a path that ends in `/` is a folder, `a = b` another name of the file b, `a -> b` a link.
+fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
+    let dir = tempfile::tempdir().unwrap();
+    let make = |path: &str| {
+        let full = dir.path().join(path);
+        let folder = if path.ends_with('/') {
+            Some(&*full)
+        } else {
+            full.parent()
+        };
+        fs::create_dir_all(folder.unwrap()).unwrap();
+        full
+    };
+    for path in paths {
+        if let Some((one, other)) = path.split_once(" = ") {
+            fs::hard_link(dir.path().join(other), make(one)).unwrap();
+        } else if let Some((link, to)) = path.split_once(" -> ") {
+            symlink(to, make(link)).unwrap();
+        } else if !path.ends_with('/') {
+            fs::write(make(path), "").unwrap();
+        } else {
+            make(path);
+        }
+    }
+    let workspace = Workspace::open(dir.path()).unwrap();
+    (dir, workspace)
+}
+
+/// Guards in words, without those for protected names, which are always the same.
+fn said(guards: &[Guard]) -> BTreeSet<String> {
+    let names: Vec<Guard> = protected_names().collect();
+    let guards = guards.iter().filter(|guard| !names.contains(guard));
+    let word = |guard: &Guard| {
+        let kind = match guard.kind {
+            GuardKind::Hidden => "hide",
+            GuardKind::ReadOnly => "keep",
+        };
+        let end = if guard.folder { "/" } else { "" };
+        format!("{kind} {}{end}", guard.path.display())
+    };
+    guards.map(word).collect()
+}
+
+fn words(expect: &[&str]) -> BTreeSet<String> {
+    expect.iter().map(|&word| word.to_owned()).collect()
+}
+
+async fn check(paths: &[&str], deny: &[&str], on_view: bool, expect: &[&str]) {
+    let (_dir, workspace) = tree(paths);
+    let rules = denials(&workspace, deny);
+    let guards = find(rules, workspace, on_view).await.unwrap();
+    assert_eq!(said(&guards), words(expect), "{paths:?} {deny:?} {on_view}");
+}
+
+const FILES: &[&str] = &[
+    ".git",
+    ".env",
+    "a/b/.env",
+    "a/c",
+    "secret/one",
+    "secret/deep/two",
+    "config/x",
+    "asked",
+];
+
+/// The rules that deny, what is covered on a view, and what besides in the live workspace.
+type Row = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+const RULES: &[Row] = &[
+    (&[], &[], &[]),
+    (&["Read(.env)"], &["hide .env", "hide a/b/.env"], &[]),
+    (&["Read(/.env)"], &["hide .env"], &[]),
+    (&["Read(/a/**/.env)"], &["hide a/b/.env"], &[]),
+    (&["Read(/secret/**)"], &["hide secret/"], &[]),
+    (
+        &["Read(secret/*)"],
+        &["hide secret/deep/", "hide secret/one"],
+        &[],
+    ),
+    (
+        &["Read(**)"],
+        &[
+            "hide .env",
+            "hide .git",
+            "hide a/",
+            "hide asked",
+            "hide config/",
+            "hide secret/",
+        ],
+        &[],
+    ),
+    (
+        &["Read(absent)", "read_file(a/c)", "Bash(cat a/c)"],
+        &[],
+        &[],
+    ),
+    (&["Edit(/config/**)"], &[], &["keep config/"]),
+    (&["Edit(.env)"], &[], &["keep .env", "keep a/b/.env"]),
+    // Within what is read-only only what is hidden adds something.
+    (
+        &["Edit(/secret/**)", "Read(two)", "Edit(one)"],
+        &["hide secret/deep/two"],
+        &["keep secret/"],
+    ),
+    (&["Edit(one)", "Read(/secret/**)"], &["hide secret/"], &[]),
+];
+
+#[tokio::test]
+async fn what_rules_deny_is_covered() {
+    for (deny, on_view, live) in RULES {
+        check(FILES, deny, true, on_view).await;
+        let all = [*on_view, *live, &["keep .git"]].concat();
+        check(FILES, deny, false, &all).await;
+    }
+}
+
+#[tokio::test]
+async fn other_names_of_a_denied_file_are_covered() {
+    let files = [
+        "x/.env",
+        "copy = x/.env",
+        "y/deep/name = x/.env",
+        "other",
+        "same = other",
+        "in/file",
+        "out = in/file",
+        "link -> x/.env",
+        ".env.local -> other",
+    ];
+    let hidden: &[&str] = &["hide x/.env", "hide copy", "hide y/deep/name"];
+    check(&files, &["Read(.env)"], true, hidden).await;
+    check(&files, &["Read(/in/**)"], true, &["hide in/", "hide out"]).await;
+    check(&files, &["Read(.env.local)"], true, &["hide .env.local"]).await;
+    check(
+        &files,
+        &["Edit(/in/**)"],
+        false,
+        &["keep in/", "keep out", "keep .git/"],
+    )
+    .await;
+    let both = ["Edit(/x/**)", "Read(/y/deep/name)"];
+    check(
+        &files,
+        &both,
+        false,
+        &[
+            "hide y/deep/name",
+            "hide x/.env",
+            "hide copy",
+            "keep x/",
+            "keep .git/",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn hafts_own_files_are_hidden_in_every_mode() {
+    let (_dir, workspace) = tree(&["state/x", "own.toml"]);
+    let workspace = workspace.with_hidden(["state", "own.toml"].map(Into::into));
+    for on_view in [true, false] {
+        let guards = find(Denials::default(), workspace.clone(), on_view)
+            .await
+            .unwrap();
+        let own = words(&["hide state/", "hide own.toml"]);
+        assert!(said(&guards).is_superset(&own), "{guards:?}");
+        let names = guards.iter().filter(|guard| guard.any_depth).count();
+        assert_eq!(names > 0, !on_view, "{guards:?}");
+    }
+    assert_eq!(own(&workspace).len(), 2);
+}
+
+const REPOSITORY: &[&str] = &[
+    ".git/HEAD",
+    ".git/objects/ab/c",
+    ".git/refs/",
+    ".git/config",
+    ".git/info/exclude",
+    ".git/index",
+];
+
+/// A folder's content, and what is read-only in it in the live workspace.
+const REPOSITORIES: &[(&[&str], &[&str])] = &[
+    (&["a"], &["keep .git/"]),
+    (&[".git/"], &["keep .git/"]),
+    (
+        &[".git/config", "sub/.git/config"],
+        &["keep .git/", "keep sub/.git/"],
+    ),
+    (&[".git -> elsewhere", "elsewhere/"], &["keep .git"]),
+    (&["sub/.git"], &["keep .git/", "keep sub/.git"]),
+    (
+        &[
+            ".git/HEAD",
+            ".git/objects/",
+            ".git/refs/",
+            ".git/config.worktree",
+            ".git/config.lock",
+            ".git/gitdir",
+        ],
+        &[
+            "keep .git/config",
+            "keep .git/config.lock",
+            "keep .git/config.worktree",
+            "keep .git/gitdir",
+            "keep .git/hooks/",
+        ],
+    ),
+    (
+        &["x/y.git/HEAD", "x/y.git/objects/", "x/y.git/refs/"],
+        &[
+            "keep .git/",
+            "keep x/y.git/config",
+            "keep x/y.git/config.worktree",
+            "keep x/y.git/hooks/",
+        ],
+    ),
+    // A folder that a worktree uses: what it shares lies where `commondir` leads.
+    (
+        &["w/HEAD", "w/commondir", "w/gitdir"],
+        &[
+            "keep .git/",
+            "keep w/commondir",
+            "keep w/gitdir",
+            "keep w/config.worktree",
+        ],
+    ),
+];
+
+#[tokio::test]
+async fn settings_of_repositories_are_read_only() {
+    let whole = [
+        "keep .git/config",
+        "keep .git/config.worktree",
+        "keep .git/hooks/",
+        "keep .git/info/attributes",
+    ];
+    check(REPOSITORY, &[], false, &whole).await;
+    check(REPOSITORY, &["Read(nothing)"], true, &[]).await;
+    let deep = [whole.as_slice(), &["hide .git/objects/ab/"]].concat();
+    check(REPOSITORY, &["Read(ab)"], false, &deep).await;
+    check(REPOSITORY, &["Edit(/.git/**)"], false, &["keep .git/"]).await;
+    for (paths, expect) in REPOSITORIES {
+        check(paths, &[], false, expect).await;
+    }
+}
+
+#[tokio::test]
+async fn what_git_files_and_commondirs_name_is_read_only() {
+    for (pointer, text) in [
+        ("sub/.git", "gitdir: ../real\n"),
+        (".git", "gitdir: sub/../real\n"),
+        ("w/commondir", "../real\n"),
+    ] {
+        let (dir, workspace) = tree(&["sub/", "real/x", "w/HEAD"]);
+        fs::write(dir.path().join(pointer), text).unwrap();
+        let guards = find(Denials::default(), workspace, false).await.unwrap();
+        assert!(said(&guards).contains("keep real/"), "{text}: {guards:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_repositories_are_read_only_as_a_whole() {
+    let paths: Vec<String> = (0..150)
+        .flat_map(|at| ["HEAD", "objects/", "refs/"].map(|name| format!("r{at}/.git/{name}")))
+        .collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (_dir, workspace) = tree(&paths);
+    let guards = find(Denials::default(), workspace, false).await.unwrap();
+    let ends = |end: &str| {
+        guards
+            .iter()
+            .filter(|guard| guard.path.ends_with(end))
+            .count()
+    };
+    assert_eq!((ends(".git/hooks"), ends(".git")), (100, 51));
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_at_is_covered() {
+    let deep = format!("{}/x", "n".repeat(250)).repeat(13);
+    let (dir, workspace) = tree(&[&format!("{deep}/.env"), "closed/.env", "open/.env"]);
+    let rules = denials(&workspace, &["Read(.env)"]);
+    let closed = dir.path().join("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let listable = fs::read_dir(&closed).is_ok();
+    let guards = find(rules, workspace.clone(), true).await.unwrap();
+    let bare = find(Denials::default(), workspace, false).await.unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+    let long = |guards: &[Guard], kind| {
+        let mut long = guards
+            .iter()
+            .filter(|guard| guard.kind == kind && guard.folder);
+        long.any(|guard| guard.path.as_os_str().len() > 3_000)
+    };
+    assert!(long(&guards, GuardKind::Hidden), "{:?}", said(&guards));
+    assert!(long(&bare, GuardKind::ReadOnly), "{:?}", said(&bare));
+    assert!(said(&guards).contains("hide open/.env"));
+    // The superuser lists it all the same.
+    let expect = if listable {
+        "hide closed/.env"
+    } else {
+        "hide closed/"
+    };
+    assert!(said(&guards).contains(expect), "{:?}", said(&guards));
+    assert_eq!(said(&bare).contains("keep closed/"), !listable);
+}
+
+#[test]
+fn a_look_ends_at_its_bound() {
+    let paths: Vec<String> = (0..30).map(|at| format!("d{}/f{at}", at % 3)).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (_dir, workspace) = tree(&paths);
+    for (deny, most, whole) in [
+        ("Read(.env)", 33, true),
+        ("Read(.env)", 32, false),
+        ("Read(/d0/f0)", 13, true),
+        ("Read(/d0/f0)", 12, false),
+        // Its content is looked at for files with other names.
+        ("Read(/d0/**)", 13, true),
+        ("Read(/d0/**)", 12, false),
+    ] {
+        let rules = denials(&workspace, &[deny]);
+        let run = Walk::new(&workspace, &rules, true, most).run();
+        assert_eq!(run.is_ok(), whole, "{deny} {most}");
+        assert!(matches!(run, Ok(_) | Err(Stop::TooMany)), "{deny} {most}");
+    }
+}
+
+#[tokio::test]
+async fn too_many_denied_files_are_refused_with_a_way_out() {
+    let paths: Vec<String> = (0..5_001).map(|at| format!("d/{at}.env")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (_dir, workspace) = tree(&paths);
+    let rules = denials(&workspace, &["Read(*.env)"]);
+    let error = find(rules, workspace.clone(), true).await.unwrap_err();
+    assert!(error.message().contains("5001"), "{error:?}");
+    let advice = error.operator_advice().unwrap();
+    assert!(advice.contains("Read(/secrets/**)"), "{advice}");
+    let rules = denials(&workspace, &["Read(/d/**)"]);
+    let guards = find(rules, workspace, true).await.unwrap();
+    assert_eq!(guards, [Guard::hide_dir(Path::new("d"))]);
+}

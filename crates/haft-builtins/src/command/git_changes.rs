@@ -1,0 +1,242 @@
+//! What of a change set is protected by what the workspace holds: settings of repositories in folders of any name.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use haft::policy::{is_git_setting, protected_from_commands};
+use haft::workspace::Workspace;
+
+use crate::command::git_folders::{is_repository, target};
+
+/// Those of these paths of a change set that are protected by what the workspace holds, not by their names: settings of
+/// repositories in folders that are not called `.git` (bare ones, and those that the root's `.git` file or its `commondir`
+/// names), and what would make a folder a repository. Each is to be asked about like a protected path.
+pub(crate) fn extra_protected<'a>(
+    workspace: &Workspace,
+    changed: impl IntoIterator<Item = &'a str>,
+) -> Vec<String> {
+    let changed: BTreeSet<&str> = changed.into_iter().collect();
+    let pointers = [".git", ".git/commondir"].map(Path::new);
+    let mut look = Look {
+        workspace,
+        changed: &changed,
+        named: pointers
+            .iter()
+            .filter_map(|file| target(workspace, file))
+            .collect(),
+        seen: HashMap::new(),
+    };
+    let unnamed = changed
+        .iter()
+        .filter(|path| protected_from_commands(path).is_none());
+    let found = unnamed.filter(|path| look.protects(path));
+    found.map(|path| (*path).to_owned()).collect()
+}
+
+/// What a folder is, before and after a change set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folder {
+    Plain,
+    Repository,
+    /// The change set makes it a repository.
+    Becoming,
+}
+
+#[derive(Debug)]
+struct Look<'a> {
+    workspace: &'a Workspace,
+    changed: &'a BTreeSet<&'a str>,
+    named: Vec<PathBuf>,
+    seen: HashMap<String, Folder>,
+}
+
+impl Look<'_> {
+    fn protects(&mut self, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        ends.into_iter().any(|at| {
+            let (folder, within) = (&path[..at], &path[at + 1..]);
+            match self.folder(folder) {
+                Folder::Plain => false,
+                Folder::Repository => is_git_setting(within),
+                Folder::Becoming => {
+                    let first = within.split('/').next();
+                    is_git_setting(within) || matches!(first, Some("HEAD" | "objects" | "refs"))
+                }
+            }
+        })
+    }
+
+    fn folder(&mut self, folder: &str) -> Folder {
+        if let Some(known) = self.seen.get(folder) {
+            return *known;
+        }
+        let found = self.look_at(folder);
+        self.seen.insert(folder.to_owned(), found);
+        found
+    }
+
+    fn look_at(&self, folder: &str) -> Folder {
+        if self.named.iter().any(|named| named == Path::new(folder)) {
+            return Folder::Repository;
+        }
+        let place = self.workspace.root().join(folder);
+        let before = |name: &str| place.join(name).symlink_metadata().is_ok();
+        if is_repository(before) {
+            return Folder::Repository;
+        }
+        let changes = |name: &str| {
+            let path = format!("{folder}/{name}");
+            let below = format!("{path}/");
+            let next = self.changed.range(below.as_str()..).next();
+            self.changed.contains(path.as_str())
+                || next.is_some_and(|next| next.starts_with(&below))
+        };
+        // A folder called `.git` is protected by its name.
+        let is_git = || folder.rsplit('/').next() == Some(".git");
+        if is_repository(|name| before(name) || changes(name)) && !is_git() {
+            Folder::Becoming
+        } else {
+            Folder::Plain
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use haft::workspace::Workspace;
+
+    use super::extra_protected;
+
+    /// Files before, changed paths, and those of them that are protected.
+    type Row = (
+        &'static [&'static str],
+        &'static [&'static str],
+        &'static [&'static str],
+    );
+
+    const BARE: &[&str] = &[
+        "foo.git/HEAD",
+        "foo.git/objects/x",
+        "foo.git/refs/x",
+        "foo.git/config",
+    ];
+
+    const ROWS: &[Row] = &[
+        (&[], &["foo.git/config", "src/hooks/x", "HEAD"], &[]),
+        (
+            BARE,
+            &[
+                "foo.git/config",
+                "foo.git/hooks/update",
+                "foo.git/HEAD",
+                "foo.git/index",
+                "a",
+            ],
+            &["foo.git/config", "foo.git/hooks/update"],
+        ),
+        (
+            BARE,
+            &[
+                "foo.git/info/attributes",
+                "foo.git/info/exclude",
+                "foo.git/refs/heads/config",
+            ],
+            &["foo.git/info/attributes"],
+        ),
+        // A worktree's folder has its objects elsewhere.
+        (
+            &["w/HEAD", "w/commondir"],
+            &["w/commondir", "w/gitdir", "w/config.worktree", "w/index"],
+            &["w/commondir", "w/config.worktree", "w/gitdir"],
+        ),
+        // What a command makes a repository, at once or by its last part.
+        (
+            &[],
+            &[
+                "n/HEAD",
+                "n/config",
+                "n/objects/x",
+                "n/refs/heads/main",
+                "n/description",
+            ],
+            &["n/HEAD", "n/config", "n/objects/x", "n/refs/heads/main"],
+        ),
+        (
+            &["n/config", "n/objects/x", "n/refs/x"],
+            &["n/HEAD", "n/other"],
+            &["n/HEAD"],
+        ),
+        (
+            &["n/config", "n/refs/x", "n/HEAD"],
+            &["n/objects"],
+            &["n/objects"],
+        ),
+        (&["n/config", "n/refs/x", "n/HEAD"], &["n/objects2"], &[]),
+        (
+            &["src/objects/x", "src/refs/x"],
+            &["src/hooks/use.ts", "src/config.ts"],
+            &[],
+        ),
+        // Known by their names already.
+        (
+            &[],
+            &[
+                "sub/.git/HEAD",
+                "sub/.git/objects/x",
+                "sub/.git/refs/x",
+                "sub/.git/config",
+            ],
+            &[],
+        ),
+        (
+            &[".git/HEAD", ".git/objects/x", ".git/refs/x"],
+            &[".git/index", ".git/objects/ab/c", ".git/refs/heads/main"],
+            &[],
+        ),
+    ];
+
+    #[test]
+    fn repositories_in_folders_of_any_name_are_protected() {
+        for (before, changed, expect) in ROWS {
+            let dir = tempfile::tempdir().unwrap();
+            for file in *before {
+                let file = dir.path().join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, "").unwrap();
+            }
+            let workspace = Workspace::open(dir.path()).unwrap();
+            let found = extra_protected(&workspace, changed.iter().copied());
+            assert_eq!(found, *expect, "{before:?} {changed:?}");
+        }
+    }
+
+    #[test]
+    fn what_git_files_name_is_protected() {
+        let outside = tempfile::tempdir().unwrap();
+        let absolute = "gitdir: ROOT/real\n";
+        for (pointer, text, protects) in [
+            (".git", "gitdir: ./real\n", true),
+            (".git", "gitdir: real", true),
+            (".git", absolute, true),
+            (".git", "gitdir: ../elsewhere\n", false),
+            (".git", "gitdir: absent\n", false),
+            (".git/commondir", "../real\n", true),
+            (".git/commondir", "../other\n", false),
+        ] {
+            let dir = tempfile::tempdir_in(outside.path()).unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            for folder in ["real", "other"] {
+                fs::create_dir(root.join(folder)).unwrap();
+            }
+            let pointer = root.join(pointer);
+            fs::create_dir_all(pointer.parent().unwrap()).unwrap();
+            fs::write(&pointer, text.replace("ROOT", root.to_str().unwrap())).unwrap();
+            let workspace = Workspace::open(&root).unwrap();
+            let found = extra_protected(&workspace, ["real/config", "real/HEAD"]);
+            let expect: &[&str] = if protects { &["real/config"] } else { &[] };
+            assert_eq!(found, expect, "{text}");
+        }
+    }
+}

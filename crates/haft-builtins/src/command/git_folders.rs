@@ -1,0 +1,61 @@
+//! Folders that git takes for repositories, whatever they are called, and what of them is protected against commands.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use haft::workspace::Workspace;
+use haft_sandbox::Guard;
+
+/// The longest `.git` file or `commondir` that is followed, in bytes: a path and a word.
+const LONGEST_POINTER: u64 = 8 * 1024;
+
+/// Does git take a folder with these names for a repository? A linked worktree has its objects in another folder.
+pub(super) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
+}
+
+/// Guards for the settings of the repository in this folder, which holds these names. What is absent is held where an empty
+/// one changes nothing for git: an empty `commondir` would break the repository.
+pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
+    let at = |name: &str| folder.join(name);
+    let config = |name: &&String| name.to_ascii_lowercase().starts_with("config");
+    let others = names.iter().filter(config).map(String::as_str);
+    let mut guards: Vec<Guard> = others.map(|name| Guard::protect_file(at(name))).collect();
+    let pointers = ["commondir", "gitdir"].into_iter();
+    let pointers = pointers.filter(|name| names.contains(*name));
+    guards.extend(pointers.map(|name| Guard::protect_file(at(name))));
+    guards.push(Guard::protect_file(at("config.worktree")));
+    if !names.contains("commondir") {
+        guards.push(Guard::protect_file(at("config")));
+        guards.push(Guard::protect_dir(at("hooks")));
+    }
+    if names.contains("info") {
+        guards.push(Guard::protect_file(at("info/attributes")));
+    }
+    guards
+}
+
+/// The folder below the root that a `.git` file or a `commondir` names, if there is one. `None` also for the root itself.
+pub(super) fn target(workspace: &Workspace, pointer: &Path) -> Option<PathBuf> {
+    let open = workspace.open_file(pointer).ok()?;
+    let mut text = String::new();
+    let mut file = open.file.take(LONGEST_POINTER);
+    file.read_to_string(&mut text).ok()?;
+    let path = text.trim_end_matches(['\n', '\r']);
+    let path = match pointer.file_name()?.to_str()? {
+        ".git" => path.strip_prefix("gitdir:")?.trim_start(),
+        _ => path,
+    };
+    if path.is_empty() {
+        return None;
+    }
+    let root = workspace.root();
+    let end = root
+        .join(pointer.parent()?)
+        .join(path)
+        .canonicalize()
+        .ok()?;
+    let inside = end.strip_prefix(root).ok()?;
+    (end.is_dir() && inside != Path::new("")).then(|| inside.to_owned())
+}

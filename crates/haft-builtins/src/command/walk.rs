@@ -1,0 +1,320 @@
+//! Looking through a workspace for what is covered for a command: what deny rules name, other names of the same files, and
+//! repositories.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ffi::OsString;
+use std::fs::{self, FileType};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use haft::policy::Denials;
+use haft::workspace::Workspace;
+use haft_sandbox::{Guard, GuardKind};
+
+use crate::command::git_folders;
+
+/// The longest path that is looked at, in bytes. A folder with a longer one is covered whole: the kernel's bound holds for
+/// the place of the workspace, too.
+const LONGEST_PATH: usize = 3_000;
+/// How many repositories get guards for their settings alone. Further ones, which lie no higher, are read-only as a whole.
+const MOST_REPOSITORIES: usize = 100;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Guards for what rules deny.
+    pub(super) denied: Vec<Guard>,
+    /// Guards for settings of repositories.
+    pub(super) git: Vec<Guard>,
+}
+
+/// Why a look ended early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// There are more entries than were to be looked at.
+    TooMany,
+    /// The workspace itself cannot be listed.
+    Unlistable(io::Error),
+}
+
+struct Entry {
+    name: OsString,
+    kind: FileType,
+}
+
+/// A folder to look into; within a read-only one only what is hidden matters.
+struct Todo {
+    folder: PathBuf,
+    read_only: bool,
+}
+
+/// One look through a workspace.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    workspace: &'a Workspace,
+    denials: &'a Denials,
+    on_view: bool,
+    left: usize,
+    found: Found,
+    /// Denied files with several names, by device and inode.
+    linked: HashMap<(u64, u64), GuardKind>,
+    /// Denied paths.
+    covered: HashSet<PathBuf>,
+    repositories: HashSet<PathBuf>,
+    /// `.git` files and `commondir`s.
+    pointers: Vec<PathBuf>,
+}
+
+impl<'a> Walk<'a> {
+    /// A look at `most` entries; on a view it is only for what rules deny reading.
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        denials: &'a Denials,
+        on_view: bool,
+        most: usize,
+    ) -> Self {
+        Self {
+            workspace,
+            denials,
+            on_view,
+            left: most,
+            found: Found::default(),
+            linked: HashMap::new(),
+            covered: HashSet::new(),
+            repositories: HashSet::new(),
+            pointers: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Found, Stop> {
+        let mut todo = VecDeque::from([Todo {
+            folder: PathBuf::new(),
+            read_only: false,
+        }]);
+        while let Some(next) = todo.pop_front() {
+            self.visit(next, &mut todo)?;
+        }
+        self.follow_pointers()?;
+        if !self.linked.is_empty() {
+            self.find_other_names()?;
+        }
+        Ok(self.found)
+    }
+
+    fn visit(&mut self, next: Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
+        let Todo { folder, read_only } = next;
+        let entries = self.list(&folder)?;
+        let live = !self.on_view && !read_only;
+        let repository = live && self.is_repository(&folder, &entries);
+        let read_only = read_only || self.covered.contains(&folder);
+        for Entry { name, kind } in entries {
+            let at = folder.join(&name);
+            let path = at.to_string_lossy();
+            if live && name == ".git" && !kind.is_dir() {
+                self.found.git.push(Guard::protect_file(&at));
+                self.pointers.extend(kind.is_file().then(|| at.clone()));
+            }
+            let denied = self.denied(&path, read_only);
+            if let Some(kind_of_guard) = denied {
+                self.cover(&at, kind, kind_of_guard)?;
+            }
+            let read_only = read_only || denied == Some(GuardKind::ReadOnly);
+            let relevant = if self.on_view || read_only {
+                self.denials.may_deny_reading_below(&path)
+            } else {
+                // Objects of git are many, and git finds no repository among them.
+                !(repository && name == "objects" && self.denials.is_empty())
+            };
+            if !kind.is_dir() || !relevant || denied == Some(GuardKind::Hidden) {
+                continue;
+            }
+            if path.len() > LONGEST_PATH {
+                self.close(&at);
+            } else {
+                let folder = at.clone();
+                todo.push_back(Todo { folder, read_only });
+            }
+        }
+        Ok(())
+    }
+
+    /// How a deny rule has this path covered; within a read-only folder only hiding adds something.
+    fn denied(&self, path: &str, read_only: bool) -> Option<GuardKind> {
+        if self.denials.denies_reading(path) {
+            return Some(GuardKind::Hidden);
+        }
+        let changing = !self.on_view && !read_only && self.denials.denies_changing(path);
+        changing.then_some(GuardKind::ReadOnly)
+    }
+
+    fn cover(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), Stop> {
+        self.found.denied.push(match (guard, kind.is_dir()) {
+            (GuardKind::Hidden, true) => Guard::hide_dir(at),
+            (GuardKind::Hidden, false) => Guard::hide_file(at),
+            (GuardKind::ReadOnly, true) => Guard::protect_dir(at),
+            (GuardKind::ReadOnly, false) => Guard::protect_file(at),
+        });
+        self.covered.insert(at.to_owned());
+        let mut todo = vec![(at.to_owned(), kind)];
+        while let Some((at, kind)) = todo.pop() {
+            if kind.is_file() {
+                self.note_names(&at, guard);
+            } else if kind.is_dir() {
+                let below = read(&self.workspace.root().join(&at), self.left).unwrap_or_default();
+                self.count(below.len())?;
+                let below = below.into_iter();
+                todo.extend(below.map(|entry| (at.join(entry.name), entry.kind)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a denied file that has other names.
+    fn note_names(&mut self, at: &Path, guard: GuardKind) {
+        if let Some(file) = self.with_names(at) {
+            let known = self.linked.entry(file).or_insert(guard);
+            *known = guard.max(*known);
+        }
+    }
+
+    /// Device and inode of a file that has several names.
+    fn with_names(&self, at: &Path) -> Option<(u64, u64)> {
+        let meta = self.workspace.root().join(at).symlink_metadata().ok()?;
+        (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
+    }
+
+    /// Whether this folder is a repository, whose settings are guarded then.
+    fn is_repository(&mut self, folder: &Path, entries: &[Entry]) -> bool {
+        let names = entries.iter().map(|entry| entry.name.to_string_lossy());
+        let names: BTreeSet<String> = names.map(std::borrow::Cow::into_owned).collect();
+        if folder == Path::new("") && !names.contains(".git") {
+            self.found.git.push(Guard::protect_dir(".git"));
+        }
+        let by_name = folder.file_name().is_some_and(|name| name == ".git");
+        let by_content = git_folders::is_repository(|name| names.contains(name));
+        if by_content || (by_name && names.contains("HEAD")) {
+            self.guard_repository(folder, &names);
+            return true;
+        }
+        if by_name {
+            // What holds a place for another command, too.
+            self.guard_whole(folder);
+        }
+        false
+    }
+
+    fn guard_repository(&mut self, folder: &Path, names: &BTreeSet<String>) {
+        if !self.repositories.insert(folder.to_owned()) {
+            return;
+        }
+        if names.contains("commondir") {
+            self.pointers.push(folder.join("commondir"));
+        }
+        if self.repositories.len() > MOST_REPOSITORIES {
+            self.guard_whole(folder);
+        } else {
+            self.found.git.extend(git_folders::guards(folder, names));
+        }
+    }
+
+    fn guard_whole(&mut self, folder: &Path) {
+        self.found.git.push(Guard::protect_dir(folder));
+        self.covered.insert(folder.to_owned());
+    }
+
+    /// Guards what `.git` files and `commondir`s name, as far as it was not known for a repository.
+    fn follow_pointers(&mut self) -> Result<(), Stop> {
+        for pointer in std::mem::take(&mut self.pointers) {
+            let Some(target) = git_folders::target(self.workspace, &pointer) else {
+                continue;
+            };
+            if !self.repositories.contains(&target) && !self.covered.contains(&target) {
+                self.count(1)?;
+                self.guard_whole(&target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Covers denied files under their other names.
+    fn find_other_names(&mut self) -> Result<(), Stop> {
+        let mut todo = vec![PathBuf::new()];
+        while let Some(folder) = todo.pop() {
+            for Entry { name, kind } in self.list(&folder)? {
+                let at = folder.join(name);
+                let hidden = self.covered.contains(&at)
+                    && self.denials.denies_reading(&at.to_string_lossy());
+                if hidden || at.as_os_str().len() > LONGEST_PATH {
+                    continue;
+                }
+                if kind.is_dir() {
+                    todo.push(at);
+                } else if kind.is_file()
+                    && let Some(file) = self.with_names(&at)
+                    && let Some(guard) = self.linked.get(&file)
+                    && (*guard == GuardKind::Hidden || !self.is_within_cover(&at))
+                {
+                    self.found.denied.push(match guard {
+                        GuardKind::Hidden => Guard::hide_file(at),
+                        GuardKind::ReadOnly => Guard::protect_file(at),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_within_cover(&self, at: &Path) -> bool {
+        at.ancestors().any(|above| self.covered.contains(above))
+    }
+
+    fn list(&mut self, folder: &Path) -> Result<Vec<Entry>, Stop> {
+        match read(&self.workspace.root().join(folder), self.left) {
+            Ok(entries) => {
+                self.count(entries.len())?;
+                Ok(entries)
+            }
+            Err(error) if folder == Path::new("") => Err(Stop::Unlistable(error)),
+            Err(error) => {
+                let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+                if !gone.contains(&error.kind()) {
+                    self.close(folder);
+                }
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Covers a folder that cannot be looked into: the command may be able to make it one that can.
+    fn close(&mut self, folder: &Path) {
+        if !self.covered.insert(folder.to_owned()) {
+            return;
+        }
+        if self
+            .denials
+            .may_deny_reading_below(&folder.to_string_lossy())
+        {
+            self.found.denied.push(Guard::hide_dir(folder));
+        } else if !self.on_view {
+            self.found.git.push(Guard::protect_dir(folder));
+        }
+    }
+
+    fn count(&mut self, entries: usize) -> Result<(), Stop> {
+        self.left = self.left.checked_sub(entries).ok_or(Stop::TooMany)?;
+        Ok(())
+    }
+}
+
+/// The entries of a folder; of more than `most` some more than those.
+fn read(folder: &Path, most: usize) -> io::Result<Vec<Entry>> {
+    let entries = fs::read_dir(folder)?.take(most.saturating_add(1));
+    let entries = entries.map(|entry| {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let name = entry.file_name();
+        Ok(Entry { name, kind })
+    });
+    entries.collect()
+}
