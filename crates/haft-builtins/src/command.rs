@@ -121,6 +121,15 @@ pub struct CommandData {
     /// Whether the pattern waited for was really seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_pattern: Option<bool>,
+}
+
+/// What `run_command` gives.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunData {
+    /// What the command said, and how it ended.
+    #[serde(flatten)]
+    pub command: CommandData,
     /// What it changed in the workspace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Changed>,
@@ -246,7 +255,7 @@ impl TypedTool for RunCommand {
 
     fn describe(spec: ToolSpec) -> ToolSpec {
         // What it runs decides the risk: the permission says so.
-        let spec = writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe);
+        let spec = writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe);
         ToolSpec {
             // For a person to decide about what it changed.
             suspension: Suspension::After,

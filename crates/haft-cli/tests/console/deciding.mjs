@@ -4,7 +4,9 @@ import { assert, fs, play, until } from "./stage.mjs";
 
 const settings = `
 [tools]
-enable = ["commands", "delete_file"]
+enable = ["delete_file"]
+[policy]
+commands = "ask"
 `;
 
 await play({ settings, expected: [/status of (403|422)/] }, async ({ server, page }) => {

@@ -3,8 +3,10 @@
 import { assert, fs, play, until, visit } from "./stage.mjs";
 
 const settings = `
-[tools]
-enable = ["commands"]
+[policy]
+commands = "ask"
+[sandbox]
+changes = "direct"
 `;
 
 await play({ settings }, async ({ server, page }) => {

@@ -149,7 +149,7 @@ fn a_call_whose_asker_was_killed_comes_to_what_was_decided_once() {
 fn every_part_of_a_waiting_command_says_its_verdict() {
     let lab = Lab::new();
     let line = json!({"command": "ls && touch made > out.txt"}).to_string();
-    let on = "tools.run_command.enabled=true";
+    let on = "policy.commands=ask";
     let allow = "policy.allow=[\"run_command(ls)\"]";
     let call = ["call", "run_command", "--args", &line, "--json"];
     let asked = lab.run(&[&call[..], &["-c", on, "-c", allow]].concat());

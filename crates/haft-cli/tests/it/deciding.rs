@@ -8,7 +8,8 @@ use crate::approvals::{asked, decide, only_one, show, text, wait};
 use crate::harness::Lab;
 use crate::serve::Server;
 
-const COMMANDS: [&str; 2] = ["-c", "tools.enable=[\"commands\"]"];
+/// Commands that are asked about before they run.
+const COMMANDS: [&str; 2] = ["-c", "policy.commands=ask"];
 
 /// A call that waits for a person: its id.
 fn waiting(lab: &Lab, tool: &str, arguments: &Value, settings: &[&str]) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::approvals::wait;
 use crate::harness::{Lab, ended};
 
-const ON: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=[\"commands\"]"];
+const ON: [&str; 4] = ["--profile", "trusted", "-c", "sandbox.changes=direct"];
 
 /// The outcome of a tool's call under settings that leave calls five seconds.
 fn limited(tool: &str, arguments: &Value) -> (Value, String) {

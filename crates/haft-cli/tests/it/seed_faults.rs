@@ -38,6 +38,8 @@ fn verdict(lab: &Lab, command: &str, allow: &[&str]) -> String {
         "run_command",
         "--json",
         "-c",
+        "policy.commands=ask",
+        "-c",
         &allow,
         "--args",
         &arguments,
@@ -157,7 +159,7 @@ fn no_17_what_a_jailed_command_writes_is_never_loaded_by_the_host() {
     // Settings, hooks and interpreter files are what a host reads or runs without being asked.
     let sly = "echo '[policy]' > haft.toml; mkdir -p .git/hooks; echo x > .git/hooks/post-checkout; echo x > .envrc";
     let outcome = call(&lab, "run_command", &json!({"command": sly}));
-    assert_eq!(outcome["status"], "error", "{outcome}");
+    assert_eq!(outcome["status"], "denied", "{outcome}");
     for name in ["haft.toml", ".git/hooks/post-checkout", ".envrc"] {
         assert!(!lab.work().join(name).exists(), "{name} was written");
     }
@@ -395,7 +397,7 @@ fn no_24_a_skill_s_folder_is_written_by_nobody_unasked_and_never_removed() {
         "run_command",
         &json!({"command": format!("echo mine | tee {path}; rm -rf .claude")}),
     );
-    assert_eq!(outcome["status"], "error", "{outcome}");
+    assert_eq!(outcome["status"], "denied", "{outcome}");
     // A redirection names the path, so a person can be asked about it; no rule allows it.
     let redirected = format!("echo mine > {path}");
     assert_eq!(verdict(&lab, &redirected, &["Bash", "Edit"]), "ask");

@@ -53,7 +53,8 @@ fn cancelled_and_sealed(lab: &Lab) {
     assert_eq!(verified.code, 0, "{}", verified.stdout);
 }
 
-pub(crate) const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=commands"];
+/// What a command does in the workspace is seen at once.
+pub(crate) const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "sandbox.changes=direct"];
 
 fn sleeper() -> Value {
     json!({"argv": ["sh", "-c", "touch started; exec sleep 60"], "timeout_s": 60})

@@ -22,7 +22,7 @@ use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
 use crate::command::changes::kept::{Fate, Kept, gone};
 use crate::command::changes::{ChangeMode, Views};
-use crate::command::{COMMANDS, CommandData};
+use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
 use crate::work::blocking;
 
@@ -85,7 +85,7 @@ impl TypedTool for ApplyChanges {
     type Input = ApplyChangesInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        writes(builtin::<CommandData>(spec, COMMANDS), Risk::Safe)
+        writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe)
     }
 
     fn workspace(&self) -> Option<&Workspace> {

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use haft::change::State;
 use haft::change::collect::ViewChange;
 use haft::permission::{PathClaim, Permission};
+use haft::policy::protected_from_commands;
 use haft::spec::Risk;
 use haft::workspace::Workspace;
 
@@ -75,11 +76,21 @@ impl<'a> Effects<'a> {
         if self.approved || ignored.is_some_and(|ignored| ignored.covers(path, folder, seen)) {
             permission.risk = Risk::Safe;
         }
-        if self.protected.contains(&*path.to_string_lossy()) {
-            // No profile lets it pass, and no approval of the command.
+        if self.is_protected(&permission) {
+            // Neither a profile nor an approval of the command lets it pass.
             permission.risk = Risk::Critical;
         }
         permission
+    }
+
+    fn is_protected(&self, permission: &Permission) -> bool {
+        let Some(claim) = permission.effect.changed_path() else {
+            return false;
+        };
+        let protected = |path: &String| protected_from_commands(path).is_some();
+        protected(&claim.path)
+            || claim.target.as_ref().is_some_and(protected)
+            || self.protected.contains(&claim.path)
     }
 
     /// Where a new link leads, when rules may have something to say about that.

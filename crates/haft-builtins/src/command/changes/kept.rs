@@ -16,10 +16,10 @@ use haft::result::{Artifact, Failure, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::command::CommandData;
 use crate::command::changes::data::{self, Changed, NotApplied};
 use crate::command::changes::view::{self, OpenView};
 use crate::command::changes::{Views, failed};
+use crate::command::{CommandData, RunData};
 
 /// What is kept of an ended command beside its changes.
 const NOTE: &str = "view.json";
@@ -210,10 +210,10 @@ impl Kept {
     /// The result of the call that applied what was allowed.
     pub(super) fn applied(&self) -> Result<ToolResult, ToolError> {
         let (changes, more) = self.with_note(|note| data::named(note.applied.clone()));
-        ToolResult::data(&CommandData {
+        ToolResult::data(&RunData {
             changes,
             more_changes: (more > 0).then_some(more),
-            ..CommandData::default()
+            ..RunData::default()
         })
     }
 
@@ -232,11 +232,11 @@ impl Kept {
                 why: why.clone(),
             });
         }
-        let data = CommandData {
+        let data = RunData {
+            command: note.said.data.clone(),
             changes,
             more_changes: (more_changes > 0).then_some(more_changes),
             not_applied,
-            ..note.said.data.clone()
         };
         // A pipe or a socket that is left behind is no failure.
         let refused = data
