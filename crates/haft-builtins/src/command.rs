@@ -183,12 +183,19 @@ impl CommandData {
 pub(crate) struct Started {
     pub(crate) running: Running,
     pub(crate) connected: Connected,
+    /// It may change the workspace itself.
+    pub(crate) direct: bool,
 }
 
 impl Started {
     /// How it is confined, for its result.
     pub(crate) fn strength(&self) -> String {
-        self.connected.strength(&self.running)
+        let strength = self.connected.strength(&self.running);
+        if self.direct {
+            format!("{strength}, changes direct")
+        } else {
+            strength
+        }
     }
 }
 
@@ -300,8 +307,13 @@ impl TypedTool for RunCommand {
         let guards = self.0.covers(context, view.is_some()).await?;
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
+        let direct = view.is_none() && self.0.changes_directly(&spec);
         let running = self.0.start(spec).await?;
-        let started = Started { running, connected };
+        let started = Started {
+            running,
+            connected,
+            direct,
+        };
         let (exit, screen) = followed(&input, &started.running, context, wait).await;
         let mut told = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;

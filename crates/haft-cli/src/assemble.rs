@@ -22,6 +22,7 @@ use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::skills::SkillTools;
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
@@ -89,8 +90,8 @@ struct Parts {
     skill_tools: Arc<SkillTools>,
     /// Tokens of a run's active skills, where settings say so.
     skill_tokens: Option<u64>,
-    sandbox: Sandbox,
-    network: CommandNetwork,
+    /// What commands run in.
+    confined: parts::Confinement,
     code: CodeJail,
     /// What happens here, for whoever watches.
     feed: Arc<Feed>,
@@ -208,8 +209,7 @@ impl House {
             skills,
             skill_tools,
             skill_tokens: settings.whole("skills.max_tokens"),
-            sandbox: confined.sandbox,
-            network: confined.network,
+            confined,
             code,
             feed,
             hub: Hub::new(parts::pace(settings)),
@@ -333,12 +333,17 @@ impl House {
 
     /// What confines commands.
     pub(crate) fn sandbox(&self) -> &Sandbox {
-        &self.0.sandbox
+        &self.0.confined.sandbox
+    }
+
+    /// What becomes of what commands change.
+    pub(crate) fn command_changes(&self) -> &CommandChanges {
+        &self.0.confined.changes
     }
 
     /// What commands reach.
     pub(crate) fn network(&self) -> &CommandNetwork {
-        &self.0.network
+        &self.0.confined.network
     }
 
     /// Where scripts get their interpreters from.

@@ -100,6 +100,11 @@ impl CommandChanges {
         ApplyChanges(Arc::clone(&self.views)).into_tool()
     }
 
+    /// Where changes go, as it was chosen.
+    pub fn mode(&self) -> ChangeMode {
+        self.views.options.mode
+    }
+
     /// Whether commands work on views here.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::spec::Risk;
+use haft_sandbox::CommandSpec;
 
 use crate::command::changes::{Ended, OpenView, go_on, settle};
 use crate::command::{Commands, RunCommandInput};
@@ -20,6 +21,12 @@ impl Commands {
             .views
             .as_ref()
             .is_some_and(|views| views.usable().is_ok())
+    }
+
+    /// Whether what is started may change the workspace itself, in a jail.
+    pub(super) fn changes_directly(&self, spec: &CommandSpec) -> bool {
+        let here = self.jailed() && self.network.instead().is_none();
+        here && !spec.mounts.only_reads
     }
 
     /// The view for a command that works on one.
@@ -38,6 +45,19 @@ impl Commands {
         let (views, words) = (Arc::clone(views), words.to_owned());
         let (run, call) = (context.run().clone(), context.call_id().clone());
         blocking(move |_| views.open(&run, &call, &words).map(Some)).await
+    }
+
+    /// A view for what only looks, where there can be one.
+    pub(super) async fn scratch_view(
+        &self,
+        context: &CallContext,
+    ) -> Result<Option<OpenView>, ToolError> {
+        let views = self.views.as_ref().filter(|views| views.usable().is_ok());
+        let Some(views) = views.map(Arc::clone) else {
+            return Ok(None);
+        };
+        let (run, call) = (context.run().clone(), context.call_id().clone());
+        blocking(move |_| views.open(&run, &call, "check").map(Some)).await
     }
 
     /// The result of a command of the same words that ended before, once what it changed is decided.

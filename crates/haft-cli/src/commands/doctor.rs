@@ -7,6 +7,7 @@ use haft::approval::inbox::RequestStatus;
 use haft::artifact::quota::Usage;
 use haft::memory::Asker;
 use haft::toolset::Toolset;
+use haft_builtins::command::changes::{ChangeMode, CommandChanges};
 use haft_builtins::web::http::Http;
 use haft_sandbox::{Backend, Sandbox};
 use serde::Serialize;
@@ -57,10 +58,9 @@ pub(crate) async fn run(at: &Invocation, house: &House) -> Done {
     } else {
         at.screen.out(&told(&report))?;
     }
-    let broken = report
-        .checks
-        .iter()
-        .any(|check| !check.ok && !["scripts", "git", "skills", "web"].contains(&check.name));
+    let broken = report.checks.iter().any(|check| {
+        !check.ok && !["scripts", "git", "skills", "web", "changes"].contains(&check.name)
+    });
     Ok(if broken { Exit::Failed } else { Exit::Done })
 }
 
@@ -79,6 +79,7 @@ pub(crate) async fn report(at: &Invocation, house: &House) -> Report {
     checks.push(web(house).await);
     let (jail, sandbox) = confinement(house.sandbox()).await;
     checks.extend(jail);
+    checks.push(changes(house.command_changes()));
     checks.push(network(house, &sandbox));
     checks.push(scripts(at, house).await);
     checks.push(program(at, "git", "commands may want it: install git"));
@@ -286,6 +287,27 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
     let backend = "passthrough";
     let check = check("sandbox", false, detail, advice);
     (vec![check], Strength { backend, strength })
+}
+
+/// Where the changes of commands go, tried by running one on a copy of the workspace.
+fn changes(changes: &CommandChanges) -> Check {
+    let copy = "copy: what a command changed is judged and applied when it has ended";
+    let review = "review: a person is asked about all that a command changed";
+    let direct = "direct: commands change the workspace at once";
+    let detail = match changes.mode() {
+        ChangeMode::Direct => return check("changes", true, direct, ""),
+        ChangeMode::Copy => copy,
+        ChangeMode::Review => review,
+    };
+    match changes.usable() {
+        Ok(()) => check("changes", true, detail, ""),
+        Err(why) => {
+            let detail = format!("{direct}, for there can be no copy here: {why}");
+            let advice = "the profile workspace asks before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
+                nothing mounted below the workspace, and a state folder that is no overlay or network file system";
+            check("changes", false, detail, advice)
+        }
+    }
 }
 
 /// What commands reach; whether the jail here can hold them to it.
