@@ -1,6 +1,7 @@
 //! Looking through a workspace for what is covered for a command: what deny rules name, other names of the same files, and
 //! repositories.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, FileType};
@@ -43,10 +44,20 @@ struct Entry {
     kind: FileType,
 }
 
-/// A folder to look into; within a read-only one only what is hidden matters.
+/// A folder to look into.
 struct Todo {
     folder: PathBuf,
+    /// The name that rules see: another one where a link led to the folder.
+    shown: PathBuf,
+    /// Within a read-only folder only what is hidden matters.
     read_only: bool,
+}
+
+impl Todo {
+    /// Whether a link led to it.
+    fn is_linked(&self) -> bool {
+        self.folder != self.shown
+    }
 }
 
 /// One look through a workspace.
@@ -90,10 +101,11 @@ impl<'a> Walk<'a> {
     pub(super) fn run(mut self) -> Result<Found, Stop> {
         let mut todo = VecDeque::from([Todo {
             folder: PathBuf::new(),
+            shown: PathBuf::new(),
             read_only: false,
         }]);
         while let Some(next) = todo.pop_front() {
-            self.visit(next, &mut todo)?;
+            self.visit(&next, &mut todo)?;
         }
         self.follow_pointers()?;
         if !self.linked.is_empty() {
@@ -102,41 +114,63 @@ impl<'a> Walk<'a> {
         Ok(self.found)
     }
 
-    fn visit(&mut self, next: Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
-        let Todo { folder, read_only } = next;
-        let entries = self.list(&folder)?;
-        let live = !self.on_view && !read_only;
-        let repository = live && self.is_repository(&folder, &entries);
-        let read_only = read_only || self.covered.contains(&folder);
+    fn visit(&mut self, next: &Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
+        let entries = self.list(&next.folder)?;
+        let live = !self.on_view && !next.read_only && !next.is_linked();
+        let repository = live && self.is_repository(&next.folder, &entries);
+        let within_read_only = next.read_only || self.covered.contains(&next.folder);
         for Entry { name, kind } in entries {
-            let at = folder.join(&name);
-            let path = at.to_string_lossy();
+            let (at, shown) = (next.folder.join(&name), next.shown.join(&name));
             if live && name == ".git" && !kind.is_dir() {
                 self.found.git.push(Guard::protect_file(&at));
                 self.pointers.extend(kind.is_file().then(|| at.clone()));
             }
-            let denied = self.denied(&path, read_only);
-            if let Some(kind_of_guard) = denied {
-                self.cover(&at, kind, kind_of_guard)?;
+            let path = shown.to_string_lossy();
+            let denied = self.denied(&path, within_read_only);
+            if let Some(guard) = denied {
+                self.cover(&at, kind, guard)?;
             }
-            let read_only = read_only || denied == Some(GuardKind::ReadOnly);
-            let relevant = if self.on_view || read_only {
-                self.denials.may_deny_reading_below(&path)
-            } else {
-                // Objects of git are many, and git finds no repository among them.
-                !(repository && name == "objects" && self.denials.is_empty())
-            };
-            if !kind.is_dir() || !relevant || denied == Some(GuardKind::Hidden) {
+            let read_only = within_read_only || denied == Some(GuardKind::ReadOnly);
+            // Objects of git are many, and git finds no repository among them.
+            let relevant = self.may_find_below(&path, live && !read_only)
+                && !(repository && name == "objects" && self.denials.is_empty());
+            if !relevant || denied == Some(GuardKind::Hidden) {
                 continue;
             }
-            if path.len() > LONGEST_PATH {
-                self.close(&at);
+            let followed = (kind.is_symlink() && !next.is_linked())
+                .then(|| self.linked_folder(&at, &path))
+                .flatten();
+            let folder = if kind.is_dir() { Some(at) } else { followed };
+            let Some(folder) = folder else { continue };
+            if shown.as_os_str().len() > LONGEST_PATH {
+                self.close(&folder);
             } else {
-                let folder = at.clone();
-                todo.push_back(Todo { folder, read_only });
+                todo.push_back(Todo {
+                    folder,
+                    shown,
+                    read_only,
+                });
             }
         }
         Ok(())
+    }
+
+    /// Whether there may be something to cover below this folder; `repositories`: where it may hold some.
+    fn may_find_below(&self, path: &str, repositories: bool) -> bool {
+        repositories
+            || self.denials.may_deny_reading_below(path)
+            || (!self.on_view && self.denials.may_deny_changing_below(path))
+    }
+
+    /// The folder of the workspace that a link leads to, if rules may name what lies there by the link's name.
+    fn linked_folder(&self, at: &Path, path: &str) -> Option<PathBuf> {
+        if !self.denials.may_name_below(path) {
+            return None;
+        }
+        let root = self.workspace.root();
+        let end = root.join(at).canonicalize().ok()?;
+        let inside = end.strip_prefix(root).ok()?;
+        end.is_dir().then(|| inside.to_owned())
     }
 
     /// How a deny rule has this path covered; within a read-only folder only hiding adds something.
@@ -186,14 +220,15 @@ impl<'a> Walk<'a> {
 
     /// Whether this folder is a repository, whose settings are guarded then.
     fn is_repository(&mut self, folder: &Path, entries: &[Entry]) -> bool {
-        let names = entries.iter().map(|entry| entry.name.to_string_lossy());
-        let names: BTreeSet<String> = names.map(std::borrow::Cow::into_owned).collect();
-        if folder == Path::new("") && !names.contains(".git") {
+        let holds = |name: &str| entries.iter().any(|entry| entry.name == name);
+        if folder == Path::new("") && !holds(".git") {
             self.found.git.push(Guard::protect_dir(".git"));
         }
         let by_name = folder.file_name().is_some_and(|name| name == ".git");
-        let by_content = git_folders::is_repository(|name| names.contains(name));
-        if by_content || (by_name && names.contains("HEAD")) {
+        let by_content = git_folders::is_repository(holds);
+        if by_content || (by_name && holds("HEAD")) {
+            let names = entries.iter().map(|entry| entry.name.to_string_lossy());
+            let names: BTreeSet<String> = names.map(Cow::into_owned).collect();
             self.guard_repository(folder, &names);
             return true;
         }

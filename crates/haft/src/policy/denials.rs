@@ -44,7 +44,18 @@ impl Denials {
         self.may_lie_below(&self.edit, folder) || self.may_deny_reading_below(folder)
     }
 
+    /// Whether a rule may name something below this folder by the folder's own name, and not by a name that counts in every
+    /// folder: then a link to another folder gives what lies there a second name.
+    pub fn may_name_below(&self, folder: &str) -> bool {
+        let folder = PathView::new(folder, self.workspace.as_deref());
+        let mut patterns = self.read.iter().chain(&self.edit);
+        patterns.any(|pattern| !pattern.is_any_depth() && pattern.may_lie_below(&folder))
+    }
+
     fn forbid(&self, patterns: &[PathPattern], path: &str) -> bool {
+        if patterns.is_empty() {
+            return false;
+        }
         let path = PathView::new(path, self.workspace.as_deref());
         patterns.iter().any(|pattern| pattern.forbids(&path))
     }

@@ -166,6 +166,11 @@ impl PathPattern {
         }
     }
 
+    /// Is it one name, in whatever folder?
+    pub(crate) fn is_any_depth(&self) -> bool {
+        self.anchor == Anchor::AnyDepth
+    }
+
     /// May a path that the pattern names lie in this folder, or be it?
     pub(crate) fn may_lie_below(&self, path: &PathView<'_>) -> bool {
         if self.anchor == Anchor::AnyDepth {

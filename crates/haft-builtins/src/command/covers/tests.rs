@@ -183,6 +183,30 @@ async fn other_names_of_a_denied_file_are_covered() {
 }
 
 #[tokio::test]
+async fn what_rules_name_through_a_link_is_covered() {
+    let files = [
+        "real/key",
+        "real/deep/key",
+        "link -> real",
+        "a/up -> ..",
+        "a/.env",
+        "seclink -> secret",
+        "secret/key",
+    ];
+    for (deny, on_view, expect) in [
+        ("Read(/link/key)", true, &["hide real/key"][..]),
+        ("Read(/link/deep/**)", true, &["hide real/deep/"]),
+        ("Read(/link/**)", true, &["hide link"]),
+        ("Read(/a/up/a/.env)", true, &["hide a/.env"]),
+        ("Read(/secret/**)", true, &["hide secret/"]),
+        ("Edit(/link/key)", false, &["keep real/key", "keep .git/"]),
+        ("Edit(/link/key)", true, &[]),
+    ] {
+        check(&files, &[deny], on_view, expect).await;
+    }
+}
+
+#[tokio::test]
 async fn hafts_own_files_are_hidden_in_every_mode() {
     let (_dir, workspace) = tree(&["state/x", "own.toml"]);
     let workspace = workspace.with_hidden(["state", "own.toml"].map(Into::into));
