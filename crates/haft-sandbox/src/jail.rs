@@ -4,6 +4,7 @@ pub(crate) mod bare;
 mod guards;
 mod inside;
 mod lock;
+mod placeholder;
 pub(crate) mod plan;
 mod probe;
 mod root;

@@ -1,20 +1,16 @@
 //! Finding what has to be guarded in a workspace, and holding the place of what is absent.
 //!
-//! A name that does not exist cannot be mounted over, and whoever may make files in a folder may make
-//! that name. So for as long as a command runs an empty placeholder holds it. It is recognised by its
-//! date, held with a shared lock by every command that relies on it, and removed by the last of them;
-//! one that a killed host left behind is taken over, and removed, by the next command there.
+//! A cover moves with its folder, and a folder of the old name can be made in its place without it. So every
+//! folder above a guarded name is pinned: it cannot be renamed or removed while a command runs.
 
-use std::fs::{self, File, FileTimes, OpenOptions};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
-
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 use super::bare::Scratch;
+use super::placeholder::{Placeholder, Placeholders, stale};
 use super::plan::Cover;
 use crate::command::{Guard, GuardKind, Mounts};
 
@@ -23,29 +19,15 @@ use crate::command::{Guard, GuardKind, Mounts};
 const MOST_ENTRIES: usize = 2_000_000;
 /// How many are looked at without handing the look to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
-/// How often a placeholder is tried that others make and remove meanwhile, and how long one waits for a removal.
-const TRIES: u32 = 1_000;
-const PAUSE: Duration = Duration::from_millis(2);
-/// When placeholders were last changed; no file is this old by chance.
-const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
 
 /// The covers of one command, and the placeholders that live as long as this.
 #[derive(Debug, Default)]
 pub(crate) struct Guards {
     pub(crate) covers: Vec<(PathBuf, Cover)>,
-    held: Vec<Placeholder>,
+    held: Placeholders,
     scratch: Option<Scratch>,
     /// Whether absent names are held; needless where nothing can be made at the top anyway.
     holding: bool,
-}
-
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-#[derive(Debug)]
-struct Placeholder {
-    path: PathBuf,
-    lock: File,
-    folder: bool,
 }
 
 impl Guards {
@@ -88,10 +70,11 @@ impl Guards {
             check(&guard.path)?;
             guards.top(workspace, guard, mounts)?;
         }
-        if !guards.nested(workspace, mounts, most) {
+        if !guards.nested(workspace, mounts, most)? {
             return Ok(None);
         }
         guards.approved(workspace, mounts)?;
+        pin_parents(&mut guards.covers);
         // Shallow first, so that what lies deeper ends up on top; approved paths last.
         guards.covers.sort_by_key(|(path, cover)| {
             (
@@ -135,7 +118,7 @@ impl Guards {
                 }
                 Ok(meta) if last || !meta.is_dir() => {
                     if meta.is_symlink() {
-                        self.way(workspace, &at, cover);
+                        self.way(workspace, &at, guard)?;
                     }
                     self.covers.push((at, cover));
                     return Ok(());
@@ -148,8 +131,9 @@ impl Guards {
     }
 
     /// Guards the way that a link takes through the workspace: what it ends at like the link itself,
-    /// other links on it against being changed, folders against being renamed away.
-    fn way(&mut self, workspace: &Path, link: &Path, cover: Cover) {
+    /// other links on it against being changed, folders against being renamed away. The place of an absent
+    /// end is held.
+    fn way(&mut self, workspace: &Path, link: &Path, guard: &Guard) -> io::Result<()> {
         let mut todo: Vec<_> = link.iter().rev().map(ToOwned::to_owned).collect();
         let mut at = workspace.to_owned();
         let mut links = 0;
@@ -159,13 +143,15 @@ impl Guards {
                 Some(".") => {}
                 _ => at.push(&part),
             }
-            let Ok(meta) = fs::symlink_metadata(&at) else {
-                return;
+            let meta = match fs::symlink_metadata(&at) {
+                Ok(meta) if !stale(&meta) => meta,
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(()),
+                _ => return self.end_of_way(workspace, at, todo, guard),
             };
             let cover = match (meta.is_symlink(), meta.is_dir() && !todo.is_empty()) {
                 (true, _) => Cover::ReadOnly,
                 (_, true) => Cover::Pin,
-                _ => cover,
+                _ => cover_of(guard.kind),
             };
             if let Ok(inside) = at.strip_prefix(workspace)
                 && inside != Path::new("")
@@ -177,10 +163,12 @@ impl Guards {
                 continue;
             }
             links += 1;
-            let Ok(to) = fs::read_link(&at) else { return };
+            let Ok(to) = fs::read_link(&at) else {
+                return Ok(());
+            };
             // As many as the kernel follows.
             if links > 40 {
-                return;
+                return Ok(());
             }
             at.pop();
             if to.is_absolute() {
@@ -191,16 +179,54 @@ impl Guards {
                 .filter(|part| !matches!(part, Component::RootDir));
             todo.extend(parts.rev().map(|part| part.as_os_str().to_owned()));
         }
+        Ok(())
+    }
+
+    /// Holds the place of what a link leads to, `at` and then the `rest` of its way, which are absent. Beside
+    /// it, in folders that are absent too, the command may make what it likes.
+    fn end_of_way(
+        &mut self,
+        workspace: &Path,
+        mut at: PathBuf,
+        mut rest: Vec<OsString>,
+        guard: &Guard,
+    ) -> io::Result<()> {
+        // Nobody follows `..` in a folder that is not there.
+        if rest.iter().any(|part| part == "..") {
+            return Ok(());
+        }
+        rest.retain(|part| part != ".");
+        while let Ok(inside) = at.strip_prefix(workspace).map(Path::to_path_buf) {
+            let last = rest.is_empty();
+            let cover = if last {
+                cover_of(guard.kind)
+            } else {
+                Cover::Pin
+            };
+            self.hold(&at, &inside, !last || guard.folder, cover)?;
+            let is_folder = fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_dir());
+            match rest.pop() {
+                Some(next) if is_folder => at.push(next),
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     /// Makes or takes over a placeholder and covers it.
     fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: Cover) -> io::Result<()> {
         if !self.holding {
+            // One that a killed host left is removed, unless another command relies on it.
+            if fs::symlink_metadata(full).is_ok_and(|meta| stale(&meta)) {
+                let _ = Placeholder::take(full, folder);
+            }
             return Ok(());
         }
         match Placeholder::take(full, folder) {
             Ok(held) => {
-                self.held.extend(held);
+                if let Some(held) = held {
+                    self.held.push(held);
+                }
                 self.covers.push((at.to_owned(), cover));
                 Ok(())
             }
@@ -219,7 +245,7 @@ impl Guards {
 
     /// Guards of a single name at any depth, and sockets, which lead to whoever listens outside; false
     /// where there are more than `most` entries.
-    fn nested(&mut self, workspace: &Path, mounts: &Mounts, most: usize) -> bool {
+    fn nested(&mut self, workspace: &Path, mounts: &Mounts, most: usize) -> io::Result<bool> {
         let deep: Vec<_> = mounts
             .guards
             .iter()
@@ -227,18 +253,21 @@ impl Guards {
             .collect();
         if deep.is_empty() && mounts.view.is_some() {
             // Nothing listens behind a socket of a view.
-            return true;
+            return Ok(true);
         }
         let mut left = most;
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
-            // What this user cannot list, the command cannot either.
-            let Ok(entries) = fs::read_dir(workspace.join(&folder)) else {
-                continue;
+            let entries = match fs::read_dir(workspace.join(&folder)) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    self.unlisted(folder, &error);
+                    continue;
+                }
             };
             for entry in entries.flatten() {
                 let Some(less) = left.checked_sub(1) else {
-                    return false;
+                    return Ok(false);
                 };
                 left = less;
                 let Ok(kind) = entry.file_type() else {
@@ -250,7 +279,7 @@ impl Guards {
                 let guard = guard.filter(|guard| !lifted(&at, guard.kind, mounts));
                 if let Some(guard) = guard {
                     if kind.is_symlink() {
-                        self.way(workspace, &at, cover_of(guard.kind));
+                        self.way(workspace, &at, guard)?;
                     }
                     self.covers.push((at.clone(), cover_of(guard.kind)));
                     if guard.kind == GuardKind::Hidden {
@@ -265,7 +294,21 @@ impl Guards {
                 }
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// A folder that cannot be listed may hold guarded names, and the command may be able to open it up: it
+    /// is not changed at all.
+    fn unlisted(&mut self, mut folder: PathBuf, error: &io::Error) {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) => return,
+            // Too long a path to cover; the folder above is not.
+            Some(libc::ENAMETOOLONG) => _ = folder.pop(),
+            _ => {}
+        }
+        if folder != Path::new("") {
+            self.covers.push((folder, Cover::ReadOnly));
+        }
     }
 
     /// Approved paths below a guard become changeable again; one that is absent starts as an empty
@@ -300,21 +343,41 @@ impl Guards {
     }
 }
 
+/// Keeps the folders above every cover where they are.
+fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
+    let mut pinned = HashSet::new();
+    for (path, _) in &*covers {
+        let folders = path.ancestors().skip(1);
+        let folders = folders.filter(|folder| *folder != Path::new(""));
+        for folder in folders {
+            if !pinned.insert(folder.to_owned()) {
+                // Then so are those above it.
+                break;
+            }
+        }
+    }
+    covers.extend(pinned.into_iter().map(|folder| (folder, Cover::Pin)));
+}
+
 /// Without what another cover makes needless: anything below a hidden folder, read-only below
 /// read-only.
 fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
-    let mut left: Vec<(PathBuf, Cover)> = Vec::with_capacity(covers.len());
-    for (path, cover) in covers {
-        let needless = left.iter().any(|(above, by)| {
-            let below = path != *above && path.starts_with(above);
-            let plain = matches!(cover, Cover::ReadOnly | Cover::Pin);
-            below && (*by == Cover::Empty || (*by == Cover::ReadOnly && plain))
-        });
-        if !needless {
-            left.push((path, cover));
+    let mut closed: HashMap<PathBuf, Cover> = HashMap::new();
+    let mut is_needed = |path: &Path, cover: Cover| {
+        let above = path.ancestors().skip(1);
+        let plain = matches!(cover, Cover::ReadOnly | Cover::Pin);
+        let needless = above
+            .filter_map(|folder| closed.get(folder))
+            .any(|by| *by == Cover::Empty || plain);
+        if !needless && matches!(cover, Cover::ReadOnly | Cover::Empty) {
+            closed.insert(path.to_owned(), cover);
         }
-    }
-    left
+        !needless
+    };
+    let covers = covers.into_iter();
+    covers
+        .filter(|(path, cover)| is_needed(path, *cover))
+        .collect()
 }
 
 fn check(path: &Path) -> io::Result<()> {
@@ -344,115 +407,6 @@ fn stronger(one: Cover, other: Cover) -> Cover {
 /// Whether somebody approved changing this path or one that holds it.
 fn lifted(path: &Path, kind: GuardKind, mounts: &Mounts) -> bool {
     kind == GuardKind::ReadOnly && mounts.writable.iter().any(|open| path.starts_with(open))
-}
-
-fn mark() -> SystemTime {
-    SystemTime::UNIX_EPOCH + MARK
-}
-
-/// Whether something is a placeholder, of a command that runs or of one that was killed.
-fn stale(meta: &fs::Metadata) -> bool {
-    let empty = if meta.is_dir() {
-        meta.nlink() <= 2
-    } else {
-        meta.is_file() && meta.len() == 0
-    };
-    empty && meta.modified().is_ok_and(|modified| modified == mark())
-}
-
-impl Placeholder {
-    /// Makes a placeholder, or joins the holders of one; `None` when something real took the place.
-    fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
-        for _ in 0..TRIES {
-            match Self::make(path, folder) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-            let open = OpenOptions::new()
-                .read(true)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-                .open(path);
-            let lock = match open {
-                Ok(lock) => lock,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            // The last holder removes it under an exclusive lock, which lasts on a busy machine: then look again.
-            if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() {
-                std::thread::sleep(PAUSE);
-                continue;
-            }
-            let (mine, now) = (lock.metadata()?, fs::symlink_metadata(path));
-            if now.is_ok_and(|now| now.ino() == mine.ino() && now.dev() == mine.dev()) {
-                let folder = mine.is_dir();
-                let held = Self {
-                    path: path.to_owned(),
-                    lock,
-                    folder,
-                };
-                return Ok(stale(&mine).then_some(held));
-            }
-        }
-        Err(io::Error::other("a placeholder keeps changing"))
-    }
-
-    /// Makes it under another name and moves it into place, so that nobody sees one without its date.
-    fn make(path: &Path, folder: bool) -> io::Result<()> {
-        if fs::symlink_metadata(path).is_ok() {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let made = path.with_file_name(format!(".haft-{}-{number}", std::process::id()));
-        if folder {
-            fs::DirBuilder::new().mode(0o755).create(&made)?;
-        } else {
-            OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o644)
-                .open(&made)?;
-        }
-        let date = || -> io::Result<()> {
-            File::open(&made)?.set_times(FileTimes::new().set_modified(mark()))?;
-            Ok(renameat_with(
-                CWD,
-                &made,
-                CWD,
-                path,
-                RenameFlags::NOREPLACE,
-            )?)
-        };
-        date().inspect_err(|_| {
-            let _ = if folder {
-                fs::remove_dir(&made)
-            } else {
-                fs::remove_file(&made)
-            };
-        })
-    }
-}
-
-impl Drop for Placeholder {
-    fn drop(&mut self) {
-        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return;
-        }
-        let same = fs::symlink_metadata(&self.path).is_ok_and(|now| {
-            self.lock
-                .metadata()
-                .is_ok_and(|mine| mine.ino() == now.ino() && mine.dev() == now.dev())
-                && stale(&now)
-        });
-        if same {
-            // A folder that is not empty stays: `remove_dir` refuses.
-            let _ = if self.folder {
-                fs::remove_dir(&self.path)
-            } else {
-                fs::remove_file(&self.path)
-            };
-        }
-    }
 }
 
 /// `.git/…/objects/xx` and `.git/…/objects/pack`: files by the thousand, and git puts nothing else there.

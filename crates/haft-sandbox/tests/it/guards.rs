@@ -16,7 +16,19 @@ pub(crate) const TESTS: &[Test] = &[
     ("protected_paths_are_read_and_not_changed", protected),
     ("absent_protected_paths_are_not_made", absent),
     ("protection_follows_links", links),
-    ("protection_moves_with_a_renamed_parent", renamed_parent),
+    (
+        "j4_no_folder_above_a_protected_path_is_renamed",
+        renamed_parent,
+    ),
+    (
+        "j4_a_folder_that_cannot_be_listed_is_not_opened_up",
+        unlisted,
+    ),
+    ("j4_a_path_too_long_to_cover_is_not_changed", too_long),
+    (
+        "j10_the_end_of_a_dangling_protected_link_is_not_made",
+        dangling,
+    ),
     ("the_parents_of_a_protected_path_stay", pinned_parents),
     (
         "an_approved_path_is_changed_and_nothing_beside_it",
@@ -25,7 +37,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("hidden_paths_are_not_read", hidden),
     ("placeholders_go_also_when_the_command_is_killed", killed),
     ("placeholders_are_shared_and_go_with_the_last", shared),
-    ("a_placeholder_left_by_a_crash_is_taken_over", left_over),
+    ("j20_a_placeholder_left_by_a_crash_is_taken_over", left_over),
     ("a_guard_outside_the_workspace_is_refused", outside),
     ("folders_that_are_no_workspace_are_refused", no_workspace),
     ("further_folders_are_read_only", read_only),
@@ -198,7 +210,7 @@ fn links() {
         "echo x > haft.toml",
         "rm haft.toml",
         "mv real/git real/x",
-        "echo x > nowhere && ! cat haft.toml",
+        "! echo x > nowhere",
     ] {
         let mut spec = line(
             &format!("{script}; rm -f nowhere; cat .git/config .envrc"),
@@ -213,19 +225,123 @@ fn links() {
 }
 
 fn renamed_parent() {
+    let made = ["a/b/.git/config", "a/file"];
+    for script in [
+        "mv a c",
+        "mv a/b a/c",
+        "mv a/b c",
+        "rm -rf a/b",
+        "mkdir c; mv -T c a/b",
+        "python3 -c 'import os; os.mkdir(\"c\"); os.rename(\"c\", \"a/b\")'",
+        "echo x > a/b/.git/config",
+    ] {
+        let refused = format!("! {{ {script}; }}; ok=$?; rm -rf c; exit $ok");
+        check(&made, &usual(), &[], &refused, &[]);
+    }
+    let free = "echo x > a/file; mv a/file a/b/f; mv a/b/f a/file";
+    check(&made, &usual(), &[], free, &[("a/file", "x\n")]);
+}
+
+fn unlisted() {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("a/b/.git")).unwrap();
-    fs::write(folder.path().join("a/b/.git/config"), "before").unwrap();
-    let script = "mv a c; ! echo x > c/b/.git/config && mv c/b c/d && ! echo x > c/d/.git/config && \
-                  ! rm -rf c && cat c/d/.git/config";
+    let (sub, config) = (
+        folder.path().join("sub"),
+        folder.path().join("sub/.git/config"),
+    );
+    fs::create_dir_all(sub.join(".git")).unwrap();
+    fs::write(&config, "before").unwrap();
+    let allow = |mode| fs::set_permissions(&sub, fs::Permissions::from_mode(mode)).unwrap();
+    allow(0o300);
+    let script = "chmod 755 sub; echo x > sub/.git/config; mv sub other; cp -r other sub; true";
     let mut spec = line(script, folder.path());
     spec.mounts.guards = usual();
     let (exit, out, err) = run(jail(), spec);
+    allow(0o755);
     assert!(exit.success(), "{out}{err}");
-    assert_eq!(
-        fs::read_to_string(folder.path().join("c/d/.git/config")).unwrap(),
-        "before"
+    assert_eq!(fs::read_to_string(config).unwrap(), "before", "{out}{err}");
+}
+
+fn too_long() {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    const DEPTH: usize = 25;
+    let folder = tempfile::tempdir().unwrap();
+    let part = "d".repeat(200);
+    let mut at: std::os::fd::OwnedFd = fs::File::open(folder.path()).unwrap().into();
+    let enter = |at: &std::os::fd::OwnedFd, name: &str| {
+        use rustix::fs::{Mode, OFlags, mkdirat, openat};
+        mkdirat(at, name, Mode::RWXU).unwrap();
+        openat(at, name, OFlags::DIRECTORY, Mode::empty()).unwrap()
+    };
+    for _ in 0..DEPTH {
+        at = enter(&at, &part);
+    }
+    let git = enter(&at, ".git");
+    let config = PathBuf::from(format!(
+        "/proc/self/fd/{}/config",
+        std::os::fd::AsRawFd::as_raw_fd(&git)
+    ));
+    let mut options = fs::File::options();
+    options.write(true).create_new(true).mode(0o644);
+    drop(options.open(&config).unwrap());
+    let script = format!(
+        "for _ in $(seq {DEPTH}); do cd {part} || exit 9; done; ! echo x > .git/config && ! mv .git x && ! mkdir y"
     );
+    let mut spec = line(&script, folder.path());
+    spec.mounts.guards = usual();
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    assert_eq!(fs::read_to_string(config).unwrap(), "", "{out}{err}");
+}
+
+fn dangling() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir(root.join("real")).unwrap();
+    symlink("build/deep/vscode", root.join(".vscode")).unwrap();
+    symlink("real/envrc", root.join(".envrc")).unwrap();
+    symlink("alias", root.join("haft.toml")).unwrap();
+    symlink(root.join("real/./toml"), root.join("alias")).unwrap();
+    let before = tree(root);
+    for script in [
+        "mkdir -p build/deep/vscode/x",
+        "mkdir .vscode/x",
+        "echo x > build/deep/vscode/settings.json",
+        "mv build b",
+        "mv build/deep b",
+        "rm -r build",
+        "rm .vscode",
+        "echo x > .envrc",
+        "echo x > real/envrc",
+        "echo x > new && mv -f new real/envrc",
+        "mv real b",
+        "echo x > haft.toml",
+        "echo x > real/toml",
+        "rm alias",
+    ] {
+        let mut spec = line(
+            &format!("! {{ {script}; }}; ok=$?; rm -rf new b; exit $ok"),
+            root,
+        );
+        spec.mounts.guards = usual();
+        let (exit, out, err) = run(jail(), spec);
+        assert!(exit.success(), "{script}: {out}{err}");
+        assert_eq!(tree(root), before, "{script}: {err}");
+    }
+    // Beside it a build makes what it likes.
+    let mut spec = line(
+        "echo x > build/made && echo y > build/deep/made && echo z > real/made",
+        root,
+    );
+    spec.mounts.guards = usual();
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    let made = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    assert_eq!(
+        (&*made("build/made"), &*made("build/deep/made")),
+        ("x\n", "y\n")
+    );
+    assert!(!root.join("build/deep/vscode").exists());
 }
 
 fn pinned_parents() {
@@ -355,17 +471,16 @@ fn shared() {
     assert!(tree(folder.path()).is_empty(), "{:?}", tree(folder.path()));
 }
 
-fn left_over() {
-    let folder = tempfile::tempdir().unwrap();
+/// Leaves in `folder` what a host leaves that was killed: placeholders with their date, and no holder.
+fn leave_placeholders(folder: &Path) {
     let other = tempfile::tempdir().unwrap();
-    // Copy of what a host that was killed leaves: a placeholder with its date, and no holder.
     wait(async {
         let mut spec = line("echo ready; sleep 60", other.path());
         spec.mounts.guards = usual();
         let running = jail().start(spec).await.unwrap();
         said(&running, "ready").await;
         for name in [".git", ".envrc"] {
-            let (from, to) = (other.path().join(name), folder.path().join(name));
+            let (from, to) = (other.path().join(name), folder.join(name));
             let date = fs::metadata(&from).unwrap().modified().unwrap();
             if from.is_dir() {
                 fs::create_dir(&to)
@@ -377,14 +492,37 @@ fn left_over() {
             fs::File::open(&to).unwrap().set_times(times).unwrap();
         }
     });
+}
+
+fn left_over() {
+    let folder = tempfile::tempdir().unwrap();
+    leave_placeholders(folder.path());
     // An empty one of the user's own is not ours to remove.
     fs::create_dir(folder.path().join(".vscode")).unwrap();
-    let mut spec = line("! echo x > .envrc && ! mkdir .git/x", folder.path());
-    spec.mounts.guards = usual();
-    let (exit, out, err) = run(jail(), spec);
+    let names = || tree(folder.path()).into_keys().collect::<Vec<_>>();
+    let spec = |script: &str| {
+        let mut spec = line(script, folder.path());
+        spec.mounts.guards = usual();
+        spec
+    };
+    let (exit, out, err) = run(jail(), spec("! echo x > .envrc && ! mkdir .git/x"));
     assert!(exit.success(), "{out}{err}");
-    let left: Vec<_> = tree(folder.path()).into_keys().collect();
-    assert_eq!(left, [PathBuf::from(".vscode")]);
+    assert_eq!(names(), [PathBuf::from(".vscode")]);
+    // Also by a command that needs none itself.
+    leave_placeholders(folder.path());
+    let mut reads = spec("true");
+    reads.mounts.only_reads = true;
+    assert!(run(jail(), reads).0.success());
+    leave_placeholders(folder.path());
+    let changes = tempfile::tempdir().unwrap();
+    let [upper, work] = ["upper", "work"].map(|name| changes.path().join(name));
+    for made in [&upper, &work] {
+        fs::create_dir(made).unwrap();
+    }
+    let mut viewed = spec("true");
+    viewed.mounts.view = Some(haft_sandbox::View { upper, work });
+    assert!(run(jail(), viewed).0.success());
+    assert_eq!(names(), [PathBuf::from(".vscode")]);
 }
 
 fn outside() {

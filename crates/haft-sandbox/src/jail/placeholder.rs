@@ -1,0 +1,182 @@
+//! Empty files and folders that hold the place of guarded names which do not exist.
+//!
+//! A name that does not exist cannot be mounted over, and whoever may make files in a folder may make
+//! that name. So for as long as a command runs an empty placeholder holds it. It is recognised by its
+//! date, held with a shared lock by every command that relies on it, and removed by the last of them;
+//! one that a killed host left behind is taken over, and removed, by the next command there.
+
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+
+/// How often a placeholder is tried that others make and remove meanwhile, and how long one waits for a removal.
+const TRIES: u32 = 1_000;
+const PAUSE: Duration = Duration::from_millis(2);
+/// When placeholders were last changed; no file is this old by chance.
+const MARK: Duration = Duration::from_secs(0x6861_6674 / 100);
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Placeholders in the order in which they were made: one may lie in another, so the last goes first.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders(Vec<Placeholder>);
+
+impl Placeholders {
+    pub(super) fn push(&mut self, placeholder: Placeholder) {
+        self.0.push(placeholder);
+    }
+}
+
+impl Drop for Placeholders {
+    fn drop(&mut self) {
+        while self.0.pop().is_some() {}
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Placeholder {
+    path: PathBuf,
+    lock: File,
+    folder: bool,
+}
+
+fn mark() -> SystemTime {
+    SystemTime::UNIX_EPOCH + MARK
+}
+
+/// Whether something is a placeholder, of a command that runs or of one that was killed.
+pub(super) fn stale(meta: &fs::Metadata) -> bool {
+    let empty = if meta.is_dir() {
+        meta.nlink() <= 2
+    } else {
+        meta.is_file() && meta.len() == 0
+    };
+    empty && meta.modified().is_ok_and(|modified| modified == mark())
+}
+
+impl Placeholder {
+    /// Makes a placeholder, or joins the holders of one; `None` when something real took the place.
+    pub(super) fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
+        for _ in 0..TRIES {
+            match Self::make(path, folder) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+            let open = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .open(path);
+            let lock = match open {
+                Ok(lock) => lock,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            // The last holder removes it under an exclusive lock, which lasts on a busy machine: then look again.
+            if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            let (mine, now) = (lock.metadata()?, fs::symlink_metadata(path));
+            if now.is_ok_and(|now| now.ino() == mine.ino() && now.dev() == mine.dev()) {
+                let folder = mine.is_dir();
+                let held = Self {
+                    path: path.to_owned(),
+                    lock,
+                    folder,
+                };
+                return Ok(stale(&mine).then_some(held));
+            }
+        }
+        Err(io::Error::other("a placeholder keeps changing"))
+    }
+
+    /// Makes it under another name and moves it into place, so that nobody sees one without its date.
+    fn make(path: &Path, folder: bool) -> io::Result<()> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let around = Around::of(path);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let made = path.with_file_name(format!(".haft-{}-{number}", std::process::id()));
+        if folder {
+            fs::DirBuilder::new().mode(0o755).create(&made)?;
+        } else {
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o644)
+                .open(&made)?;
+        }
+        let date = || -> io::Result<()> {
+            set_mark(&made)?;
+            Ok(renameat_with(
+                CWD,
+                &made,
+                CWD,
+                path,
+                RenameFlags::NOREPLACE,
+            )?)
+        };
+        date().inspect_err(|_| {
+            let _ = if folder {
+                fs::remove_dir(&made)
+            } else {
+                fs::remove_file(&made)
+            };
+        })?;
+        around.mark();
+        Ok(())
+    }
+}
+
+impl Drop for Placeholder {
+    fn drop(&mut self) {
+        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        let same = fs::symlink_metadata(&self.path).is_ok_and(|now| {
+            self.lock
+                .metadata()
+                .is_ok_and(|mine| mine.ino() == now.ino() && mine.dev() == now.dev())
+                && stale(&now)
+        });
+        if same {
+            let around = Around::of(&self.path);
+            // A folder that is not empty stays: `remove_dir` refuses.
+            let _ = if self.folder {
+                fs::remove_dir(&self.path)
+            } else {
+                fs::remove_file(&self.path)
+            };
+            around.mark();
+        }
+    }
+}
+
+/// The folder of a placeholder, if it is one itself: it keeps its date.
+struct Around<'a>(Option<&'a Path>);
+
+impl<'a> Around<'a> {
+    fn of(path: &'a Path) -> Self {
+        let is_marked = |folder: &&Path| {
+            let modified = fs::symlink_metadata(folder).and_then(|meta| meta.modified());
+            modified.is_ok_and(|modified| modified == mark())
+        };
+        Self(path.parent().filter(is_marked))
+    }
+
+    fn mark(&self) {
+        // One that loses its date stays behind, and no more.
+        let _ = self.0.map(set_mark);
+    }
+}
+
+fn set_mark(path: &Path) -> io::Result<()> {
+    File::open(path)?.set_times(FileTimes::new().set_modified(mark()))
+}
