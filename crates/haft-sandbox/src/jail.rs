@@ -14,6 +14,7 @@ pub(crate) mod sys;
 pub(crate) mod system;
 mod users;
 mod waiting;
+mod watch;
 mod zygote;
 
 use std::collections::BTreeMap;
@@ -38,7 +39,8 @@ use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
 use self::supervisor::{Held, Report};
 use self::system::SystemList;
-use crate::command::{CommandSpec, Guard, Limits, Network, Stdin, View};
+use self::watch::names::Names;
+use crate::command::{CommandSpec, Guard, Limits, Mounts, Network, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
 use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
@@ -246,7 +248,7 @@ async fn ready(ours: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>),
             step,
             source: io::Error::from_raw_os_error(errno),
         }),
-        Ok(Report::Ended { .. } | Report::TooMuch { .. }) => {
+        Ok(Report::Ended { .. } | Report::TooMuch { .. } | Report::Guard(_)) => {
             Err(StartError::Spec("the jail ended early".into()))
         }
         Err(source) => Err(StartError::Jail {
@@ -323,6 +325,7 @@ pub(crate) fn read_end(link: &mut UnixStream) -> End {
         match report {
             Report::Ended { code, signal } => (end.code, end.signal) = (code, signal),
             Report::TooMuch { .. } => end.over_memory = true,
+            Report::Guard(event) => end.guard_events.push(event),
             _ => {}
         }
     }
@@ -372,6 +375,7 @@ async fn plan(
         mounts.guards.extend(hidden(places, &workspace));
         // On a view, names that are absent may be made: that is judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
+        plan.watched = watched(&mounts, own_root);
         guards = Guards::prepare(workspace, mounts, holding)
             .await
             .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
@@ -400,6 +404,19 @@ async fn plan(
     plan.grants.push((scratch, Grant::Write));
     files(&mut plan, places, spec, &guards)?;
     Ok((plan, guards))
+}
+
+/// The guarded names, where programs outside work in the same folder as the command: a view has covers that they
+/// cannot lift, and below that strength there are none.
+fn watched(mounts: &Mounts, own_root: bool) -> Option<Names> {
+    let live = own_root && mounts.view.is_none() && !mounts.guards.is_empty();
+    live.then(|| {
+        if mounts.only_reads {
+            // It makes nothing.
+            return Names::default();
+        }
+        Names::of(mounts)
+    })
 }
 
 /// The workspace and what else this command may read, as binds and as grants.

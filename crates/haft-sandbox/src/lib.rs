@@ -28,6 +28,7 @@ pub mod code;
 mod command;
 mod filter;
 mod jail;
+mod guard_event;
 mod memory;
 mod outlet;
 mod output;
@@ -47,6 +48,7 @@ use tokio::sync::OnceCell;
 pub use crate::command::{
     CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, SHELL, Stdin, View,
 };
+pub use crate::guard_event::GuardEvent;
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::memory::MemoryBound;

@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::StartError;
 use crate::command::{CommandSpec, Network, Stdin};
+use crate::guard_event::GuardEvent;
 use crate::memory::MemoryBound;
 use crate::outlet::Gate;
 use crate::output::Log;
@@ -53,12 +54,20 @@ pub struct Exit {
     pub over_memory: bool,
     /// How long it ran.
     pub took: Duration,
+    /// What happened to guarded paths meanwhile, where it worked in the live workspace.
+    pub guard_events: Vec<GuardEvent>,
 }
 
 impl Exit {
     /// Whether it ended by itself with code 0.
     pub fn success(&self) -> bool {
         self.code == Some(0)
+    }
+
+    /// Whether it was ended because a guard could not hold it.
+    pub fn escaped_a_guard(&self) -> bool {
+        let escaped = |event: &GuardEvent| matches!(event, GuardEvent::Exposed { .. });
+        self.guard_events.iter().any(escaped)
     }
 }
 
@@ -357,6 +366,7 @@ impl Drop for Ending {
                 killed: true,
                 over_memory: false,
                 took,
+                guard_events: Vec::new(),
             });
             open
         });
@@ -417,6 +427,7 @@ async fn drive(mut tree: Tree, pipes: [Receiver; 2], ending: Ending) {
         killed: killed && end.code.is_none(),
         over_memory: end.over_memory,
         took: state.started.elapsed(),
+        guard_events: end.guard_events,
     }));
     if let Some(group) = end.group {
         // Files of the kernel are slow; nobody waits for these.

@@ -10,6 +10,7 @@ use std::process::Child;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
+use crate::guard_event::GuardEvent;
 use crate::memory::cgroup::Group;
 
 /// A tree of processes, by its first one.
@@ -42,6 +43,8 @@ pub(crate) struct End {
     pub(crate) signal: Option<i32>,
     /// Whether it had more memory than it may.
     pub(crate) over_memory: bool,
+    /// What happened to guarded paths.
+    pub(crate) guard_events: Vec<GuardEvent>,
     /// To be put away.
     pub(crate) group: Option<Group>,
 }

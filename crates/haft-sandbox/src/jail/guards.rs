@@ -16,7 +16,7 @@ use crate::command::{Guard, GuardKind, Mounts};
 
 /// How many entries of a workspace are looked at for names guarded at any depth. Beyond that the
 /// command is refused: a guard that was not found does not hold.
-const MOST_ENTRIES: usize = 2_000_000;
+pub(super) const MOST_ENTRIES: usize = 2_000_000;
 /// How many are looked at without handing the look to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
 
@@ -410,7 +410,7 @@ fn lifted(path: &Path, kind: GuardKind, mounts: &Mounts) -> bool {
 }
 
 /// `.git/…/objects/xx` and `.git/…/objects/pack`: files by the thousand, and git puts nothing else there.
-fn is_content_of_git(folder: &Path) -> bool {
+pub(super) fn is_content_of_git(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     let name = name.as_encoded_bytes();
     let holds_content =

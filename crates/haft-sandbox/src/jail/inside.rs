@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
 
 use super::plan::{Net, Plan, Role};
-use super::supervisor::{self, Around, Fail, Held, Report, hand, leave, step, tell};
+use super::supervisor::{self, Around, Fail, Held, Pipes, Report, hand, leave, step, tell};
 use super::users::Users;
 use super::zygote::{self, MountHost};
 use super::{lock, root, script, sys};
@@ -25,8 +25,14 @@ use crate::spawn::{self, Start};
 use crate::strength::Strength;
 
 /// Runs the command and never returns.
-pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, parent: &OwnedFd) -> ! {
-    match prepare(plan, around, parent) {
+pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes) -> ! {
+    let parent = &pipes.alive;
+    let prepared = prepare(plan, around, parent);
+    if prepared.is_ok() {
+        // One byte in an empty pipe; where nobody reads it, nobody needs it.
+        let _ = rustix::io::write(&pipes.built, b"b");
+    }
+    match prepared {
         Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
         Ok(ready) if plan.argv.is_empty() => tell(link, &Report::Ready(ready.held)),
         Ok(_) if !plan.cwd.is_dir() => {

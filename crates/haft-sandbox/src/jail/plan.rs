@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use seccompiler::{BpfProgram, sock_filter};
 
+use super::watch::names::{Name, Names};
 use crate::strength::Strength;
 
 /// What a bind may do beyond being seen read-only.
@@ -157,6 +158,8 @@ pub(crate) struct Plan {
     pub(crate) group: PathBuf,
     /// Bytes that the whole tree may have before the supervisor ends it, where it is in no group; 0 = it does not look.
     pub(crate) watch: u64,
+    /// The names that are watched for as long as the command runs; `None` where nothing lifts its covers.
+    pub(crate) watched: Option<Names>,
 }
 
 impl Plan {
@@ -213,6 +216,7 @@ impl Plan {
         });
         out.text(self.group.as_os_str());
         out.number(self.watch);
+        out.list(self.watched.as_slice(), Out::names);
         let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
         out.0[..4].copy_from_slice(&length.to_ne_bytes());
         out.0
@@ -246,6 +250,7 @@ impl Plan {
             filters: from.list(|from| from.list(From::instruction))?,
             group: from.text()?.into(),
             watch: from.number()?,
+            watched: from.list(From::names)?.pop(),
         };
         from.0.is_empty().then_some(plan)
     }
@@ -272,6 +277,14 @@ impl Out {
         for item in list {
             each(self, item);
         }
+    }
+
+    fn names(&mut self, names: &Names) {
+        self.list(&names.guarded, |out, name| {
+            out.text(name.path.as_os_str());
+            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1);
+        });
+        self.list(&names.approved, |out, path| out.text(path.as_os_str()));
     }
 
     fn entry(&mut self, entry: &Entry) {
@@ -367,6 +380,22 @@ impl From<'_> {
         })
     }
 
+    fn names(&mut self) -> Option<Names> {
+        let name = |from: &mut Self| {
+            let path = from.text()?.into();
+            let flags = from.number()?;
+            Some(Name {
+                path,
+                folder: flags & 1 != 0,
+                any_depth: flags & 2 != 0,
+            })
+        };
+        Some(Names {
+            guarded: self.list(name)?,
+            approved: self.list(|from| Some(from.text()?.into()))?,
+        })
+    }
+
     fn cover(&mut self) -> Option<Cover> {
         let covers = [Cover::ReadOnly, Cover::Empty, Cover::Pin, Cover::Writable];
         covers.get(usize::try_from(self.number()?).ok()?).copied()
@@ -406,7 +435,7 @@ impl From<'_> {
 mod tests {
     use seccompiler::sock_filter;
 
-    use super::{Bind, Caps, Cover, Entry, Grant, Net, Plan, Role};
+    use super::{Bind, Caps, Cover, Entry, Grant, Name, Names, Net, Plan, Role};
     use crate::strength::Strength;
 
     fn bind(source: &str, target: &str, kind: Bind) -> Entry {
@@ -422,6 +451,18 @@ mod tests {
             lower: "/w/x".into(),
             upper: "/u".into(),
             work: "/k".into(),
+        }
+    }
+
+    fn names() -> Names {
+        let name = Name {
+            path: ".git/hooks".into(),
+            folder: true,
+            any_depth: false,
+        };
+        Names {
+            guarded: vec![name],
+            approved: vec!["x".into()],
         }
     }
 
@@ -480,6 +521,7 @@ mod tests {
             }]],
             group: "/g/tasks".into(),
             watch: 1 << 40,
+            watched: Some(names()),
             ..Plan::default()
         };
         plan.set_strength(Strength::NoProc);

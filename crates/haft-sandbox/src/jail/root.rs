@@ -19,8 +19,8 @@ use super::sys::{self, mount_setattr};
 use super::users::Users;
 use crate::strength::Strength;
 
-const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
-const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+pub(super) const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// Where the new root is built: a folder that every system has. Its old content is only covered, and
 /// what is needed of it was taken before.
 const BUILT_AT: &str = "/usr";
@@ -84,7 +84,7 @@ pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
 }
 
 /// A path as a handle, no links on the way.
-fn path_fd(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn path_fd(path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(openat2(
         CWD,
@@ -96,7 +96,7 @@ fn path_fd(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// A detached copy of what lies at a handle, with all that is mounted below it.
-fn clone(of: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
+pub(super) fn clone(of: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
@@ -140,7 +140,7 @@ fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
+pub(super) fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(fd)?.st_mode) == FileType::Directory)
 }
 
@@ -320,7 +320,7 @@ fn guard(plan: &Plan) -> Result<(), Fail> {
 }
 
 /// A handle on a path below the workspace; a link at its end is itself.
-fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat2(workspace, path, flags, Mode::empty(), resolve)?)

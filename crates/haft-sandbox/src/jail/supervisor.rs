@@ -4,21 +4,26 @@
 //! wait: for that process to end, or for the host to shut the link (or die, which shuts it too). It
 //! goes only when the tree is gone, so its end tells the host that nothing is left.
 
+use std::ffi::OsStr;
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::pipe::PipeFlags;
 use rustix::process::getuid;
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Net, Plan, Role};
 use super::users::{self, Users};
 use super::waiting::First;
+use super::watch::GuardWatch;
 use super::{inside, script, sys};
+use crate::guard_event::GuardEvent;
 use crate::memory::sockets::Sockets;
 use crate::memory::watch::{Root, Watch};
 use crate::strength::Strength;
@@ -62,6 +67,15 @@ pub(super) struct Around {
     pub(super) grouped: bool,
 }
 
+/// The process inside's ends of its pipes with the supervisor.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    /// Ends when the supervisor does.
+    pub(super) alive: OwnedFd,
+    /// Takes a byte when the jail has been built.
+    pub(super) built: OwnedFd,
+}
+
 /// What the supervisor and the process inside say to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
@@ -78,7 +92,12 @@ pub(crate) enum Report {
     },
     /// The tree was ended: it had so much memory, in MiB.
     TooMuch { mib: i32 },
+    /// Something happened to a guarded path.
+    Guard(GuardEvent),
 }
+
+/// Most bytes of a report's text: a path fits.
+const MOST_TEXT: usize = 4096;
 
 impl Report {
     /// How long a report is before its text.
@@ -100,17 +119,21 @@ impl Report {
                     | i32::from(held.counted) << 8
                     | i32::from(held.watched) << 9
                     | i32::from(held.grouped) << 10,
-                "",
+                OsStr::new(""),
             ),
-            Self::Failed { step, errno } => (1, *errno, step.as_str()),
-            Self::NoProgram { errno } => (2, *errno, ""),
+            Self::Failed { step, errno } => (1, *errno, OsStr::new(step)),
+            Self::NoProgram { errno } => (2, *errno, OsStr::new("")),
             Self::Ended {
                 code: Some(code), ..
-            } => (3, *code, ""),
-            Self::Ended { signal, .. } => (4, signal.unwrap_or_default(), ""),
-            Self::TooMuch { mib } => (5, *mib, ""),
+            } => (3, *code, OsStr::new("")),
+            Self::Ended { signal, .. } => (4, signal.unwrap_or_default(), OsStr::new("")),
+            Self::TooMuch { mib } => (5, *mib, OsStr::new("")),
+            Self::Guard(event) => {
+                let (kind, number, path) = event.parts();
+                (6, kind | number << 4, path.as_os_str())
+            }
         };
-        let text = &text.as_bytes()[..text.len().min(4096)];
+        let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
         let mut bytes = vec![kind];
         bytes.extend(number.to_ne_bytes());
         bytes.extend(u16::try_from(text.len()).unwrap_or_default().to_ne_bytes());
@@ -148,6 +171,11 @@ impl Report {
                 signal: Some(number),
             },
             5 => Self::TooMuch { mib: number },
+            6 => Self::Guard(GuardEvent::of_parts(
+                number & 15,
+                number >> 4,
+                OsStr::from_bytes(text).into(),
+            )?),
             _ => return None,
         };
         Some((report, Self::HEAD + length))
@@ -235,22 +263,24 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
             .map_err(io::Error::from)
             .map_err(step("adopt orphans"))?;
     }
-    let (alive, mine) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(io::Error::from)
-        .map_err(step("make a pipe"))?;
+    let (alive, mine) = pipe(PipeFlags::CLOEXEC)?;
+    let (building, built) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let Some(child) = sys::fork().map_err(step("fork"))? else {
-        drop(mine);
+        drop((mine, building));
         let around = Around {
             users,
             watched,
             grouped,
         };
-        inside::run(plan, around, link, &alive)
+        inside::run(plan, around, link, &Pipes { alive, built })
     };
-    drop(alive);
+    drop((alive, built));
     if plan.role != Role::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }
+    let own_proc = proc.try_clone().map_err(step("open /proc"))?;
+    let guards = plan.watched.as_ref();
+    let guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
     let watch = (plan.watch > 0 && watched && !grouped).then(|| {
         let own_network = namespaces && plan.net != Net::Host;
         let sockets = own_network.then(Sockets::open).and_then(io::Result::ok);
@@ -267,12 +297,22 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
         child,
         adopts: !namespaces,
     };
-    let done = first.wait(link, watch).map_err(step("wait for the jail"))?;
+    let mut guards = guards;
+    let done = first.wait(link, watch, guards.as_mut());
+    for event in guards.map(GuardWatch::finish).unwrap_or_default() {
+        tell(link, &Report::Guard(event));
+    }
+    let done = done.map_err(step("wait for the jail"))?;
     if let Some(bytes) = done {
         let mib = i32::try_from(bytes >> 20).unwrap_or(i32::MAX);
         tell(link, &Report::TooMuch { mib });
     }
     Ok(())
+}
+
+fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), Fail> {
+    let made = rustix::pipe::pipe_with(flags).map_err(io::Error::from);
+    made.map_err(step("make a pipe"))
 }
 
 /// Writes this process into the control group of the tree. It does so itself because the kernel then need not wait until no process

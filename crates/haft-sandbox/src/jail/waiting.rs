@@ -12,6 +12,7 @@ use rustix::process::{
 };
 
 use super::sys::ChildSignals;
+use super::watch::GuardWatch;
 use crate::memory::watch::Watch;
 
 /// Most children that are reaped before the host's link and the memory are looked at again.
@@ -28,11 +29,16 @@ pub(crate) struct First {
 impl First {
     /// Waits until it is gone, ending it when the host says so or when its tree has too much memory: then
     /// how much. Whatever happens, the tree is ended.
-    pub(crate) fn wait(self, link: &UnixStream, watch: Option<Watch>) -> io::Result<Option<u64>> {
+    pub(crate) fn wait(
+        self,
+        link: &UnixStream,
+        watch: Option<Watch>,
+        guards: Option<&mut GuardWatch<'_>>,
+    ) -> io::Result<Option<u64>> {
         let exceeded = pidfd_open(self.child, PidfdFlags::empty())
             .map_err(io::Error::from)
             .and_then(|process| {
-                let exceeded = self.until_ended(&process, link, watch);
+                let exceeded = self.until_ended(&process, link, watch, guards);
                 // Nothing happens where it is gone already.
                 let _ = pidfd_send_signal(&process, Signal::KILL);
                 let mut ended = [PollFd::new(&process, PollFlags::IN)];
@@ -46,12 +52,13 @@ impl First {
     }
 
     /// Returns when it is gone, when the host says something (after the plan that can only be the end of
-    /// the link), or when its tree has too much memory.
+    /// the link), when its tree has too much memory, or when a guard cannot hold it.
     fn until_ended(
         self,
         process: &OwnedFd,
         link: &UnixStream,
         mut watch: Option<Watch>,
+        mut guards: Option<&mut GuardWatch<'_>>,
     ) -> io::Result<Option<u64>> {
         let orphans = self.adopts.then(ChildSignals::open).transpose()?;
         let next_look = |watch: &Watch| Instant::now() + watch.pause();
@@ -68,7 +75,10 @@ impl First {
             ];
             let signals = orphans.as_ref().map(ChildSignals::file);
             fds.extend(signals.map(|file| PollFd::new(file, PollFlags::IN)));
-            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            fds.extend(guards.iter().flat_map(|guards| guards.files()));
+            let guards_due = guards.as_ref().and_then(|guards| guards.due());
+            let next = due.into_iter().chain(guards_due).min();
+            let left = next.map(|due| due.saturating_duration_since(Instant::now()));
             let left = if more { Some(Duration::ZERO) } else { left };
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut fds, left.as_ref()) {
@@ -76,6 +86,10 @@ impl First {
                 other => other?,
             };
             if fds.iter().take(2).any(|fd| !fd.revents().is_empty()) {
+                return Ok(None);
+            }
+            drop(fds);
+            if guards.as_mut().is_some_and(|guards| guards.look()) {
                 return Ok(None);
             }
             // Orphans that end all the time do not put the next look off.

@@ -105,7 +105,7 @@ fn check(
     assert_eq!(tree(folder.path()), after, "{script}: {out}{err}");
 }
 
-fn usual() -> Vec<Guard> {
+pub(crate) fn usual() -> Vec<Guard> {
     vec![
         Guard::protect_dir(".git").at_any_depth(),
         Guard::protect_dir(".vscode"),
@@ -176,14 +176,6 @@ fn absent() {
         let refused = format!("! {{ {script}; }}; ok=$?; rm -rf d n; exit $ok");
         check(&["src/main"], &usual(), &[], &refused, &[]);
     }
-    // What is absent below the top at the start may be made: a repository of its own, say.
-    check(
-        &["src/main"],
-        &usual(),
-        &[],
-        "mkdir src/.git",
-        &[("src/.git", "/")],
-    );
 }
 
 fn links() {

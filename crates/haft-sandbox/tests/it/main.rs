@@ -6,6 +6,7 @@
 )]
 
 mod code;
+mod direct;
 mod guards;
 mod levels;
 mod output;
@@ -26,6 +27,7 @@ fn main() {
         output::TESTS,
         tree::TESTS,
         guards::TESTS,
+        direct::TESTS,
         views::TESTS,
         levels::TESTS,
         code::TESTS,

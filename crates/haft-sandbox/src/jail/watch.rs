@@ -1,0 +1,333 @@
+//! Keeps guards in place while a command works in the live workspace.
+//!
+//! A cover is mounted on a name of the jail's mount namespace. A rename over that name by a program outside, or
+//! its removal, takes the cover away, and nothing that an ordinary user has can keep it there. So the supervisor, which lives in
+//! that namespace, hears of it at once (the kernel says when mounts change, and what happens in a folder) and mounts the
+//! cover again. What appears under a guarded name that had no cover is renamed. At the end of the command the workspace is
+//! searched, unless all of it was watched.
+
+mod aside;
+mod covers;
+mod events;
+mod holders;
+pub(super) mod names;
+mod walk;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, openat};
+
+use self::covers::{Around, Covers};
+use self::events::{Event, Events};
+use self::names::Names;
+use self::walk::{Through, Walk};
+use super::plan::Plan;
+use super::root::path_fd;
+use crate::guard_event::GuardEvent;
+
+/// When folders are watched. A command that ends sooner is not slowed down by that: its workspace is searched at its end.
+const EVENTS_AFTER: Duration = Duration::from_millis(250);
+/// When the workspace is walked again whose events were lost.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// Entries of the workspace that are looked at before other things.
+const STEP: usize = 512;
+/// Most events that are told.
+const MOST_EVENTS: usize = 100;
+
+/// Most reads of events when the command is gone, before the workspace is searched instead.
+const LAST_READS: usize = 256;
+
+/// The watch over one jail's guards.
+#[derive(Debug)]
+pub(super) struct GuardWatch<'a> {
+    plan: &'a Plan,
+    names: &'a Names,
+    proc: OwnedFd,
+    /// Readable when the jail has been built.
+    built: Option<File>,
+    live: Option<Live>,
+    told: Told,
+}
+
+/// What is watched of a jail that has been built.
+#[derive(Debug)]
+struct Live {
+    workspace: OwnedFd,
+    covers: Covers,
+    events: Option<Events>,
+    /// Has something for those who poll it when mounts have changed.
+    mounts: Option<OwnedFd>,
+    walk: Option<Walk>,
+    /// When the next walk begins.
+    walk_at: Option<Instant>,
+}
+
+impl<'a> GuardWatch<'a> {
+    /// Waits for a byte in `built`; `proc` is that of this process's own numbers.
+    pub(super) fn new(plan: &'a Plan, names: &'a Names, proc: OwnedFd, built: OwnedFd) -> Self {
+        Self {
+            plan,
+            names,
+            proc,
+            built: Some(built.into()),
+            live: None,
+            told: Told::default(),
+        }
+    }
+
+    /// What to poll.
+    pub(super) fn files(&self) -> Vec<PollFd<'_>> {
+        let built = self.built.iter();
+        let mut files: Vec<_> = built.map(|file| PollFd::new(file, PollFlags::IN)).collect();
+        if let Some(live) = &self.live {
+            let events = live.events.iter().map(Events::file);
+            files.extend(events.map(|file| PollFd::new(file, PollFlags::IN)));
+            let mounts = live.mounts.iter();
+            files.extend(mounts.map(|file| PollFd::new(file, PollFlags::PRI)));
+        }
+        files
+    }
+
+    /// When to look even if nothing happens.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let live = self.live.as_ref()?;
+        let walks = live.walk.as_ref().is_some_and(|walk| !walk.is_done());
+        let walk = walks.then(Instant::now).or(live.walk_at);
+        walk.into_iter().chain(live.covers.due()).min()
+    }
+
+    /// Looks at what happened; whether the command has to be ended.
+    pub(super) fn look(&mut self) -> bool {
+        self.begin();
+        if self.live.as_ref().is_some_and(Live::lost_a_mount) {
+            self.restore();
+        }
+        self.read();
+        self.step(STEP);
+        self.told.ends
+    }
+
+    /// Starts to watch when the jail has been built.
+    fn begin(&mut self) {
+        let Some(mut built) = self.built.take() else {
+            return;
+        };
+        match built.read(&mut [0]) {
+            Ok(1) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.built = Some(built);
+                return;
+            }
+            // It could not be built: the mounts are not its own.
+            _ => return,
+        }
+        let Ok(workspace) = path_fd(&self.plan.workspace) else {
+            return;
+        };
+        let covers = Covers::new(self.plan);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mounts = openat(&self.proc, "self/mountinfo", flags, Mode::empty()).ok();
+        self.live = Some(Live {
+            workspace,
+            covers,
+            events: None,
+            mounts,
+            walk: None,
+            walk_at: Some(Instant::now() + EVENTS_AFTER),
+        });
+        // What was lost before this began.
+        self.restore();
+    }
+
+    /// Puts covers back that are gone.
+    fn restore(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let around = Around {
+            plan: self.plan,
+            names: self.names,
+            workspace: live.workspace.as_fd(),
+            proc: &self.proc,
+        };
+        let events = live.covers.restore(&around);
+        for event in events {
+            self.told.add(event);
+        }
+    }
+
+    /// Reads what happened and acts on it; whether there was anything.
+    fn read(&mut self) -> bool {
+        let Some(live) = &mut self.live else {
+            return false;
+        };
+        let events = live.events.as_mut().map_or_else(Vec::new, Events::read);
+        let any = !events.is_empty();
+        let (mut appeared, mut covers_changed) = (Vec::new(), false);
+        for event in events {
+            match event {
+                Event::Appeared(path, is_folder) => {
+                    covers_changed |= live.covers.holds(&path);
+                    if self.names.holds(&path) {
+                        appeared.push(path);
+                    } else if is_folder && let Some(walk) = &mut live.walk {
+                        walk.add(path);
+                    }
+                }
+                Event::Went(path) => covers_changed |= live.covers.holds(&path),
+                Event::Lost => {
+                    covers_changed = true;
+                    live.walk_again();
+                }
+            }
+        }
+        // What a program outside put over a cover is its own: covered first, it is not moved.
+        if covers_changed || !appeared.is_empty() {
+            self.restore();
+        }
+        self.move_aside(&appeared);
+        any
+    }
+
+    /// Renames what appeared under guarded names, unless it is covered.
+    fn move_aside(&mut self, paths: &[PathBuf]) {
+        let Some(live) = &self.live else { return };
+        let workspace = live.workspace.as_fd();
+        for path in paths {
+            if !covers::is_bare(workspace, path) {
+                continue;
+            }
+            match aside::move_aside(workspace, path) {
+                Ok(Some(event)) => self.told.add(event),
+                Ok(None) => {}
+                Err(_) => self.told.add(GuardEvent::Exposed { path: path.clone() }),
+            }
+        }
+    }
+
+    /// Watches folders, when it is time to: at first those of the covers.
+    fn begin_walk(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        if live.walk_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        live.walk_at = None;
+        if live.events.is_none() {
+            live.events = Events::new(&self.plan.workspace);
+            for folder in live.covers.folders() {
+                let _ = live.events.as_mut().map(|events| events.watch(&folder));
+            }
+        }
+        let deep = live.events.is_some() && !self.names.guarded.is_empty();
+        live.walk = deep.then(Walk::new);
+        // A name that was renamed away keeps its cover, and none is lost.
+        self.restore();
+    }
+
+    /// Walks on through the workspace.
+    fn step(&mut self, entries: usize) {
+        self.begin_walk();
+        let Some(live) = &mut self.live else { return };
+        let Some(walk) = live.walk.as_mut().filter(|walk| !walk.is_done()) else {
+            return;
+        };
+        let (names, covers) = (self.names, &live.covers);
+        let mut through = Through {
+            workspace: &live.workspace,
+            events: live.events.as_mut(),
+            skips: &|path| covers.closes(path),
+            wants: &|path| names.holds(path) && covers::is_bare(live.workspace.as_fd(), path),
+        };
+        let found = walk.step(&mut through, entries);
+        if !found.is_empty() {
+            self.restore();
+            self.move_aside(&found);
+        }
+    }
+
+    /// The last look, when the command is gone; all that happened.
+    pub(super) fn finish(mut self) -> Vec<GuardEvent> {
+        self.look();
+        self.restore();
+        let mut reads = 0;
+        while self.read() && reads < LAST_READS {
+            self.step(usize::MAX);
+            reads += 1;
+        }
+        self.step(usize::MAX);
+        let read_all = reads < LAST_READS;
+        if let Some(live) = &mut self.live
+            && !self.names.guarded.is_empty()
+            && !(read_all && live.is_watched())
+        {
+            // Nothing comes any more, so nothing needs to be watched.
+            live.events = None;
+            live.walk = Some(Walk::new());
+            live.walk_at = None;
+            self.step(usize::MAX);
+        }
+        if let Some(live) = &mut self.live {
+            live.covers.let_go();
+            if live.walk.as_ref().is_some_and(|walk| !walk.is_complete()) {
+                self.told.add(GuardEvent::Unsearched);
+            }
+        }
+        self.told.events
+    }
+}
+
+impl Live {
+    /// Whether mounts have changed since this was asked last, covers among them.
+    fn lost_a_mount(&self) -> bool {
+        let is_due = self.covers.due().is_some_and(|due| due <= Instant::now());
+        let changed = |mounts: &OwnedFd| {
+            let mut file = [PollFd::new(mounts, PollFlags::PRI)];
+            poll(&mut file, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        };
+        is_due || self.mounts.as_ref().is_some_and(changed)
+    }
+
+    /// Has the workspace walked again soon, as something was missed.
+    fn walk_again(&mut self) {
+        self.walk = None;
+        let soon = || Instant::now() + AGAIN_AFTER;
+        self.walk_at.get_or_insert_with(soon);
+    }
+
+    /// Whether no name can have appeared unseen.
+    fn is_watched(&self) -> bool {
+        self.walk.as_ref().is_some_and(Walk::is_complete)
+    }
+}
+
+/// What there is to tell.
+#[derive(Debug, Default)]
+struct Told {
+    events: Vec<GuardEvent>,
+    /// How much was moved aside.
+    moved: usize,
+    /// Whether the command has to be ended.
+    ends: bool,
+}
+
+impl Told {
+    fn add(&mut self, event: GuardEvent) {
+        self.ends |= matches!(event, GuardEvent::Exposed { .. });
+        if matches!(event, GuardEvent::MovedAside { .. }) {
+            self.moved += 1;
+            self.ends |= self.moved > MOST_EVENTS;
+        }
+        if self.events.contains(&event) {
+            return;
+        }
+        match self.events.len() {
+            MOST_EVENTS.. if matches!(event, GuardEvent::Exposed { .. }) => self.events.push(event),
+            MOST_EVENTS => self.events.push(GuardEvent::TooMany),
+            ..MOST_EVENTS => self.events.push(event),
+            _ => {}
+        }
+    }
+}

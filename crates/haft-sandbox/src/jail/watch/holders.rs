@@ -1,0 +1,60 @@
+//! Whether a process of the jail has a file open for writing.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, statat};
+
+/// Most bytes of a list of mappings.
+const MAPPINGS: u64 = 16 << 20;
+
+/// Looks at every process that this one may look into, which are those of its jail; `proc` is that of this process's own numbers.
+pub(super) fn is_held(proc: &OwnedFd, file: &Stat) -> bool {
+    let own = std::process::id().to_string();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listed = openat(proc, ".", flags, Mode::empty());
+    let Ok(processes) = listed.and_then(Dir::new) else {
+        return true;
+    };
+    let names = processes.flatten().filter_map(|entry| {
+        let name = entry.file_name().to_str().ok()?.to_owned();
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && name != own).then_some(name)
+    });
+    names
+        .into_iter()
+        .any(|process| has_open(proc, &process, file) || has_mapped(proc, &process, file))
+}
+
+fn has_open(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = openat(proc, format!("{process}/fd"), flags, Mode::empty()) else {
+        return false;
+    };
+    let Ok(mut descriptors) = Dir::read_from(&folder) else {
+        return false;
+    };
+    descriptors.any(|entry| {
+        let same = |entry: &rustix::fs::DirEntry| {
+            let at = statat(folder.as_fd(), entry.file_name(), AtFlags::empty());
+            at.is_ok_and(|at| at.st_ino == file.st_ino && at.st_dev == file.st_dev)
+        };
+        entry.is_ok_and(|entry| same(&entry))
+    })
+}
+
+/// A shared mapping writes without a descriptor. Its device is not compared: some file systems give another number there.
+fn has_mapped(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let Ok(maps) = openat(proc, format!("{process}/maps"), flags, Mode::empty()) else {
+        return false;
+    };
+    let inode = file.st_ino.to_string();
+    let lines = BufReader::new(File::from(maps).take(MAPPINGS)).lines();
+    lines.map_while(Result::ok).any(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let shared = words.next().is_some_and(|access| access.ends_with('s'));
+        shared && words.nth(2) == Some(inode.as_str())
+    })
+}

@@ -1,0 +1,90 @@
+//! Which names of a workspace are guarded.
+
+use std::path::{Path, PathBuf};
+
+use crate::command::{GuardKind, Mounts};
+
+/// A guarded name, as the supervisor knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// Relative to the workspace.
+    pub(crate) path: PathBuf,
+    /// What holds its place while it is absent.
+    pub(crate) folder: bool,
+    /// Whether it is guarded below every folder.
+    pub(crate) any_depth: bool,
+}
+
+/// All guarded names, and what was approved below them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) guarded: Vec<Name>,
+    pub(crate) approved: Vec<PathBuf>,
+}
+
+impl Names {
+    pub(crate) fn of(mounts: &Mounts) -> Self {
+        let is_open = |path: &Path| mounts.writable.iter().any(|open| path.starts_with(open));
+        let held = mounts
+            .guards
+            .iter()
+            .filter(|guard| guard.kind == GuardKind::Hidden || !is_open(&guard.path));
+        let guarded = held.map(|guard| Name {
+            path: guard.path.clone(),
+            folder: guard.folder,
+            any_depth: guard.any_depth,
+        });
+        Self {
+            guarded: guarded.collect(),
+            approved: mounts.writable.clone(),
+        }
+    }
+
+    /// Whether nothing may be made at this path.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let named = |name: &Name| path == name.path || name.any_depth && path.ends_with(&name.path);
+        self.guarded.iter().any(named) && !self.approved.iter().any(|open| path.starts_with(open))
+    }
+
+    /// The name that is guarded at exactly this path, whether it is there or not.
+    pub(super) fn at(&self, path: &Path) -> Option<&Name> {
+        self.guarded.iter().find(|name| name.path == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Names;
+    use crate::command::{Guard, Mounts};
+
+    #[test]
+    fn names_hold_at_their_place_or_below_every_folder_but_for_what_was_approved() {
+        let mounts = Mounts {
+            guards: vec![
+                Guard::protect_file("top"),
+                Guard::protect_dir(".git/hooks").at_any_depth(),
+                Guard::protect_file("open"),
+                Guard::hide_file("secret"),
+            ],
+            writable: vec!["open".into(), "secret".into(), "a/.git".into()],
+            ..Mounts::default()
+        };
+        let names = Names::of(&mounts);
+        for (path, expect) in [
+            ("top", true),
+            ("a/top", false),
+            (".git/hooks", true),
+            ("x/y/.git/hooks", true),
+            ("x/y.git/hooks", false),
+            ("hooks", false),
+            ("open", false),
+            ("a/.git/hooks", false),
+        ] {
+            assert_eq!(names.holds(Path::new(path)), expect, "{path}");
+        }
+        assert!(names.at(Path::new("secret")).is_some());
+        assert!(names.at(Path::new("open")).is_none());
+    }
+}

@@ -1,0 +1,152 @@
+//! A walk through the workspace in steps: finds names, and watches the folders it comes through.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::io::Errno;
+
+use super::events::Events;
+use crate::jail::guards::{MOST_ENTRIES, is_content_of_git};
+
+/// Most folders that wait to be looked at; a tree that is made faster than that is looked at later.
+const MOST_WAITING: usize = 100_000;
+
+/// What is still to be looked at.
+#[derive(Debug)]
+pub(super) struct Walk {
+    waiting: Vec<PathBuf>,
+    /// Entries that may still be looked at.
+    left: usize,
+    /// Whether every folder that it came to was listed, and watched where that was asked.
+    complete: bool,
+}
+
+/// What a walk goes through.
+pub(super) struct Through<'a> {
+    pub(super) workspace: &'a rustix::fd::OwnedFd,
+    /// Has each folder watched before it is listed.
+    pub(super) events: Option<&'a mut Events>,
+    /// Whether a folder is not entered.
+    pub(super) skips: &'a dyn Fn(&Path) -> bool,
+    /// Whether a path is looked for.
+    pub(super) wants: &'a dyn Fn(&Path) -> bool,
+}
+
+impl Walk {
+    pub(super) fn new() -> Self {
+        Self {
+            waiting: vec![PathBuf::new()],
+            left: MOST_ENTRIES,
+            complete: true,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether it came to everything.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete && self.is_done()
+    }
+
+    /// Has a folder looked at that is new.
+    pub(super) fn add(&mut self, folder: PathBuf) {
+        if self.waiting.len() < MOST_WAITING {
+            self.waiting.push(folder);
+        } else {
+            self.complete = false;
+        }
+    }
+
+    /// Looks at about so many entries; the wanted ones.
+    pub(super) fn step(&mut self, through: &mut Through<'_>, entries: usize) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let until = self.left.saturating_sub(entries);
+        while self.left > until
+            && let Some(folder) = self.waiting.pop()
+        {
+            self.left -= 1;
+            self.folder(&folder, through, &mut found);
+        }
+        if self.left == 0 && !self.waiting.is_empty() {
+            self.waiting.clear();
+            self.complete = false;
+        }
+        found
+    }
+
+    fn folder(&mut self, folder: &Path, through: &mut Through<'_>, found: &mut Vec<PathBuf>) {
+        if let Some(events) = &mut through.events {
+            self.complete &= events.watch(folder);
+        }
+        let entries = match list(through.workspace, folder) {
+            Ok(entries) => entries,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return,
+            Err(_) => {
+                self.complete = false;
+                return;
+            }
+        };
+        for entry in entries {
+            let Ok((name, kind)) = entry else {
+                self.complete = false;
+                return;
+            };
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                self.complete = false;
+                return;
+            }
+            let at = folder.join(name);
+            if (through.wants)(&at) {
+                found.push(at);
+            } else if kind == FileType::Directory
+                && !is_content_of_git(&at)
+                && !(through.skips)(&at)
+            {
+                self.add(at);
+            }
+        }
+    }
+}
+
+type Named = (std::ffi::OsString, FileType);
+
+/// The entries of a folder below the workspace, no links on the way.
+fn list(
+    workspace: &rustix::fd::OwnedFd,
+    folder: &Path,
+) -> Result<impl Iterator<Item = Result<Named, Errno>> + use<>, Errno> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let here = Path::new(".");
+    let path = if folder == Path::new("") {
+        here
+    } else {
+        folder
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = openat2(workspace, path, flags, Mode::empty(), resolve)?;
+    let entries = Dir::read_from(&file)?;
+    Ok(entries.filter_map(move |entry| {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(errno) => return Some(Err(errno)),
+        };
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            return None;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                let stat = statat(&file, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                FileType::from_raw_mode(stat.st_mode)
+            }
+            kind => kind,
+        };
+        let name = std::ffi::OsStr::from_bytes(name.to_bytes()).to_owned();
+        Some(Ok((name, kind)))
+    }))
+}
