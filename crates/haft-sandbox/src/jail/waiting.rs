@@ -88,8 +88,9 @@ impl First {
             if fds.iter().take(2).any(|fd| !fd.revents().is_empty()) {
                 return Ok(None);
             }
+            let mounts = fds.iter().any(|fd| fd.revents().contains(PollFlags::PRI));
             drop(fds);
-            if guards.as_mut().is_some_and(|guards| guards.look()) {
+            if guards.as_mut().is_some_and(|guards| guards.look(mounts)) {
                 return Ok(None);
             }
             // Orphans that end all the time do not put the next look off.

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, openat};
 
 use self::covers::{Around, Covers};
@@ -101,10 +101,11 @@ impl<'a> GuardWatch<'a> {
         walk.into_iter().chain(live.covers.due()).min()
     }
 
-    /// Looks at what happened; whether the command has to be ended.
-    pub(super) fn look(&mut self) -> bool {
+    /// Looks at what happened; whether the command has to be ended. That mounts have changed is said to one poll and no further:
+    /// it has to be passed on.
+    pub(super) fn look(&mut self, mounts_changed: bool) -> bool {
         self.begin();
-        if self.live.as_ref().is_some_and(Live::lost_a_mount) {
+        if mounts_changed || self.live.as_ref().is_some_and(Live::is_due) {
             self.restore();
         }
         self.read();
@@ -250,8 +251,7 @@ impl<'a> GuardWatch<'a> {
 
     /// The last look, when the command is gone; all that happened.
     pub(super) fn finish(mut self) -> Vec<GuardEvent> {
-        self.look();
-        self.restore();
+        self.look(true);
         let mut reads = 0;
         while self.read() && reads < LAST_READS {
             self.step(usize::MAX);
@@ -280,14 +280,9 @@ impl<'a> GuardWatch<'a> {
 }
 
 impl Live {
-    /// Whether mounts have changed since this was asked last, covers among them.
-    fn lost_a_mount(&self) -> bool {
-        let is_due = self.covers.due().is_some_and(|due| due <= Instant::now());
-        let changed = |mounts: &OwnedFd| {
-            let mut file = [PollFd::new(mounts, PollFlags::PRI)];
-            poll(&mut file, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-        };
-        is_due || self.mounts.as_ref().is_some_and(changed)
+    /// Whether a placeholder is due.
+    fn is_due(&self) -> bool {
+        self.covers.due().is_some_and(|due| due <= Instant::now())
     }
 
     /// Has the workspace walked again soon, as something was missed.

@@ -22,6 +22,9 @@ use crate::guard_event::GuardEvent;
 /// How long a removed file may be absent before a placeholder takes its place: many programs write a file anew by removing it first.
 const GRACE: Duration = Duration::from_millis(20);
 
+/// How often a cover is tried while a rename is under way.
+const TRIES: u32 = 1_000;
+
 /// All covers of one jail.
 #[derive(Debug)]
 pub(super) struct Covers {
@@ -115,10 +118,7 @@ impl Covers {
         for (index, covered) in self.all.iter_mut().enumerate() {
             match at(around.workspace, &covered.path) {
                 At::Cover => covered.missing = None,
-                At::Bare(now) => {
-                    covered.missing = None;
-                    events.extend(covered.mount(&now, around));
-                }
+                At::Bare(now) => events.extend(covered.restore(now, around)),
                 At::Nothing => {
                     let since = *covered.missing.get_or_insert_with(Instant::now);
                     if since.elapsed() >= GRACE {
@@ -139,7 +139,7 @@ impl Covers {
                 covered.missing = None;
                 if let At::Bare(now) = at(around.workspace, &covered.path) {
                     // It is empty, so nothing is exposed.
-                    let _ = covered.mount(&now, around);
+                    let _ = covered.mount(&now);
                 }
                 self.closed.insert(covered.path.clone());
                 self.all.insert(index, covered);
@@ -176,34 +176,63 @@ impl Covers {
 }
 
 impl Covered {
-    /// Covers what is there now.
-    fn mount(&mut self, now: &OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
+    /// Covers what is there; what there is to tell.
+    fn restore(&mut self, mut now: OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
+        self.missing = None;
+        for _ in 0..TRIES {
+            match self.mount(&now) {
+                Ok(()) => return self.restored(&now, around),
+                // A rename that is under way has lifted the cover, and what it replaces is still there.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => break,
+            }
+            match at(around.workspace, &self.path) {
+                At::Bare(next) => now = next,
+                At::Cover => return None,
+                At::Nothing => {
+                    self.missing = Some(Instant::now());
+                    return None;
+                }
+            }
+        }
         let path = self.path.clone();
-        let kind = fstat(now).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let mounted = match self.cover {
-            Cover::Empty => nothing(now).and_then(|tree| put(&tree, now)),
+        Some(GuardEvent::Exposed { path })
+    }
+
+    fn mount(&self, now: &OwnedFd) -> io::Result<()> {
+        let tree = match self.cover {
+            Cover::Empty => nothing(now),
             // Where a link leads may be covered by nothing.
-            _ if kind == Ok(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
-            Cover::ReadOnly => {
-                clone(now.as_fd(), READ_ONLY | INERT).and_then(|tree| put(&tree, now))
-            }
-            Cover::Pin | Cover::Writable => {
-                clone(now.as_fd(), INERT).and_then(|tree| put(&tree, now))
-            }
+            _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
+            Cover::ReadOnly => clone(now.as_fd(), READ_ONLY | INERT),
+            Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),
         };
+        put(&tree?, now)
+    }
+
+    /// Whether the command may have what was open to it for a moment.
+    fn restored(&self, now: &OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
+        let path = self.path.clone();
         let exposed = match self.cover {
             // A socket is no secret.
-            Cover::Empty => kind != Ok(FileType::Socket),
+            Cover::Empty => kind(now) != Some(FileType::Socket),
             Cover::ReadOnly => fstat(now).is_ok_and(|stat| {
-                kind == Ok(FileType::RegularFile) && holders::is_held(around.proc, &stat)
+                kind(now) == Some(FileType::RegularFile) && holders::is_held(around.proc, &stat)
             }),
-            Cover::Pin | Cover::Writable => false,
+            // It only stays where it is.
+            Cover::Pin | Cover::Writable => return None,
         };
-        if mounted.is_err() || exposed {
-            return Some(GuardEvent::Exposed { path });
-        }
-        (self.cover != Cover::Pin).then_some(GuardEvent::Replaced { path })
+        Some(if exposed {
+            GuardEvent::Exposed { path }
+        } else {
+            GuardEvent::Replaced { path }
+        })
     }
+}
+
+fn kind(of: &OwnedFd) -> Option<FileType> {
+    let stat = fstat(of).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Shows nothing in the place of a file or a folder. That of the start cannot be had again: it has no name any more,
