@@ -62,6 +62,8 @@ pub struct ChangeOptions {
     pub on_partial: OnPartial,
     /// Ask about files that git ignores, too (`policy.ignored_changes`).
     pub ask_ignored: bool,
+    /// The policy asks about commands before they run (`policy.commands`): they say what they write as far as it is known.
+    pub ask_before: bool,
 }
 
 impl ChangeOptions {
@@ -72,6 +74,7 @@ impl ChangeOptions {
             mode: ChangeMode::default(),
             on_partial: OnPartial::default(),
             ask_ignored: false,
+            ask_before: false,
         }
     }
 }
@@ -145,6 +148,11 @@ impl Views {
         view::check_mounts(self.workspace.root())?;
         let probed = self.probed.get_or_init(|| view::probe(self));
         probed.clone()
+    }
+
+    /// Whether commands are asked about before they run.
+    pub(crate) fn asks_before(&self) -> bool {
+        self.options.ask_before
     }
 
     fn keep_open(&self, name: &str, kept: &Arc<Kept>) -> Keeping<'_> {

@@ -23,6 +23,12 @@ impl Commands {
             .is_some_and(|views| views.usable().is_ok())
     }
 
+    /// Whether what a command changed is judged when it has ended, and nothing before.
+    pub(super) fn is_judged_after(&self, input: &RunCommandInput, risk: Risk) -> bool {
+        let asks_before = self.views.as_ref().is_none_or(|views| views.asks_before());
+        !asks_before && self.network.is_none() && self.uses_view(input, risk)
+    }
+
     /// Whether what is started may change the workspace itself, in a jail.
     pub(super) fn changes_directly(&self, spec: &CommandSpec) -> bool {
         let here = self.jailed() && self.network.instead().is_none();

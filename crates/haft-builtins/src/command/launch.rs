@@ -123,16 +123,15 @@ impl Commands {
         let cwd = self.workspace.claim(&input.cwd)?;
         let jailed = self.jailed();
         let line = self.judged(input, &cwd.path)?;
-        let on_view = self.uses_view(input, line.risk());
+        let on_copy = self.is_judged_after(input, line.risk());
         let mut files = Vec::new();
-        // What it writes on a view is judged when it has ended; nothing else is there to be written.
-        for target in line.writes.iter().filter(|_| !on_view) {
+        // On a view nothing else is there to be written.
+        for target in line.writes.iter().filter(|_| !on_copy) {
             files.push(Permission::write(self.target(&cwd.path, target)?));
         }
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
-        let on_copy = on_view && self.network.is_none();
         Ok(line.runs(jailed, on_copy).chain(files).collect())
     }
 

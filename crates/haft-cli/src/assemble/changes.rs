@@ -31,6 +31,7 @@ pub(crate) fn changes(
             settings.text("policy.ignored_changes"),
             Some("apply") | None
         ),
+        ask_before: commands(settings) == policy::Commands::Ask,
         ..ChangeOptions::new(Arc::clone(log))
     };
     CommandChanges::new(options, ground.workspace.clone(), sandbox.clone())

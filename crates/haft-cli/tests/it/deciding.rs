@@ -54,7 +54,8 @@ fn p10_an_approval_that_cannot_run_here_is_refused_and_uses_nothing_up() {
         &COMMANDS,
     );
     for scope in ["once", "session", "always"] {
-        refused(&lab, &id, &["--scope", scope], "run_command");
+        let without = ["--scope", scope, "-c", "tools.disable=[\"commands\"]"];
+        refused(&lab, &id, &without, "run_command");
     }
     let denies = [&COMMANDS[..], &["-c", "policy.deny=[\"Bash(touch *)\"]"]].concat();
     refused(&lab, &id, &denies, "touch");

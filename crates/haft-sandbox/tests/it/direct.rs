@@ -24,7 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     (
         "j4_what_appears_under_a_guarded_name_is_moved_aside_at_once",
-        at_once,
+        appeared,
     ),
     ("j4_or_at_the_end_wherever_it_is", at_the_end),
     ("j4_a_flood_of_guarded_names_ends_the_command", flood),
@@ -157,7 +157,7 @@ fn aside(path: &str) -> GuardEvent {
     }
 }
 
-fn at_once() {
+fn appeared() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("old/deep")).unwrap();
     for (script, path) in [

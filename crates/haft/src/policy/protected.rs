@@ -88,6 +88,16 @@ fn is_setting_of_one(within: &[&str]) -> bool {
         let first = below.first();
         return first.is_none_or(|name| name.eq_ignore_ascii_case("attributes"));
     }
+    // The steps of an operation that is under way can name programs.
+    let steps = match name.to_ascii_lowercase().as_str() {
+        "rebase-merge" => Some("git-rebase-todo"),
+        "sequencer" => Some("todo"),
+        _ => None,
+    };
+    if let (Some(steps), Some(file)) = (steps, below.first()) {
+        return file.len() >= steps.len()
+            && file.as_bytes()[..steps.len()].eq_ignore_ascii_case(steps.as_bytes());
+    }
     is_config(name)
         || is_one_of(&["hooks", "commondir", "gitdir"], name)
         || (is_one_of(&REPOSITORIES, name) && below.len() <= 1)
