@@ -115,6 +115,9 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
+    /// What happened to guarded paths while it worked in the workspace itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guarded: Vec<String>,
     /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_refused: Vec<String>,
@@ -158,6 +161,7 @@ impl CommandData {
             stderr: told.stderr,
             stdout_bytes: running.stdout().total(),
             truncated: told.cut,
+            guarded: exit.map(guarded).unwrap_or_default(),
             network_refused: started.connected.refused(),
             ..Self::default()
         };
@@ -176,6 +180,11 @@ impl CommandData {
         self.suggested_timeout_s = Some(wait);
         self
     }
+}
+
+/// What happened to guarded paths, for a result.
+fn guarded(exit: &Exit) -> Vec<String> {
+    exit.guard_events.iter().map(ToString::to_string).collect()
 }
 
 /// A command that was started, and how it was connected.
@@ -218,6 +227,12 @@ fn result(
         let message = format!("the command was ended after {took:.1} s, with all it had started");
         let error = ToolError::new(ErrorKind::Timeout, message.clone())
             .with_advice("raise timeout_s, or use background=true or on_timeout=\"detach\"");
+        return Ok(result.with_summary(message).with_error(error));
+    }
+    if exit.escaped_a_guard() {
+        let message = format!("the command was ended: {}", data.guarded.join("; "));
+        let error = ToolError::denied(message.clone())
+            .with_advice("run it again, while no other program saves these files");
         return Ok(result.with_summary(message).with_error(error));
     }
     if exit.over_memory {

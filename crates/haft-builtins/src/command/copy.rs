@@ -88,6 +88,16 @@ impl Commands {
         let (Some(view), Some(views)) = (view, &self.views) else {
             return Ok(result);
         };
+        if is_ending(context).await {
+            // There is no time to decide; what it said is told.
+            let words = "the call was ended, and nothing that the command changed was applied";
+            let failed = result.error.is_some();
+            return Ok(if failed {
+                result
+            } else {
+                result.with_error(ToolError::failed(words))
+            });
+        }
         let (command, _) = Self::words(input)?;
         let result = with_limits(result);
         let ended = Ended {
@@ -96,6 +106,15 @@ impl Commands {
             approved: context.is_approved() || context.allows(&self.intended(input)?),
         };
         settle(views, view, ended, context).await
+    }
+}
+
+/// Whether the call has been told to end.
+async fn is_ending(context: &CallContext) -> bool {
+    tokio::select! {
+        biased;
+        _ = context.ending() => true,
+        () = std::future::ready(()) => false,
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod git;
 mod programs;
+mod prompts;
 mod rows;
 mod scene;
 mod undo;
@@ -39,5 +40,6 @@ fn main() {
         undo::all(&sandbox).await;
         git::all(&sandbox).await;
         programs::all(&sandbox).await;
+        prompts::all().await;
     });
 }

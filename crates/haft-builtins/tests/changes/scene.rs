@@ -10,7 +10,7 @@ use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::audit::BoxFuture;
 use haft::call::{Origin, ToolCall};
 use haft::change::ChangeLog;
-use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
+use haft::policy::{Commands, Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::session::Session;
 
 use haft::tool::TypedTool as _;
@@ -52,6 +52,7 @@ pub(crate) struct Settings {
     pub(crate) mode: ChangeMode,
     pub(crate) on_partial: OnPartial,
     pub(crate) says_no: bool,
+    pub(crate) asks_before: bool,
 }
 
 impl Default for Settings {
@@ -64,6 +65,7 @@ impl Default for Settings {
             mode: ChangeMode::Copy,
             on_partial: OnPartial::Apply,
             says_no: false,
+            asks_before: false,
         }
     }
 }
@@ -91,6 +93,7 @@ impl Scene {
         let options = ChangeOptions {
             mode: settings.mode,
             on_partial: settings.on_partial,
+            ask_before: settings.asks_before,
             ..ChangeOptions::new(Arc::clone(&log))
         };
         let changes = CommandChanges::new(options, workspace.clone(), sandbox.clone());
@@ -167,7 +170,13 @@ fn policy(settings: &Settings, workspace: &Workspace) -> PolicyBuilder {
         ask: texts(settings.ask),
         deny: texts(settings.deny),
     };
+    let commands = if settings.asks_before {
+        Commands::Ask
+    } else {
+        Commands::Copy
+    };
     Policy::builder(settings.profile)
+        .commands(commands)
         .workspace(workspace)
         .rules(rules)
 }

@@ -113,7 +113,10 @@ pub(super) fn admit(
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
-    if let Err(spent) = session.spend_call() {
+    // The call around an internal one has been counted.
+    if !open.internal
+        && let Err(spent) = session.spend_call()
+    {
         return Err(Stop::new(ErrorKind::Budget, spent.to_string())
             .advise(spent.advice())
             .for_operator(spent.setting()));
