@@ -393,18 +393,15 @@ fn protected_stays() {
     symlink(".git", stage.path().join("alias")).unwrap();
     let script = "echo x > .git/hooks/pre-commit; echo x > .git/config; echo x > alias/config; \
                   mv .git moved; rm -rf .git; mkdir -p .git/hooks; ln -sfn /tmp .git; \
-                  ln .git/config hard && echo x > hard; mv sub sub2; echo x > sub2/.git/config; \
-                  rmdir sub2/.git; true";
+                  ln .git/config hard && echo x > hard; mv sub sub2; echo x > sub/.git/config; \
+                  echo x > sub2/.git/config; rmdir sub/.git; true";
     stage.run(CommandSpec::line(script, stage.path()));
     assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "before");
     assert_eq!(fs::read_dir(git.join("hooks")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(&git).unwrap().count(), 2);
-    assert_eq!(
-        fs::read_dir(stage.path().join("sub2/.git"))
-            .unwrap()
-            .count(),
-        0
-    );
+    let nested = fs::read_dir(stage.path().join("sub/.git")).unwrap();
+    assert_eq!(nested.count(), 0);
+    assert!(!stage.path().join("sub2").exists());
     // The same where there was none: nothing is made, and nothing is left of what held the place.
     let stage = Stage::new();
     stage.run(CommandSpec::line(
