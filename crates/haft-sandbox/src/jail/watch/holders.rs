@@ -37,8 +37,12 @@ fn has_open(proc: &OwnedFd, process: &str, file: &Stat) -> bool {
     };
     descriptors.any(|entry| {
         let same = |entry: &rustix::fs::DirEntry| {
-            let at = statat(folder.as_fd(), entry.file_name(), AtFlags::empty());
-            at.is_ok_and(|at| at.st_ino == file.st_ino && at.st_dev == file.st_dev)
+            let look = |flags| statat(folder.as_fd(), entry.file_name(), flags);
+            // The link's own mode says what the descriptor is open for.
+            let writes = look(AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|link| Mode::from_raw_mode(link.st_mode).contains(Mode::WUSR));
+            let is_file = |at: Stat| at.st_ino == file.st_ino && at.st_dev == file.st_dev;
+            writes && look(AtFlags::empty()).is_ok_and(is_file)
         };
         entry.is_ok_and(|entry| same(&entry))
     })
