@@ -37,6 +37,7 @@ fuzz:
 
 ## tests that know `HAFT_SOAK`, with far larger numbers, those of a review among them; each of them is listed here
 soak: needs
+	HAFT_SOAK=1 $(CARGO) test -p haft --lib --all-features what_a_killed_process_left
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1
 

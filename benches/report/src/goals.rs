@@ -219,6 +219,30 @@ const GOALS: &[Goal] = &[
         Rule::Plus(4_000.0),
     ),
     (
+        "a command that changes nothing, on a copy beside in the workspace",
+        "haft/run_command/copy",
+        "haft/run_command/direct",
+        Rule::Plus(1_000.0),
+    ),
+    (
+        "reading what changed: 10,000 files",
+        "haft/collect/10000 files",
+        "",
+        Rule::Most(150.0),
+    ),
+    (
+        "applying it, a file",
+        "haft/apply/10000 files, each",
+        "",
+        Rule::Most(30.0),
+    ),
+    (
+        "undoing changes of 1,000 files",
+        "haft/undo/1000 files",
+        "",
+        Rule::Most(200.0),
+    ),
+    (
         "100 MB of output through the live channel",
         "haft/channel",
         "raw/read",

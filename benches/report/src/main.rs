@@ -81,6 +81,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("memory", 9),
         plain("inbox", 5),
         plain("spawn", 15),
+        plain("changes", 9),
         plain("chain", 7),
         plain("progress", 9),
         Member {

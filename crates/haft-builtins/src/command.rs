@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Condition, Effect, Permission};
-use haft::result::{Artifact, ToolResult};
+use haft::result::{Artifact, Content, ToolResult};
 use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::tool::TypedTool;
 use haft::workspace::Workspace;
@@ -115,9 +115,6 @@ pub struct CommandData {
     /// How long to wait for it next, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_timeout_s: Option<u64>,
-    /// What happened to guarded paths while it worked in the workspace itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guarded: Vec<String>,
     /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_refused: Vec<String>,
@@ -161,7 +158,6 @@ impl CommandData {
             stderr: told.stderr,
             stdout_bytes: running.stdout().total(),
             truncated: told.cut,
-            guarded: exit.map(guarded).unwrap_or_default(),
             network_refused: started.connected.refused(),
             ..Self::default()
         };
@@ -182,9 +178,15 @@ impl CommandData {
     }
 }
 
-/// What happened to guarded paths, for a result.
-fn guarded(exit: &Exit) -> Vec<String> {
-    exit.guard_events.iter().map(ToString::to_string).collect()
+/// What happened to guarded paths while it worked in the workspace itself, the first of it in words.
+fn guard_events(exit: &Exit) -> String {
+    const SHOWN: usize = 5;
+    let events = &exit.guard_events;
+    let mut words: Vec<_> = events.iter().take(SHOWN).map(ToString::to_string).collect();
+    if events.len() > SHOWN {
+        words.push(format!("and {} more", events.len() - SHOWN));
+    }
+    words.join("; ")
 }
 
 /// A command that was started, and how it was connected.
@@ -230,7 +232,7 @@ fn result(
         return Ok(result.with_summary(message).with_error(error));
     }
     if exit.escaped_a_guard() {
-        let message = format!("the command was ended: {}", data.guarded.join("; "));
+        let message = format!("the command was ended: {}", guard_events(exit));
         let error = ToolError::denied(message.clone())
             .with_advice("run it again, while no other program saves these files");
         return Ok(result.with_summary(message).with_error(error));
@@ -245,11 +247,15 @@ fn result(
             .with_advice("let it do less at once: fewer processes, smaller inputs");
         return Ok(result.with_summary(message).with_error(error));
     }
-    let words = match (exit.code, exit.signal) {
+    let mut words = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit code {code} after {took:.1} s"),
         (None, Some(signal)) => format!("ended by signal {signal} after {took:.1} s"),
         (None, None) => format!("ended after {took:.1} s"),
     };
+    if !exit.guard_events.is_empty() {
+        words = format!("{words}; {}", guard_events(exit));
+        result.content.push(Content::text(guard_events(exit)));
+    }
     if exit.success() {
         return Ok(result.with_summary(words));
     }

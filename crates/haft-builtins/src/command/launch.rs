@@ -121,18 +121,31 @@ impl Commands {
         input: &RunCommandInput,
     ) -> Result<Vec<Permission>, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        let jailed = self.jailed();
-        let line = self.judged(input, &cwd.path)?;
-        let on_copy = self.is_judged_after(input, line.risk());
-        let mut files = Vec::new();
-        // On a view nothing else is there to be written.
-        for target in line.writes.iter().filter(|_| !on_copy) {
-            files.push(Permission::write(self.target(&cwd.path, target)?));
+        let mut line = self.judged(input, &cwd.path)?;
+        if !self.is_judged_after(input, line.risk()) {
+            return self.needed(line, &cwd.path);
         }
+        // On a view nothing but the workspace's copy is there to be written.
+        let mut files = Vec::with_capacity(line.reads.len());
         for target in &line.reads {
             files.push(Permission::read(self.target(&cwd.path, target)?));
         }
-        Ok(line.runs(jailed, on_copy).chain(files).collect())
+        for part in line.parts.iter_mut().filter(|_| !line.writes.is_empty()) {
+            part.risk = part.risk.max(Risk::High);
+        }
+        Ok(line.runs(true, true).chain(files).collect())
+    }
+
+    /// What a line would do to the workspace itself.
+    fn needed(&self, line: CommandLine, cwd: &str) -> Result<Vec<Permission>, ToolError> {
+        let mut files = Vec::new();
+        for target in &line.writes {
+            files.push(Permission::write(self.target(cwd, target)?));
+        }
+        for target in &line.reads {
+            files.push(Permission::read(self.target(cwd, target)?));
+        }
+        Ok(line.runs(self.jailed(), false).chain(files).collect())
     }
 
     /// The command line, and how harmful each part of it is here.
@@ -187,7 +200,7 @@ impl Commands {
     pub(super) fn intended(&self, input: &RunCommandInput) -> Result<Vec<Permission>, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
         let line = self.judged(input, &cwd.path)?;
-        Ok(line.runs(self.jailed(), false).collect())
+        self.needed(line, &cwd.path)
     }
 
     /// Is it judged to read and to do nothing else?

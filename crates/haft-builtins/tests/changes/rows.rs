@@ -134,6 +134,37 @@ fn with_rules() -> Vec<Row> {
     vec![
         Row {
             settings: Settings {
+                allow: &["Bash(echo *)"],
+                ..Settings::default()
+            },
+            questions: 1,
+            changed: &["tracked=after\n"],
+            ..row(
+                "a rule for a command does not speak of what its line writes",
+                "echo after > tracked",
+            )
+        },
+        Row {
+            settings: Settings {
+                allow: &["Bash(echo *)", "Edit(/tracked)"],
+                ..Settings::default()
+            },
+            changed: &["tracked=after\n"],
+            ..row("a rule for the file does", "echo after > tracked")
+        },
+        Row {
+            settings: Settings {
+                profile: Profile::ReadOnly,
+                ..Settings::default()
+            },
+            fails: Some(ErrorKind::Denied),
+            ..row(
+                "the profile read-only runs no line that writes",
+                "echo after > tracked",
+            )
+        },
+        Row {
+            settings: Settings {
                 allow: &["Bash"],
                 deny: &["Edit(/config/**)"],
                 ..Settings::default()
@@ -143,7 +174,7 @@ fn with_rules() -> Vec<Row> {
             left: &["config/app"],
             ..row(
                 "a deny rule holds for every program",
-                "echo after > tracked; python3 -c 'open(\"config/app\", \"w\").write(\"x\")'",
+                "sed -i s/before/after/ tracked; python3 -c 'open(\"config/app\", \"w\").write(\"x\")'",
             )
         },
         Row {
@@ -156,7 +187,7 @@ fn with_rules() -> Vec<Row> {
             changed: &["tracked=after\n", "config/app=x"],
             ..row(
                 "a command that a rule allowed is asked about what a rule asks about",
-                "echo after > tracked; printf x > config/app",
+                "sed -i s/before/after/ tracked; printf x | tee config/app",
             )
         },
         Row {

@@ -126,7 +126,7 @@ async fn full(sandbox: &Sandbox) {
         let scene = Scene::new(sandbox, network);
         let seen = scene.line(&line).await;
         assert_eq!(seen.ok, reached, "{}", seen.shown);
-        assert_eq!(seen.strength.ends_with(", network full"), reached);
+        assert_eq!(seen.strength.contains(", network full"), reached);
         // The names of the machine, and its resolver, are seen only there.
         let resolver = scene.line("cat /etc/resolv.conf").await;
         let own = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
@@ -156,7 +156,7 @@ async fn packages(sandbox: &Sandbox) {
     let expect = format!("{at}\n{at}\n{at}/python\nhttp://127.0.0.1:3128\n");
     assert_eq!(seen.data["stdout"], expect.as_str(), "{}", seen.shown);
     assert!(
-        seen.strength.ends_with(", network install"),
+        seen.strength.contains(", network install"),
         "{}",
         seen.strength
     );

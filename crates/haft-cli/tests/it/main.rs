@@ -16,6 +16,7 @@ mod chain_kill;
 #[path = "../../../haft-store/tests/it/cluster.rs"]
 mod cluster;
 mod confinement;
+mod copies;
 mod deciding;
 mod discover;
 mod help;

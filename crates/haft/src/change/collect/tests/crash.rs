@@ -80,9 +80,13 @@ fn kill_at(scene: &Scene, moment: &str) {
     child.wait().unwrap();
 }
 
-#[test]
-fn what_a_killed_process_left_is_completed_or_undone() {
-    let moments = [
+/// When processes are killed; with `HAFT_SOAK` at every file, 600 times in all.
+fn moments() -> Vec<String> {
+    if std::env::var_os("HAFT_SOAK").is_some() {
+        let at = |number| ["-deleted", "-replaced", "new"].map(|step| format!("{step}/{number}"));
+        return (0..FILES).flat_map(at).collect();
+    }
+    let few = [
         "-deleted/0",
         "-deleted/60",
         "-replaced/0",
@@ -91,43 +95,53 @@ fn what_a_killed_process_left_is_completed_or_undone() {
         "new/0",
         "new/60",
     ];
-    for (moment, undone) in moments.into_iter().flat_map(|at| [(at, true), (at, false)]) {
-        let scene = prepare();
-        let before = scene.tree();
-        kill_at(&scene, moment);
-        // Undone from what was recorded before the first change, or completed by another process.
-        if undone {
-            let undo = scene.plan("r1");
-            assert_eq!(
-                undo.conflicts.len(),
-                0,
-                "{moment}: {:?}",
-                undo.conflicts.first()
-            );
-            undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
-            let drafts = scene.tree();
-            let drafts = drafts
-                .keys()
-                .filter(|path| path.to_string_lossy().contains(".haft-"));
-            drafts.for_each(|path| fs::remove_file(scene.work("").join(path)).unwrap());
-            assert!(scene.tree() == before, "{moment}");
-            continue;
-        }
-        let again = scene.collect();
-        let conflicts = again
-            .changes
-            .iter()
-            .filter(|change| change.conflict.is_some());
-        assert_eq!(conflicts.count(), 0, "{moment}");
-        again
-            .apply(&scene.workspace, &scene.changer("r3"), &|_| true)
-            .unwrap();
-        assert!(scene.collect().changes.is_empty());
-        assert_eq!(
-            fs::read_to_string(scene.work("replaced")).unwrap(),
-            "a file"
-        );
-        assert_eq!(fs::read_dir(scene.work("new")).unwrap().count(), FILES);
-        assert!(!scene.work("deleted").exists());
+    few.map(str::to_owned).to_vec()
+}
+
+#[test]
+fn what_a_killed_process_left_is_completed_or_undone() {
+    for moment in moments() {
+        is_completed_or_undone(&moment, true);
+        is_completed_or_undone(&moment, false);
     }
+}
+
+fn is_completed_or_undone(moment: &str, undone: bool) {
+    let scene = prepare();
+    let before = scene.tree();
+    kill_at(&scene, moment);
+    // Undone from what was recorded before the first change, or completed by another process.
+    if undone {
+        let undo = scene.plan("r1");
+        assert_eq!(
+            undo.conflicts.len(),
+            0,
+            "{moment}: {:?}",
+            undo.conflicts.first()
+        );
+        undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
+        let drafts = scene.tree();
+        let drafts = drafts
+            .keys()
+            .filter(|path| path.to_string_lossy().contains(".haft-"));
+        drafts.for_each(|path| fs::remove_file(scene.work("").join(path)).unwrap());
+        assert!(scene.tree() == before, "{moment}");
+        return;
+    }
+    let again = scene.collect();
+    let conflicts = again
+        .changes
+        .iter()
+        .filter(|change| change.conflict.is_some());
+    assert_eq!(conflicts.count(), 0, "{moment}");
+    again
+        .apply(&scene.workspace, &scene.changer("r3"), &|_| true)
+        .unwrap();
+    assert!(scene.collect().changes.is_empty());
+    assert_eq!(
+        fs::read_to_string(scene.work("replaced")).unwrap(),
+        "a file"
+    );
+    assert_eq!(fs::read_dir(scene.work("new")).unwrap().count(), FILES);
+    assert!(!scene.work("deleted").exists());
 }
