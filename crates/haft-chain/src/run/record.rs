@@ -10,7 +10,7 @@ use haft::journal::{
     ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall, digest,
 };
 use haft::result::Status;
-use haft::spec::Risk;
+use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::toolset::Snapshot;
 use serde_json::value::RawValue;
 
@@ -124,8 +124,11 @@ impl Record {
         let unsafe_twice = |entry: &&RecordedCall| {
             let tool = tools.entry(&entry.call.tool).map(|tool| tool.spec());
             let twice = tool.is_some_and(|spec| spec.idempotent);
-            // What changes something is on the record before it does.
-            let not_run = !entry.started && tool.is_some_and(|spec| spec.risk >= Risk::High);
+            // What changes something is on the record before it does; a tool that is suspended after it ran goes on then.
+            let recorded = |spec: &&Arc<ToolSpec>| {
+                spec.risk >= Risk::High || spec.suspension == Suspension::After
+            };
+            let not_run = !entry.started && tool.as_ref().is_some_and(recorded);
             entry.reply.is_none() && !twice && !not_run
         };
         if let Some(entry) = recorded.calls.iter().find(unsafe_twice) {

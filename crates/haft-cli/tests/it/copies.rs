@@ -145,7 +145,7 @@ fn a_script_waits_for_the_decision_about_its_command_and_goes_on() {
         let Some(lab) = lab() else { return };
         let mut client = Client::new(&lab, name);
         let code = "done = tools.run_command(command='cat a.txt; echo two >> a.txt')\n\
-            [c.path for c in done.changes] if hasattr(done, 'changes') else [c['path'] for c in done['changes']]";
+            [change['path'] for change in done.data['changes']]";
         let arguments = json!({"code": code});
         let first = client.call(&lab, "tool_chain", &arguments);
         assert_eq!(first.status, "suspended", "{name}: {first:?}");

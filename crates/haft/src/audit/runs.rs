@@ -12,6 +12,7 @@ use crate::audit::index::{Closed, RunEntry, RunState};
 use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
 use crate::audit::run_folder::{self, RECORD, TOOLS};
 use crate::call::{Principal, RunId};
+use crate::result::Status;
 
 /// Longest run id: it names a folder.
 const LONGEST_ID: usize = 128;
@@ -173,13 +174,21 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
     Ok(last)
 }
 
-/// The ids of the calls that a run's record says started.
+/// The ids of the calls that a run's record says started, without those that were suspended since: they go on when they are
+/// made again.
 pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
     let mut all = BTreeSet::new();
     for line in events(home, run)? {
         let line = line?;
-        let line = ReadLine::parse(line.as_bytes()).filter(|line| line.kind == kind::CALL_STARTED);
-        all.extend(line.and_then(|line| line.call.map(Cow::into_owned)));
+        let Some(line) = ReadLine::parse(line.as_bytes()) else {
+            continue;
+        };
+        let suspended = line.status.as_deref() == Some(Status::Suspended.as_str());
+        match (line.call, &*line.kind) {
+            (Some(call), kind::CALL_STARTED) => _ = all.insert(call.into_owned()),
+            (Some(call), kind::CALL_ENDED) if suspended => _ = all.remove(&*call),
+            _ => {}
+        }
     }
     Ok(all)
 }

@@ -19,6 +19,7 @@ use crate::executor::stop::Stop;
 use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
 use crate::session::{Patience, Session};
+use crate::spec::Suspension;
 use crate::toolset::Entry as Tool;
 
 /// How often a call that another process resumes is looked at, where the inbox says nothing of its request.
@@ -45,7 +46,7 @@ pub(super) async fn before(
     if open.has_own_id() && session.is_resumed() {
         return resume(parts, session, open, key).await.map(|()| None);
     }
-    let (call, present) = match look_up(parts, session, &key).await? {
+    let (call, present) = match look_up(parts, session, &key, Suspension::Within).await? {
         Before::Ended(stop, approval) => {
             open.approval = Some(approval);
             return Err(stop);
@@ -114,10 +115,10 @@ pub(super) async fn asked_before(
         return Ok(());
     }
     let key = of(parts, session, tool, arguments);
-    // In its own run the inbox knows it.
-    let before = match session.others() {
-        Some(_) => look_up(parts, session, &key).await?,
-        None => Before::New,
+    // In its own run the inbox knows it, unless it is another call that was asked about.
+    let before = match (session.others(), tool.spec().suspension) {
+        (None, Suspension::Before | Suspension::Within) => Before::New,
+        (_, suspension) => look_up(parts, session, &key, suspension).await?,
     };
     if let Before::Ended(stop, approval) = before {
         open.approval = Some(approval);
@@ -140,13 +141,20 @@ pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str)
     )
 }
 
-async fn look_up(parts: &Parts, session: &Session, key: &str) -> Result<Before, Stop> {
+async fn look_up(
+    parts: &Parts,
+    session: &Session,
+    key: &str,
+    suspension: Suspension,
+) -> Result<Before, Stop> {
     if !session.has_asked() && session.others().is_none() {
         return Ok(Before::New);
     }
     let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
     for call in found {
-        let before = if call.run == *session.run() {
+        let before = if call.run == *session.run() && suspension == Suspension::After {
+            after(parts, session, &call).await?
+        } else if call.run == *session.run() {
             here(parts, session, call).await?
         } else if may_take_up(session, &call) {
             elsewhere(parts, session, call).await?
@@ -191,6 +199,20 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
         Some(ended) => collect(parts, session, &ended).await,
         // Another one heard how it ended: this is a new call.
         None => Ok(Before::New),
+    }
+}
+
+/// A call of this run that ran, and was suspended then: the tool goes on with it while nothing came of the request.
+async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
+    let entry = parts.inbox.get(&call.approval).await;
+    let entry = entry.map_err(|e| ask::unwritten(&e))?;
+    let came = |known: &Entry| known.outcome.is_some() && known.status != RequestStatus::Denied;
+    match &entry {
+        Some(known) if came(known) || known.status == RequestStatus::InDoubt => {
+            direct(parts, session, call, entry.as_ref()).await
+        }
+        // The tool tells what it had when a person said no.
+        _ => Ok(Before::New),
     }
 }
 
