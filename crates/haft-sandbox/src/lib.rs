@@ -215,6 +215,17 @@ impl Sandbox {
         }
     }
 
+    /// This sandbox for another runtime: it waits for no probe that a task of this one is running. Where this runtime waits
+    /// for the other one, such a probe would never end.
+    #[must_use]
+    pub fn for_other_runtime(&self) -> Self {
+        if self.inner.probe.initialized() {
+            self.clone()
+        } else {
+            Self::new(self.inner.config.clone())
+        }
+    }
+
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.inner.config

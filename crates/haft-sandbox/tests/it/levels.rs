@@ -19,6 +19,10 @@ pub(crate) const TESTS: &[Test] = &[
         "f7_passthrough_needs_the_floor_none_in_so_many_words",
         floor,
     ),
+    (
+        "another_runtime_does_not_wait_for_a_probe_of_this_one",
+        other_runtime,
+    ),
 ];
 
 /// Before `enter` the jail must refuse with the sentence that says what to do; whether it did not.
@@ -226,4 +230,22 @@ fn floor() {
         assert_eq!(running.strength(), Strength::Full);
     });
     assert!(folder.path().join("ran").exists());
+}
+
+/// A thread that blocks a runtime, and tries something in another one, does not wait for what the first began.
+fn other_runtime() {
+    let sandbox = Sandbox::new(Config::default());
+    wait(async {
+        let mut probing = std::pin::pin!(sandbox.probe());
+        // Under way, and nothing polls it while this thread waits.
+        std::future::poll_fn(|context| {
+            let _ = probing.as_mut().poll(context);
+            std::task::Poll::Ready(())
+        })
+        .await;
+        let other = sandbox.for_other_runtime();
+        let tried = std::thread::spawn(move || wait(async { other.probe().await.strength }));
+        let strength = tried.join().unwrap();
+        assert_eq!(probing.await.strength, strength);
+    });
 }

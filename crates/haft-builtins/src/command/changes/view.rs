@@ -266,7 +266,7 @@ fn start(views: &Views, view: &OpenView) -> Result<(), String> {
     let mut mounts = Mounts::workspace(root);
     mounts.view = Some(view.layers());
     let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
-    let sandbox = views.sandbox.clone();
+    let sandbox = views.sandbox.for_other_runtime();
     // On a thread of its own: this may be called from one that must not wait.
     let tried = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
