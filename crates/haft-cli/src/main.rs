@@ -8,6 +8,7 @@ use haft_builtins::web::reader;
 mod approvals;
 mod args;
 mod assemble;
+mod changes;
 mod commands;
 mod environment;
 mod exit;

@@ -70,37 +70,31 @@ impl UndoChanges {
         }
     }
 
+    /// Plans the undo, with the conflicts that prevent it.
+    ///
+    /// # Errors
+    /// The run's changes or the files cannot be read.
+    pub fn draft(&self, input: &UndoInput) -> Result<Plan, ToolError> {
+        let run = RunId::new(&*input.run);
+        let sets =
+            change_sets(&self.log, &run, input.call.as_deref()).map_err(|e| read_error(&e))?;
+        let planned = plan(&net_changes(&sets), &self.files.workspace, &self.log, &run);
+        planned.map_err(|error| match error {
+            UndoError::Log(error) => read_error(&error),
+            UndoError::Workspace(error) => error.into(),
+        })
+    }
+
     /// Plans the undo.
     ///
     /// # Errors
     /// There are conflicts, or there is nothing to undo.
     pub fn plan(&self, input: &UndoInput) -> Result<Plan, ToolError> {
-        let run = RunId::new(&*input.run);
-        let sets =
-            change_sets(&self.log, &run, input.call.as_deref()).map_err(|e| read_error(&e))?;
-        let planned = plan(&net_changes(&sets), &self.files.workspace, &self.log, &run);
-        let planned = planned.map_err(|error| match error {
-            UndoError::Log(error) => read_error(&error),
-            UndoError::Workspace(error) => error.into(),
-        })?;
-        if !planned.conflicts.is_empty() {
-            let lines = planned.conflicts.iter().take(20);
-            let lines: Vec<String> = lines
-                .map(|conflict| format!("{}: {}", conflict.path.display(), conflict.why))
-                .collect();
-            let more = planned.conflicts.len().saturating_sub(lines.len());
-            let more = match more {
-                0 => String::new(),
-                more => format!("; and {more} more"),
-            };
-            let message = format!("nothing was undone: {}{more}", lines.join("; "));
-            return Err(ToolError::conflict(message));
+        let planned = self.draft(input)?;
+        match refusal(&planned) {
+            Some(error) => Err(error),
+            None => Ok(planned),
         }
-        if planned.is_empty() {
-            let message = "there is nothing to undo: what was changed is as it was before, or gone";
-            return Err(ToolError::conflict(message));
-        }
-        Ok(planned)
     }
 
     fn entry(&self, path: &Path) -> Result<Place, ToolError> {
@@ -120,6 +114,28 @@ impl UndoChanges {
         std::io::Read::read_to_end(&mut open.file, &mut bytes).ok()?;
         Some(bytes)
     }
+}
+
+/// Why a plan cannot be applied: it has conflicts, or there is nothing to undo. None if it can.
+pub fn refusal(planned: &Plan) -> Option<ToolError> {
+    if !planned.conflicts.is_empty() {
+        let lines = planned.conflicts.iter().take(20);
+        let lines: Vec<String> = lines
+            .map(|conflict| format!("{}: {}", conflict.path.display(), conflict.why))
+            .collect();
+        let more = planned.conflicts.len().saturating_sub(lines.len());
+        let more = match more {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let message = format!("nothing was undone: {}{more}", lines.join("; "));
+        return Some(ToolError::conflict(message));
+    }
+    planned.is_empty().then(|| {
+        ToolError::conflict(
+            "there is nothing to undo: what was changed is as it was before, or gone",
+        )
+    })
 }
 
 /// The change sets of a call and its nested calls, or of the whole run.

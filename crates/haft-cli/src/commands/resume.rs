@@ -36,7 +36,7 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
     let Some(recorded) = interrupted(house, &id)? else {
         return Err(nothing(house, run).await?);
     };
-    same_workspace(house, &id, "resume").await?;
+    super::runs::same_workspace(house, &id, "resume").await?;
     let calls = runs::last_call(house.home(), run).map_err(|e| super::runs::told(&e))?;
     // Its own line may not have come to the disk.
     let own = recorded.chain.as_str().strip_prefix("call-");
@@ -77,7 +77,7 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
         )
     });
     if let Some(entry) = ready {
-        same_workspace(house, run, "resume").await?;
+        super::runs::same_workspace(house, run, "resume").await?;
         let door = call::door(at, "resume");
         return match house.follow(&entry.request.id, door).await? {
             Followed::Ran(outcome) => {
@@ -107,22 +107,6 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
         .advise("make the call again to ask again"));
     }
     Ok(None)
-}
-
-/// A run's files are those that it began among.
-pub(super) async fn same_workspace(
-    house: &House,
-    run: &RunId,
-    action: &str,
-) -> Result<(), Problem> {
-    let known = house.index().get(run).await;
-    let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;
-    let began = known.and_then(|entry| entry.start.workspace);
-    match began.filter(|began| began != house.workspace()) {
-        None => Ok(()),
-        Some(began) => Err(Problem::usage(format!("run {run} works in {began}"))
-            .advise(format!("haft runs {action} {run} --workspace {began}"))),
-    }
 }
 
 /// The chain that was interrupted, if one was.

@@ -292,6 +292,22 @@ fn said(report: &Report) -> String {
     out
 }
 
+/// Checks that a run began in this workspace: its files are those that it began among.
+pub(crate) async fn same_workspace(
+    house: &House,
+    run: &RunId,
+    action: &str,
+) -> Result<(), Problem> {
+    let known = house.index().get(run).await;
+    let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;
+    let began = known.and_then(|entry| entry.start.workspace);
+    match began.filter(|began| began != house.workspace()) {
+        None => Ok(()),
+        Some(began) => Err(Problem::usage(format!("run {run} works in {began}"))
+            .advise(format!("haft runs {action} {run} --workspace {began}"))),
+    }
+}
+
 pub(crate) fn told(error: &RunsError) -> Problem {
     match error {
         RunsError::BadId(_) | RunsError::NotFound(_) => {

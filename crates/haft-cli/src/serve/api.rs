@@ -25,6 +25,7 @@ use crate::serve::reply;
 
 mod approvals;
 mod artifacts;
+mod changes;
 mod events;
 mod look;
 mod memory;
@@ -78,6 +79,8 @@ impl Api {
             .route("/chains", post(chain))
             .route("/runs", get(list_runs))
             .route("/runs/{run}", get(show_run))
+            .route("/runs/{run}/changes", get(changes::list))
+            .route("/runs/{run}/undo", post(changes::undo))
             .route("/artifacts", get(artifacts::list))
             .route("/artifacts/{reference}", get(artifacts::read))
             .route("/skills", get(list_skills))

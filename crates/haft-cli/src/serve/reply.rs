@@ -5,7 +5,7 @@ use haft::error::bounded;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A document with status 200.
 pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
@@ -24,6 +24,19 @@ pub(crate) fn error(status: StatusCode, kind: &str, message: &str) -> Response {
     let message = bounded(message.to_owned());
     let body = json!({"error": {"kind": kind, "message": message}});
     typed(status, "application/json", body.to_string().into_bytes())
+}
+
+/// An error because things are not as they would have to be; `more` are members beside its message.
+pub(crate) fn conflict(message: &str, advice: &str, more: &Value) -> Response {
+    let mut error = json!({"kind": "conflict", "message": bounded(message.to_owned())});
+    if !advice.is_empty() {
+        error["advice"] = json!(advice);
+    }
+    for (name, value) in more.as_object().into_iter().flatten() {
+        error[name] = value.clone();
+    }
+    let body = json!({ "error": error }).to_string();
+    typed(StatusCode::CONFLICT, "application/json", body.into_bytes())
 }
 
 /// Why not, as in outcomes.

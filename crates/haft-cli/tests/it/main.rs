@@ -39,6 +39,7 @@ mod shared_inbox;
 mod signals;
 mod skills;
 mod terminal;
+mod undo_http;
 mod usage;
 mod web;
 mod webhook;

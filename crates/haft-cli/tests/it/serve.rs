@@ -197,7 +197,7 @@ fn every_route_asks_every_caller_for_a_token() {
     let server = Server::start(&lab, &[]);
     let (call, operator) = (Some(server.call.as_str()), Some(server.operator.as_str()));
     // Route, then the status without a token, with a wrong one, the call token, the operator's.
-    let rows: [(&str, &str, [u16; 4]); 38] = [
+    let rows: [(&str, &str, [u16; 4]); 40] = [
         ("GET", "/", [200, 200, 200, 200]),
         ("GET", "/app.js", [200, 200, 200, 200]),
         ("GET", "/waiting/ap-1", [200, 200, 200, 200]),
@@ -223,6 +223,8 @@ fn every_route_asks_every_caller_for_a_token() {
         ("POST", "/api/v1/chains", [401, 401, 400, 400]),
         ("GET", "/api/v1/runs", [401, 401, 200, 200]),
         ("DELETE", "/api/v1/runs/x", [401, 401, 403, 405]),
+        ("GET", "/api/v1/runs/x/changes", [401, 401, 403, 404]),
+        ("POST", "/api/v1/runs/x/undo", [401, 401, 403, 404]),
         ("GET", "/api/v1/artifacts", [401, 401, 200, 200]),
         ("GET", "/api/v1/policy", [401, 401, 200, 200]),
         ("GET", "/nope", [401, 401, 404, 404]),

@@ -61,6 +61,9 @@ const ROUTES: &[Route] = &[
     read("/runs", "runs, newest first"),
     read("/runs/{run}", "a run's calls, as they lie in time"),
     read("/runs/{run}/verify", "whether a run's record is whole and as it was written"),
+    Route { who: "operator", query: &[("call", "of this call and those made within it; of the whole run where none is named")],
+        ..read("/runs/{run}/changes", "what a run changed in the workspace: at most 1,000 files (`more_changes` are left out), each text file with its diff (at most 128 KiB, all together 4 MiB; `note` says what is left out)") },
+    change("/runs/{run}/undo", "undoes what a run, or one call of it, changed, in a run of its own whose outcome it gives; with `preview` it gives the plan and touches nothing; 409 with the `conflicts` where something was changed since, and then nothing is touched", "Undo"),
     Route { who: "operator", query: &[("q", "words that a call's line holds"), ("status", "its status"), ("tool", "its tool"), ("limit", "at most so many")],
         ..read("/audit", "calls of all runs that hold some words") },
     read("/artifacts", "large results kept aside"),
@@ -149,8 +152,15 @@ fn schemas() -> Value {
         "Chain": {"type": "object", "required": ["code"], "properties": {
             "code": text(), "timeout_s": {"type": "integer", "minimum": 1},
         }},
+        "Undo": {"type": "object", "additionalProperties": false, "properties": {
+            "call": {"type": "string", "description": "this call and those made within it; the whole run where none is named"},
+            "preview": {"type": "boolean", "description": "only say what would be done"},
+            "plan": {"type": "string", "description": "`plan` of a preview: where the undo would do anything else by now, it is refused (409)"},
+        }},
         "Error": {"type": "object", "properties": {"error": {"type": "object", "properties": {
             "kind": text(), "message": text(), "advice": text(),
+            "conflicts": {"type": "array", "description": "of an undo: what prevents it",
+                "items": {"type": "object", "properties": {"path": text(), "why": text()}}},
         }}}},
     })
 }

@@ -1,0 +1,220 @@
+//! The undo of what a run changed: planned, shown, and performed in a run of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::ToolError;
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::audit::BoxFuture;
+use haft::call::ToolCall;
+use haft::change::undo::{Conflict, Content, Plan, Target};
+use haft::result::Outcome;
+use haft::session::Session;
+use haft::tool::TypedTool as _;
+use haft::{ToolRegistry, Toolset};
+use haft_builtins::files::sha256;
+use haft_builtins::files::undo::{UndoChanges, UndoInput, refusal};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Selection;
+use crate::assemble::{Door, House};
+use crate::commands::runs::same_workspace;
+use crate::problem::Problem;
+
+/// What an undo does to one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepAction {
+    /// It is moved back.
+    MoveBack,
+    /// It was new and is removed.
+    Remove,
+    /// It gets its content, kind or mode from before the run.
+    Restore,
+}
+
+/// One step of an undo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Step {
+    pub(crate) action: StepAction,
+    /// Its path, after the undo.
+    pub(crate) path: String,
+    /// Its path now, if it is moved back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+}
+
+/// What an undo would do.
+#[derive(Debug)]
+pub(crate) struct UndoPlan {
+    /// What is moved, removed and restored.
+    pub(crate) steps: Vec<Step>,
+    /// What belongs to a repository's `.git`, which only git changes back.
+    pub(crate) left_alone: Vec<String>,
+    /// The SHA-256 of the steps with what they restore.
+    pub(crate) digest: String,
+}
+
+/// Why nothing can be undone.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The error, with the first conflicts in words.
+    pub(crate) error: ToolError,
+    /// What prevents the undo.
+    pub(crate) conflicts: Vec<Conflict>,
+}
+
+/// The undo of what a run, or one call of it, changed.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    tool: UndoChanges,
+    input: UndoInput,
+}
+
+/// The person who has seen the plan and approves it.
+#[derive(Debug)]
+pub(crate) struct Person {
+    /// Their name.
+    pub(crate) by: String,
+    /// From where they said so.
+    pub(crate) from: String,
+}
+
+impl Undo {
+    /// Prepares the undo of changes that were made in this workspace.
+    ///
+    /// # Errors
+    /// The run began in another workspace, or what calls change is not recorded here.
+    pub(crate) async fn new(house: &House, of: &Selection) -> Result<Self, Problem> {
+        same_workspace(house, &of.run, "undo").await?;
+        Ok(Self {
+            tool: UndoChanges::new(house.files().clone(), Arc::clone(house.changes()?)),
+            input: UndoInput {
+                run: of.run.to_string(),
+                call: of.call.clone(),
+            },
+        })
+    }
+
+    /// Plans the undo. Touches nothing.
+    ///
+    /// # Errors
+    /// There are conflicts, there is nothing to undo, or the files cannot be read.
+    pub(crate) fn plan(&self) -> Result<UndoPlan, Box<Refusal>> {
+        let plan = self.tool.draft(&self.input).map_err(|error| {
+            Box::new(Refusal {
+                error,
+                conflicts: Vec::new(),
+            })
+        })?;
+        match refusal(&plan) {
+            Some(error) => Err(Box::new(Refusal {
+                error,
+                conflicts: plan.conflicts,
+            })),
+            None => Ok(shown(&plan)),
+        }
+    }
+
+    /// Opens a run of its own for the undo, whose only tool undoes.
+    ///
+    /// # Errors
+    /// The run cannot be begun.
+    pub(crate) async fn open(self, house: &House, door: Door) -> Result<OpenUndo, Problem> {
+        let tools = ToolRegistry::new();
+        let added = self.tool.into_tool().map_err(|e| e.to_string());
+        let added = added.and_then(|tool| tools.add_all([tool]).map_err(|e| e.to_string()));
+        added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
+        let tools: Arc<dyn Toolset> = Arc::new(tools);
+        Ok(OpenUndo {
+            session: house.open_with(door, tools).await?,
+            arguments: json!({"run": self.input.run, "call": self.input.call}).to_string(),
+        })
+    }
+}
+
+/// An undo whose run has begun.
+#[derive(Debug)]
+pub(crate) struct OpenUndo {
+    /// The run.
+    pub(crate) session: Session,
+    arguments: String,
+}
+
+impl OpenUndo {
+    /// Performs the undo, approved by this person. Deny rules of the policy still hold.
+    pub(crate) async fn perform(&self, house: &House, person: Person) -> Outcome {
+        let executor = house.executor().clone().with_approver(Approval(person));
+        let call = ToolCall::new("undo_changes", self.arguments.clone());
+        executor.execute(&self.session, call).await
+    }
+}
+
+/// Answers the question that the person has answered already.
+#[derive(Debug)]
+struct Approval(Person);
+
+impl Approver for Approval {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
+    }
+
+    fn automatic(&self, _: &ApprovalRequest) -> Option<Decision> {
+        Some(Decision::approve(self.0.by.clone(), self.0.from.clone()))
+    }
+}
+
+fn shown(plan: &Plan) -> UndoPlan {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let moved = plan.moves.iter().map(|(is, was)| Step {
+        action: StepAction::MoveBack,
+        path: text(was),
+        from: Some(text(is)),
+    });
+    let others = plan.summary().map(|(path, target)| Step {
+        action: match target {
+            Target::Nothing => StepAction::Remove,
+            _ => StepAction::Restore,
+        },
+        path: text(path),
+        from: None,
+    });
+    UndoPlan {
+        steps: moved.chain(others).collect(),
+        left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
+        digest: digest(plan),
+    }
+}
+
+/// The SHA-256 of what a plan does: two plans with the same one do the same.
+fn digest(plan: &Plan) -> String {
+    let mut bytes = Vec::new();
+    // Each part with its length: no two plans give the same bytes.
+    let mut add = |part: &[u8]| {
+        bytes.extend(part.len().to_le_bytes());
+        bytes.extend(part);
+    };
+    for (is, was) in &plan.moves {
+        add(b"move");
+        add(is.as_os_str().as_encoded_bytes());
+        add(was.as_os_str().as_encoded_bytes());
+    }
+    for (path, target) in plan.targets() {
+        let (kind, content) = match target {
+            Target::Nothing => ("nothing".to_owned(), String::new()),
+            Target::Link(to) => ("link".to_owned(), sha256(to.as_os_str().as_encoded_bytes())),
+            Target::Folder(mode) => (format!("folder {mode:?}"), String::new()),
+            Target::File {
+                content: Content::Bytes(bytes),
+                mode,
+            } => (format!("file {mode:?}"), sha256(bytes)),
+            // An undo restores from what is saved; nothing else stands in its plan.
+            Target::File { mode, .. } => (format!("other file {mode:?}"), String::new()),
+        };
+        add(path.as_os_str().as_encoded_bytes());
+        add(kind.as_bytes());
+        add(content.as_bytes());
+    }
+    sha256(&bytes)
+}
