@@ -65,6 +65,23 @@ assert.equal(rows.find((row) => row.kind === "change").after.stretches.filter((p
 const far = rowsOf(Array.from({ length: 20_000 }, (_, i) => `a${i}\n`).join(""), Array.from({ length: 20_000 }, (_, i) => `b${i}\n`).join(""));
 assert.equal(far.length, 20_000, "texts with nothing in common are one change");
 
+const { rowsOfUnified } = await load("src/unified.ts");
+const drawn = (diff) => rowsOfUnified(diff).map((row) => {
+  const side = (of) => (of ? `${of.number}${JSON.stringify(of.stretches.map((part) => part.text).join(""))}` : "-");
+  return row.kind === "fold" ? `fold ${row.folded}` : `${row.kind} ${side(row.before)} ${side(row.after)}`;
+});
+for (const [diff, expect] of [
+  ["", []],
+  ["--- a/x\n+++ b/x\n@@ -4,3 +4,3 @@\n same\n-two\n+2\n same\n@@ -20 +20,2 @@\n last\n+more\n", [
+    "fold 3", 'same 4"same" 4"same"', 'change 5"two" 5"2"', 'same 6"same" 6"same"', "fold 13", 'same 20"last" 20"last"', 'change - 21"more"']],
+  ["--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n", ['change - 1"one"', 'change - 2"two\\n"']],
+  ["--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", ['change 1"a\\n" 1"a"']],
+  // A carriage return alone ends a line, too: what follows it cannot hide behind an unchanged one.
+  ["--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\r-two\r+2\n", ['same 1"one\\r" 1"one\\r"', 'change 2"two\\r" 2"2"']],
+  // Cut in the middle of a hunk.
+  ["--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ['change 1"a" -']],
+]) assert.deepEqual(drawn(diff), expect, JSON.stringify(diff));
+
 const { fault, faultsOf } = await load("src/parts/form.tsx");
 const { fieldsOf } = await load("src/schema.ts");
 for (const [schema, value, required, expect] of [

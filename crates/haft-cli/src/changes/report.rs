@@ -155,7 +155,9 @@ impl Texts<'_> {
         let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
         let (diff, note) = match self.texts(net) {
             Ok([before, after]) if before != after => {
+                // The names stand on lines of their own: a line break in one would look like a part of the diff.
                 let path = net.path().to_string_lossy();
+                let path = path.replace(char::is_control, "\u{fffd}");
                 self.bounded(unified(&path, &before, &after))
             }
             Ok(_) => (None, None),

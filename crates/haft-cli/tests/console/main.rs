@@ -194,6 +194,11 @@ fn what_a_person_decides_comes_to_pass_once_in_the_haft_that_is_left() {
 }
 
 #[test]
+fn what_a_run_changed_is_shown_and_undone() {
+    check("changes.mjs");
+}
+
+#[test]
 fn pages_without_the_approve_button_are_noticed() {
     let Some(node) = driver() else { return };
     if !builder() {

@@ -104,6 +104,9 @@ export interface Failure {
   kind: string;
   message: string;
   advice?: string;
+  /** Of an undo: what prevents it. */
+  conflicts?: { path: string; why: string }[];
+  more_conflicts?: number;
 }
 
 export interface RuleMatches {
@@ -142,6 +145,42 @@ export interface Call {
   waited_ms?: number;
   artifacts?: { ref: string; media_type?: string; bytes?: number }[];
   summary?: string;
+}
+
+/** One file, link or folder that a run changed. */
+export interface FileChanged {
+  path: string;
+  action: "create" | "modify" | "delete" | "move" | "replace" | "chmod";
+  from?: string;
+  before?: FileState;
+  after?: FileState;
+  /** A unified diff. */
+  diff?: string;
+  note?: string;
+}
+
+export interface FileState {
+  kind: "file" | "link" | "folder" | "other";
+  bytes?: number;
+  mode?: number;
+  target?: string;
+}
+
+export interface Changes {
+  run: string;
+  changes: FileChanged[];
+  more_changes?: number;
+}
+
+/** What an undo would do. */
+export interface UndoPlan {
+  run: string;
+  call?: string;
+  plan: string;
+  steps: { action: "move_back" | "remove" | "restore"; path: string; from?: string }[];
+  more_steps?: number;
+  left_alone: string[];
+  more_left_alone?: number;
 }
 
 export interface Verified {

@@ -12,6 +12,7 @@ import { Pending, useReading } from "../parts/reading";
 import { Block, Shown } from "../parts/text";
 import { Timeline, WAITS } from "../parts/timeline";
 import { waiting } from "../approvals";
+import { Changes } from "../parts/changes";
 import { Arguments, argumentsOf } from "../parts/fact";
 
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
@@ -43,6 +44,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
             {asTable ? <CallTable calls={list} selected={selected?.call} run={run} /> : <Timeline calls={list} selected={selected?.call} select={select} />}
           </div>
           {selected && <CallDetail key={selected.call} run={run} call={selected} />}
+          <Changes key={`${run}/${call ?? ""}`} run={run} call={call} />
         </div>
       )}
     </div>

@@ -9,7 +9,7 @@ export function RiskWord({ risk }: { risk: Risk }) {
 const TONES: Record<string, string> = {
   allow: "good", ok: "good", done: "good", approved: "good", accepted: "good", answered: "good", closed: "plain",
   ask: "wait", pending: "wait", suspended: "wait", open: "live", running: "live", candidate: "wait",
-  deny: "bad", denied: "bad", error: "bad", timeout: "bad", cancelled: "plain", expired: "bad", withdrawn: "plain", in_doubt: "bad", rejected: "plain",
+  deny: "bad", denied: "bad", error: "bad", timeout: "bad", cancelled: "plain", expired: "bad", withdrawn: "plain", in_doubt: "bad", conflict: "bad", rejected: "plain",
 };
 
 /** A verdict, status or state. */

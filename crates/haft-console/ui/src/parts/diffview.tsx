@@ -29,6 +29,11 @@ export function FileChange({ file }: { file: Preview }) {
 
 function Counts({ file }: { file: Preview }) {
   const rows = useMemo(() => (file.binary ? [] : rowsOf(file.before ?? "", file.after ?? "")), [file]);
+  return <RowCounts rows={rows} />;
+}
+
+/** How many lines were added and removed. */
+export function RowCounts({ rows }: { rows: Row[] }) {
   const changed = rows.filter((row) => row.kind === "change");
   const [plus, minus] = [changed.filter((row) => row.after).length, changed.filter((row) => row.before).length];
   if (!plus && !minus) return null;
@@ -42,7 +47,8 @@ function Body({ file }: { file: Preview }) {
   return <SideBySide before={file.before ?? ""} after={file.after ?? ""} />;
 }
 
-function Created({ text }: { text: string }) {
+/** The text of a new file. */
+export function Created({ text }: { text: string }) {
   if (text === "") return <p class="note">An empty file.</p>;
   return <div class="created"><Block text={text} label="the new file's text" /></div>;
 }
@@ -50,9 +56,13 @@ function Created({ text }: { text: string }) {
 function SideBySide({ before, after }: { before: string; after: string }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => rowsOf(before, after, whole), [before, after, whole]);
+  return before === after ? <p class="note">Nothing in the text changes.</p> : <Rows rows={rows} unfold={() => setWhole(true)} />;
+}
+
+/** Rows side by side; without `unfold` the unchanged lines between them are not to be had. */
+export function Rows({ rows, unfold }: { rows: Row[]; unfold?: () => void }) {
   const long = rows.length > LONG;
   const [open, setOpen] = useFold(long);
-  if (before === after) return <p class="note">Nothing in the text changes.</p>;
   const shown = long && !open ? rows.slice(0, HEAD) : rows;
   return (
     <>
@@ -60,7 +70,7 @@ function SideBySide({ before, after }: { before: string; after: string }) {
         <table>
           <colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>
           <thead class="unseen"><tr><th scope="col">line before</th><th scope="col">before</th><th scope="col">line after</th><th scope="col">after</th></tr></thead>
-          <tbody>{shown.map((row, index) => <DiffRow key={index} row={row} unfold={() => setWhole(true)} />)}</tbody>
+          <tbody>{shown.map((row, index) => <DiffRow key={index} row={row} unfold={unfold} />)}</tbody>
         </table>
       </div>
       {long && (
@@ -72,11 +82,12 @@ function SideBySide({ before, after }: { before: string; after: string }) {
   );
 }
 
-function DiffRow({ row, unfold }: { row: Row; unfold: () => void }) {
+function DiffRow({ row, unfold }: { row: Row; unfold: (() => void) | undefined }) {
   if (row.kind === "fold") {
+    const says = row.folded === 1 ? "1 unchanged line" : `${row.folded?.toLocaleString("en")} unchanged lines`;
     return (
       <tr class="unchanged"><td colSpan={4}>
-        <button type="button" class="fold" onClick={unfold}>{row.folded?.toLocaleString("en")} unchanged lines</button>
+        {unfold ? <button type="button" class="fold" onClick={unfold}>{says}</button> : <span class="dim small">{says}</span>}
       </td></tr>
     );
   }

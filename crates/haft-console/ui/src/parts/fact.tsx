@@ -25,6 +25,7 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   const connects = detail.permissions.filter((permission) => permission.kind === "connect");
   const shown = new Set<string>();
   const parts = [];
+  if (args && detail.tool === "apply_changes") return <Applied detail={detail} args={args} />;
   if (args && (typeof args.command === "string" || Array.isArray(args.argv))) {
     parts.push(<Command args={args} parts={runs} permissions={detail.permissions} />);
     shown.add("command").add("argv");
@@ -48,6 +49,29 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   );
 }
 
+/** What a command changed on its copy: the command, then the change; what only binds the approval stays folded away. */
+function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
+  const preview = detail.preview ?? [];
+  const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
+  const others = detail.permissions.filter((permission) => permission.kind !== "apply" && !shown.has(permission.value));
+  return (
+    <div class="fact">
+      <Command args={args} parts={[]} permissions={[]} />
+      <p class="note">The command has ended. Approving applies what it changed; nothing of this is in the workspace yet.</p>
+      {preview.map((file, index) => <FileChange key={index} file={file} />)}
+      {others.length > 0 && (
+        <ul class="parts" aria-label="what else it changes">
+          {others.map((part, index) => <Part key={index} part={part} does={part.kind === "remove" ? "removes" : part.kind === "write" ? "writes" : part.kind} />)}
+        </ul>
+      )}
+      <details class="bound">
+        <summary>What the approval is bound to</summary>
+        <Arguments args={args} but={new Set(["command"])} />
+      </details>
+    </div>
+  );
+}
+
 function Command({ args, parts, permissions }: { args: Named; parts: Permission[]; permissions: Permission[] }) {
   const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
   const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
@@ -67,7 +91,7 @@ function Command({ args, parts, permissions }: { args: Named; parts: Permission[
 }
 
 /** A part with what the policy says of it, before what it says itself. */
-function Part({ part, does }: { part: Permission; does: "runs" | "writes" }) {
+function Part({ part, does }: { part: Permission; does: string }) {
   return (
     <li>
       {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}

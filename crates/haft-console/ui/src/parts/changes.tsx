@@ -1,0 +1,93 @@
+// What a run, or one call of it, changed in the workspace: each file with its diff, and the undo, shown before it is done.
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import { NO_NEWLINE } from "../diff";
+import { lastCall } from "../live";
+import { follow, pathOf } from "../route";
+import type { Changes as Report, FileChanged, FileState } from "../shapes";
+import { rowsOfUnified } from "../unified";
+import { Created, RowCounts, Rows } from "./diffview";
+import { useReading } from "./reading";
+import { Shown } from "./text";
+import { UndoBox } from "./undo";
+
+/** Files that are listed at once, and whose diffs are open from the start. */
+const LISTED = 50;
+const OPEN = 3;
+
+const WORDS = { create: "created", modify: "modified", delete: "deleted", move: "moved", replace: "replaced", chmod: "mode" };
+/** The colours that the diffs of requests have, too. */
+const TONES = { create: "create", modify: "change", delete: "delete", move: "move", replace: "move", chmod: "move" };
+
+export function Changes({ run, call }: { run: string; call: string | undefined }) {
+  const ended = useRef("");
+  const last = lastCall.value;
+  if (last?.run === run && last.phase === "ended") ended.current = last.call;
+  const path = `/runs/${encodeURIComponent(run)}/changes${call === undefined ? "" : `?call=${encodeURIComponent(call)}`}`;
+  const reading = useReading<Report>(path, ended.current);
+  const [shown, setShown] = useState(LISTED);
+  const report = reading.value;
+  if (!report) {
+    return reading.trouble ? <p class="note run-changes">What it changed cannot be shown: <Shown text={reading.trouble} /></p> : null;
+  }
+  if (!report.changes.length) return null;
+  const rest = report.changes.length - shown;
+  const count = report.changes.length + (report.more_changes ?? 0);
+  return (
+    <section class="run-changes" aria-label="changes">
+      <header class="changes-head">
+        <h3>{call === undefined ? "Changes of this run" : "Changes of this call"}</h3>
+        <span class="dim">{count === 1 ? "1 file" : `${count.toLocaleString("en")} files`}</span>
+        {call !== undefined && <a href={pathOf("runs", run)} onClick={follow}>of the whole run</a>}
+      </header>
+      <UndoBox run={run} call={call} />
+      {report.changes.slice(0, shown).map((file, index) => <ChangedFile key={file.path} file={file} opens={index < OPEN} />)}
+      {rest > 0 && <button type="button" class="fold" onClick={() => setShown(shown + LISTED * 4)}>Show {Math.min(rest, LISTED * 4).toLocaleString("en")} more of {count.toLocaleString("en")} files</button>}
+      {!!report.more_changes && rest <= 0 && <p class="note">{report.more_changes.toLocaleString("en")} more are left out here; <code>haft runs diff {run}</code> shows all of them.</p>}
+    </section>
+  );
+}
+
+function ChangedFile({ file, opens }: { file: FileChanged; opens: boolean }) {
+  const rows = useMemo(() => rowsOfUnified(file.diff ?? ""), [file.diff]);
+  const about = useMemo(() => described(file), [file]);
+  const head = (
+    <>
+      <span class={`action ${TONES[file.action]}`}>{WORDS[file.action]}</span>{" "}
+      <strong class="path"><Shown text={file.path} /></strong>
+      {file.from !== undefined && <> from <strong class="path"><Shown text={file.from} /></strong></>}
+      {about && <span class="dim small">{about.text}{about.target !== undefined && <code><Shown text={about.target} /></code>}</span>}
+      <RowCounts rows={rows} />
+    </>
+  );
+  const [open, setOpen] = useState(opens);
+  if (!rows.length && !file.note) return <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}><div class="file-head">{head}</div></section>;
+  return (
+    <details class="file" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="file-head">{head}</summary>
+      {open && rows.length > 0 && (file.action === "create" ? <Created text={addedText(rows)} /> : <Rows rows={rows} />)}
+      {open && file.note && <p class="note"><Shown text={file.note} /></p>}
+    </details>
+  );
+}
+
+/** The text of a new file, all of whose lines are added. */
+function addedText(rows: ReturnType<typeof rowsOfUnified>): string {
+  const lines = rows.flatMap((row) => (row.after ? [row.after.stretches.map((stretch) => stretch.text).join("")] : []));
+  return lines.map((line) => (line.endsWith(NO_NEWLINE) ? line.slice(0, -1) : `${line}\n`)).join("");
+}
+
+/** What the words and the diff do not say: kinds and modes. */
+function described({ before, after }: FileChanged): { text: string; target?: string } | undefined {
+  const is = after ?? before;
+  if (!is) return undefined;
+  const modes = before && after && before.mode !== undefined && after.mode !== undefined && before.mode !== after.mode
+    ? `mode ${octal(before.mode)} → ${octal(after.mode)}` : "";
+  const kinds = before && after && before.kind !== after.kind ? `${kind(before)} → ${kind(after)}` : is.kind === "file" ? "" : kind(is);
+  const text = [kinds, modes].filter(Boolean).join(", ");
+  if (after?.kind === "link" && after.target !== undefined) return { text: `${text} to `, target: after.target };
+  return text ? { text } : undefined;
+}
+
+const kind = (state: FileState): string => (state.kind === "other" ? "special file" : state.kind);
+const octal = (mode: number): string => mode.toString(8).padStart(3, "0");
