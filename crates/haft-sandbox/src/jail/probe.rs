@@ -123,6 +123,18 @@ fn no_landlock(bare: bool) -> Missing {
     }
 }
 
+/// How user namespaces are allowed: on Ubuntu 24.04 and later by a profile for this program alone.
+fn allow_namespaces() -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| "/usr/bin/haft".into());
+    let program = program.display();
+    format!(
+        "allow them. Ubuntu 24.04 and later: write the lines `abi <abi/4.0>,`, `include <tunables/global>` and \
+         `profile haft \"{program}\" flags=(unconfined) {{ userns, }}` to /etc/apparmor.d/haft and run \
+         `apparmor_parser -r /etc/apparmor.d/haft`. Elsewhere: `sysctl -w user.max_user_namespaces=10000`. In a container: \
+         `--security-opt seccomp=unconfined`"
+    )
+}
+
 /// What a level's failure means and how to get it.
 fn missing(strength: Strength, error: &StartError) -> Missing {
     let why = error.to_string();
@@ -132,10 +144,11 @@ fn missing(strength: Strength, error: &StartError) -> Missing {
             "in a container run it with an unmasked /proc (`--security-opt systempaths=unconfined`)",
         )
     } else if why.contains("namespace") || why.contains("uid_map") || why.contains("bind") {
-        (
-            "user namespaces",
-            "allow them: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu), `sysctl -w user.max_user_namespaces=10000`, or in a container `--security-opt seccomp=unconfined`",
-        )
+        return Missing {
+            what: "user namespaces".into(),
+            why,
+            fix: allow_namespaces(),
+        };
     } else if strength == Strength::LandlockSeccomp {
         (
             "Landlock and seccomp",

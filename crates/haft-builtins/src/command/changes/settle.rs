@@ -48,7 +48,12 @@ pub(crate) async fn settle(
         return kept.result();
     }
     let saved = Arc::clone(&kept);
-    blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await?;
+    let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
+    if let Err(error) = saved {
+        // What cannot be kept cannot be asked about; what the command said is told.
+        kept.decide(&Fate::Asked, |_| Fate::Refused(error.message().to_owned()));
+        return kept.result();
+    }
     ask(&kept, context).await
 }
 
@@ -135,7 +140,7 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
         && let Some(approval) = &outcome.approval
     {
         let told = format!(
-            "The command has ended. What it changed waits for a person (approval {approval}), and nothing of that is in the \
+            "The command has ended. Changes that it made on its copy wait for a person (approval {approval}) and are not in the \
              workspace yet. Calling again with the same arguments gives the result when it is decided."
         );
         return Err(ToolError::suspended(
