@@ -68,14 +68,11 @@ pub(crate) struct ApplyChanges(pub(crate) Arc<Views>);
 impl ApplyChanges {
     /// The changes as they are decided in this process, or as they lie on the disk.
     fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<Kept>, ToolError> {
-        let kept = if let Some(kept) = self.0.opened(&input.view) {
-            kept
-        } else {
-            let run = RunId::new(input.run.clone());
-            Arc::new(Kept::look(&self.0, &run, &input.view)?)
-        };
-        check(&kept, input)?;
-        Ok(kept)
+        if let Some(kept) = self.0.opened(&input.view) {
+            return Ok(kept);
+        }
+        let run = RunId::new(input.run.clone());
+        Ok(Arc::new(Kept::look(&self.0, &run, &input.view)?))
     }
 }
 
@@ -93,6 +90,8 @@ impl TypedTool for ApplyChanges {
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+        // Whether files are as they were shown is known for sure only when it runs. An approval whose request fails before it
+        // runs would stay undone for ever.
         let kept = self.looked(input)?;
         let fate = input.part.fate();
         Ok(self
