@@ -184,6 +184,11 @@ fn what_a_person_decides_after_a_kill_comes_to_pass_once() {
 }
 
 #[test]
+fn a_person_approves_a_commands_diff_after_haft_was_killed() {
+    check("killed_command.mjs");
+}
+
+#[test]
 fn what_a_person_decides_comes_to_pass_once_in_the_haft_that_is_left() {
     let Some(cluster) = cluster::Cluster::start() else {
         return;

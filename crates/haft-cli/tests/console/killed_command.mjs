@@ -1,0 +1,83 @@
+// A command has ended and what it changed waits for a person when haft is killed with -9. Started again on the same home, it
+// shows the diff; approved, the file is as shown, and is brought back on the run's page. What the host wrote meanwhile stays.
+
+import { spawnSync } from "node:child_process";
+import { assert, connected, fs, play, until, visit } from "./stage.mjs";
+
+const broken = [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED_ENCODING/, /ERR_EMPTY_RESPONSE/, /ERR_CONNECTION_RESET/, /status of 401/];
+
+const BEFORE = "one\ntwo\nthree\n";
+const AFTER = "one\n2\nthree\n";
+const COMMAND = "sed -i s/two/2/ tracked.txt";
+const card = (page) => page.locator(".card");
+const approve = (page) => card(page).getByRole("button", { name: /^Approve/ });
+
+/** A repository with one file that git tracks. */
+function repository(server) {
+  fs.writeFileSync(server.file("tracked.txt"), BEFORE);
+  for (const words of [["init", "-q"], ["add", "tracked.txt"], ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "first"]]) {
+    const git = spawnSync("git", words, { cwd: server.file(""), env: { PATH: process.env.PATH, HOME: server.root }, encoding: "utf8" });
+    assert.equal(git.status, 0, git.stderr);
+  }
+}
+
+/** Has the command run, kills haft while its changes wait, starts it again, and leaves the person before the card. */
+async function killed({ server, page }, meanwhile) {
+  repository(server);
+  void server.call("run_command", { command: COMMAND });
+  const request = await until("the request waits", async () => (await server.api("GET", "/approvals")).value[0]);
+  assert.deepEqual([request.tool, server.read("tracked.txt")], ["apply_changes", BEFORE]);
+  await server.stop("SIGKILL");
+  await page.getByText("The connection to haft is lost").waitFor();
+  meanwhile?.();
+  await server.start(server.port);
+  await page.locator(".bar").getByLabel("Login link").fill(server.link);
+  await page.locator(".bar").getByRole("button", { name: "Log in" }).click();
+  await connected(page);
+  await visit(page, server, `/waiting/${request.id}`);
+  await card(page).getByRole("group", { name: "the command" }).getByText(COMMAND).waitFor();
+  await card(page).locator("td.out", { hasText: "two" }).waitFor();
+  await card(page).locator("td.in", { hasText: "2" }).waitFor();
+  return request;
+}
+
+/** The request with what came of it. */
+const outcome = (server, request) => until("the outcome", async () => {
+  const { value } = await server.api("GET", `/approvals/${request.id}`);
+  return value.status === "done" && value.outcome;
+});
+
+await play({ name: "approved and undone", expected: broken }, async ({ server, page }) => {
+  const request = await killed({ server, page });
+  assert.equal(server.read("tracked.txt"), BEFORE);
+  await approve(page).click();
+  await page.locator(".decided", { hasText: /Approved by \S+ from console/ }).waitFor();
+  assert.equal((await outcome(server, request)).status, "ok");
+  assert.equal(server.read("tracked.txt"), AFTER);
+
+  await card(page).getByRole("link", { name: "its run" }).click();
+  await visit(page, server, `/runs/${request.run}`);
+  const changes = page.getByRole("region", { name: "changes" });
+  await changes.locator("details.file", { hasText: "tracked.txt" }).locator("td.in", { hasText: "2" }).waitFor();
+  await changes.getByRole("button", { name: "Undo…" }).click();
+  const box = page.getByRole("group", { name: "undo this run" });
+  await box.locator("li", { hasText: "tracked.txt" }).getByText("restore").waitFor();
+  assert.equal(server.read("tracked.txt"), AFTER);
+  await box.getByRole("button", { name: "Undo", exact: true }).click();
+  await box.getByText("Undone").waitFor();
+  assert.equal(server.read("tracked.txt"), BEFORE);
+});
+
+await play({ name: "changed on the host", expected: broken }, async ({ server, page }) => {
+  const mine = "one\ntwo\nthree, by hand\n";
+  const request = await killed({ server, page }, () => fs.writeFileSync(server.file("tracked.txt"), mine));
+  await approve(page).click();
+  await page.locator(".outcome", { hasText: "conflict" }).waitFor();
+  const came = await outcome(server, request);
+  assert.deepEqual([came.status, came.error.kind], ["error", "conflict"]);
+  assert.match(came.error.message, /tracked\.txt changed after it was shown/);
+  assert.equal(server.read("tracked.txt"), mine);
+  // Nothing was applied: the run has nothing to show or undo.
+  const { value } = await server.api("GET", `/runs/${request.run}/changes`);
+  assert.deepEqual(value.changes, []);
+});
