@@ -248,6 +248,9 @@ pub(crate) enum RunsAction {
         /// Ask nothing
         #[arg(long)]
         yes: bool,
+        /// Also undo where a file was changed since: it is kept beside, as NAME.before-undo
+        #[arg(long)]
+        force: bool,
     },
 }
 

@@ -8,7 +8,7 @@ use haft::call::{CallId, RunId};
 use haft::change::ChangeLog;
 use haft::change::log::{ChangeSet, LogError};
 use haft::change::net::net_changes;
-use haft::change::undo::{Content, Plan, Target, UndoError, plan};
+use haft::change::undo::{Changed, Content, Plan, Target, UndoError, plan};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
@@ -26,7 +26,7 @@ use crate::files::{FileOptions, Files};
 use crate::work::blocking;
 
 /// What `undo_changes` takes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UndoInput {
     /// The run.
@@ -34,6 +34,9 @@ pub struct UndoInput {
     /// The call, with its nested calls; the whole run if there is none.
     #[serde(default)]
     pub call: Option<String>,
+    /// Keep a copy of each file that was changed since, as NAME.before-undo beside it, and undo nevertheless.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// What `undo_changes` gives.
@@ -50,7 +53,7 @@ pub struct UndoData {
 pub struct UndoEntry {
     /// Its path, after the undo.
     pub path: String,
-    /// `restored`, `removed` or `moved back`.
+    /// `restored`, `removed`, `moved back` or `kept`: what was changed since, under its new name.
     pub action: String,
 }
 
@@ -78,7 +81,18 @@ impl UndoChanges {
         let run = RunId::new(&*input.run);
         let sets =
             change_sets(&self.log, &run, input.call.as_deref()).map_err(|e| read_error(&e))?;
-        let planned = plan(&net_changes(&sets), &self.files.workspace, &self.log, &run);
+        let changed = if input.force {
+            Changed::SetAside
+        } else {
+            Changed::Refuse
+        };
+        let planned = plan(
+            &net_changes(&sets),
+            &self.files.workspace,
+            &self.log,
+            &run,
+            changed,
+        );
         planned.map_err(|error| match error {
             UndoError::Log(error) => read_error(&error),
             UndoError::Workspace(error) => error.into(),
@@ -186,6 +200,11 @@ impl TypedTool for UndoChanges {
         let plan = self.plan(input)?;
         // What a person let a command change they may take back.
         let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
+        for (is, aside) in &plan.set_aside {
+            wanted.push(Permission::read(claim(is)?));
+            wanted.push(Permission::remove(claim(is)?));
+            wanted.push(Permission::write(claim(aside)?));
+        }
         for (is, was) in &plan.moves {
             let below = tree(&self.files.workspace, &self.entry(is)?)?;
             let below = below.iter().map(Path::new);
@@ -208,7 +227,7 @@ impl TypedTool for UndoChanges {
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["run", "call"]
+        &["run", "call", "force"]
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
@@ -216,7 +235,7 @@ impl TypedTool for UndoChanges {
             return Vec::new();
         };
         let mut shown = Vec::new();
-        for (is, was) in &plan.moves {
+        for (is, was) in plan.set_aside.iter().chain(&plan.moves) {
             let moved = FileChange::new(is.to_string_lossy(), Some(b""), Some(b""));
             shown.push(moved.moved(was.to_string_lossy()));
         }
@@ -284,6 +303,10 @@ fn entries(plan: &Plan) -> Vec<UndoEntry> {
         path: path.to_string_lossy().into_owned(),
         action: action.to_owned(),
     };
+    let kept = plan
+        .set_aside
+        .iter()
+        .map(|(_, aside)| undone(aside, "kept"));
     let moved = plan.moves.iter().map(|(_, was)| undone(was, "moved back"));
     let others = plan.summary().map(|(path, to)| {
         undone(
@@ -294,5 +317,5 @@ fn entries(plan: &Plan) -> Vec<UndoEntry> {
             },
         )
     });
-    moved.chain(others).collect()
+    kept.chain(moved).chain(others).collect()
 }

@@ -1,6 +1,6 @@
 //! The undo of what a run changed: planned, shown, and performed in a run of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ToolError;
@@ -26,6 +26,8 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepAction {
+    /// It was changed since and is kept under another name.
+    SetAside,
     /// It is moved back.
     MoveBack,
     /// It was new and is removed.
@@ -40,7 +42,7 @@ pub(crate) struct Step {
     pub(crate) action: StepAction,
     /// Its path, after the undo.
     pub(crate) path: String,
-    /// Its path now, if it is moved back.
+    /// Its path now, if it is set aside or moved back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
 }
@@ -93,8 +95,15 @@ impl Undo {
             input: UndoInput {
                 run: of.run.to_string(),
                 call: of.call.clone(),
+                force: false,
             },
         })
+    }
+
+    /// Whether files that were changed since are set aside instead of preventing the undo.
+    pub(crate) fn with_force(mut self, force: bool) -> Self {
+        self.input.force = force;
+        self
     }
 
     /// Plans the undo. Touches nothing.
@@ -129,7 +138,7 @@ impl Undo {
         let tools: Arc<dyn Toolset> = Arc::new(tools);
         Ok(OpenUndo {
             session: house.open_with(door, tools).await?,
-            arguments: json!({"run": self.input.run, "call": self.input.call}).to_string(),
+            arguments: json!(self.input).to_string(),
         })
     }
 }
@@ -167,11 +176,15 @@ impl Approver for Approval {
 
 fn shown(plan: &Plan) -> UndoPlan {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let moved = plan.moves.iter().map(|(is, was)| Step {
-        action: StepAction::MoveBack,
-        path: text(was),
-        from: Some(text(is)),
-    });
+    let renamed = |action: StepAction| {
+        move |(from, path): &(PathBuf, PathBuf)| Step {
+            action,
+            path: text(path),
+            from: Some(text(from)),
+        }
+    };
+    let kept = plan.set_aside.iter().map(renamed(StepAction::SetAside));
+    let moved = plan.moves.iter().map(renamed(StepAction::MoveBack));
     let others = plan.summary().map(|(path, target)| Step {
         action: match target {
             Target::Nothing => StepAction::Remove,
@@ -181,7 +194,7 @@ fn shown(plan: &Plan) -> UndoPlan {
         from: None,
     });
     UndoPlan {
-        steps: moved.chain(others).collect(),
+        steps: kept.chain(moved).chain(others).collect(),
         left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
         digest: digest(plan),
     }
@@ -195,10 +208,13 @@ fn digest(plan: &Plan) -> String {
         bytes.extend(part.len().to_le_bytes());
         bytes.extend(part);
     };
-    for (is, was) in &plan.moves {
-        add(b"move");
-        add(is.as_os_str().as_encoded_bytes());
-        add(was.as_os_str().as_encoded_bytes());
+    let renamed = [("keep", &plan.set_aside), ("move", &plan.moves)];
+    for (word, all) in renamed {
+        for (from, to) in all {
+            add(word.as_bytes());
+            add(from.as_os_str().as_encoded_bytes());
+            add(to.as_os_str().as_encoded_bytes());
+        }
     }
     for (path, target) in plan.targets() {
         let (kind, content) = match target {

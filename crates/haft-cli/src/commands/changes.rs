@@ -30,12 +30,24 @@ pub(super) fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
     Ok(Exit::Done)
 }
 
+/// How to undo.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// Without asking.
+    pub(super) yes: bool,
+    /// Also where files were changed since, which are kept beside.
+    pub(super) force: bool,
+}
+
 /// Undoes what a run, or one call of it, changed, after showing it to a person.
-pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, yes: bool) -> Done {
+pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, how: How) -> Done {
     let mut signals = Signals::heard()?;
     let undo = Undo::new(house, &selection(house, of)?).await?;
-    let plan = undo.plan().map_err(|refusal| plan_problem(&refusal))?;
-    confirm(at, &plan, yes)?;
+    let undo = undo.with_force(how.force);
+    let plan = undo
+        .plan()
+        .map_err(|refusal| plan_problem(&refusal, how.force))?;
+    confirm(at, &plan, how.yes)?;
     let open = undo.open(house, call::door(at, "undo")).await?;
     let person = Person {
         by: house.principal().subject.to_string(),
@@ -56,9 +68,15 @@ fn selection(house: &House, of: &OfRun) -> Result<Selection, Problem> {
     Selection::find(house, &of.run, of.call.clone()).map_err(|e| runs::told(&e))
 }
 
-fn plan_problem(refusal: &Refusal) -> Problem {
-    Problem::failed(refusal.error.message().to_owned())
-        .advise("`haft runs diff` shows what the run changed; undo later changes first")
+fn plan_problem(refusal: &Refusal, forced: bool) -> Problem {
+    let look = "`haft runs diff` shows what the run changed; undo later changes first";
+    let force = ", or keep what was changed since beside it with --force";
+    let force = if forced || refusal.conflicts.is_empty() {
+        ""
+    } else {
+        force
+    };
+    Problem::failed(refusal.error.message().to_owned()).advise(format!("{look}{force}"))
 }
 
 /// Shows the undo and asks for a yes.
@@ -96,6 +114,10 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
 fn line(step: &Step) -> String {
     let path = visible::line(&step.path);
     match step.action {
+        StepAction::SetAside => {
+            let from = step.from.as_deref().unwrap_or_default();
+            format!("keep       {} as {path}", visible::line(from))
+        }
         StepAction::MoveBack => {
             let from = step.from.as_deref().unwrap_or_default();
             format!("move back  {path} from {}", visible::line(from))

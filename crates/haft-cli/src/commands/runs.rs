@@ -47,7 +47,13 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&RunsActi
         Some(RunsAction::Verify { run }) => check(at, house, run).await,
         Some(RunsAction::Resume { run }) => resume::run(at, house, run).await,
         Some(RunsAction::Diff(of)) => changes::diff(at, house, of),
-        Some(RunsAction::Undo { of, yes }) => changes::undo(at, house, of, *yes).await,
+        Some(RunsAction::Undo { of, yes, force }) => {
+            let how = changes::How {
+                yes: *yes,
+                force: *force,
+            };
+            changes::undo(at, house, of, how).await
+        }
     }
 }
 

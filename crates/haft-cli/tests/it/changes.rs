@@ -159,6 +159,7 @@ fn what_changed_since_or_is_denied_is_not_taken_back() {
         "{}",
         conflict.stderr
     );
+    assert!(conflict.stderr.contains("--force"), "{}", conflict.stderr);
     lab.file("b.txt", "one\n2\n");
     let after = files(&lab);
     let deny = ["-c", "policy.deny=[\"Edit(/e.txt)\"]"];
@@ -178,4 +179,44 @@ fn what_changed_since_or_is_denied_is_not_taken_back() {
         let ran = lab.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);
     }
+}
+
+#[test]
+fn with_force_what_was_changed_since_is_kept_beside() {
+    let lab = lab();
+    let before = files(&lab);
+    let run = changed(&lab);
+    for (name, text) in [
+        ("b.txt", "mine\n"),
+        ("new/a.txt", "mine, too\n"),
+        ("b.txt.before-undo", "from earlier\n"),
+    ] {
+        lab.file(name, text);
+    }
+    let after = files(&lab);
+    let refused = undo(&lab, &[&run, "--force"]);
+    assert_eq!((refused.code, files(&lab)), (2, after.clone()));
+    assert!(
+        refused.stderr.contains("b.txt as b.txt.before-undo.2"),
+        "{}",
+        refused.stderr
+    );
+    let undone = undo(&lab, &[&run, "--force", "--yes"]);
+    assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
+    let mut expect = before;
+    for (name, text) in [
+        ("b.txt.before-undo", "from earlier\n"),
+        ("b.txt.before-undo.2", "mine\n"),
+        ("new", ""),
+        ("new/a.txt.before-undo", "mine, too\n"),
+    ] {
+        expect.push((name.to_owned(), text.to_owned()));
+    }
+    expect.sort();
+    assert_eq!(files(&lab), expect);
+    // The undo is undone like any other: what was kept beside is in its place again.
+    let again = undone.json()["run"].as_str().unwrap().to_owned();
+    let back = undo(&lab, &[&again, "--yes"]);
+    assert_eq!(back.code, 0, "{}{}", back.stdout, back.stderr);
+    assert_eq!(files(&lab), after);
 }

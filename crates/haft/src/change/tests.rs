@@ -10,10 +10,12 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::net::{Action, NetChange, net_changes};
-use super::undo::{Plan, plan};
+use super::undo::{Changed, Plan, plan};
 use super::*;
 use crate::call::{CallId, RunId};
 use crate::workspace::{Place, Workspace, WriteMode};
+
+mod force;
 
 /// A workspace, and notes of what is changed in it.
 struct Scene {
@@ -69,8 +71,12 @@ impl Scene {
     }
 
     fn plan(&self, run: &str) -> Plan {
-        let run = RunId::new(run);
-        plan(&self.nets(run.as_str()), &self.workspace, &self.log, &run).unwrap()
+        self.plan_with(run, Changed::Refuse)
+    }
+
+    fn plan_with(&self, run: &str, changed: Changed) -> Plan {
+        let (nets, run) = (self.nets(run), RunId::new(run));
+        plan(&nets, &self.workspace, &self.log, &run, changed).unwrap()
     }
 
     /// Every path with what it is; files with their mode and text.
@@ -335,7 +341,10 @@ fn what_is_kept_is_a_plain_file_and_its_size_is_not_believed() {
         .next()
         .unwrap()
         .unwrap();
-    let undo = |scene: &Scene| plan(&scene.nets("r1"), &scene.workspace, &scene.log, &run);
+    let undo = |scene: &Scene| {
+        let nets = scene.nets("r1");
+        plan(&nets, &scene.workspace, &scene.log, &run, Changed::Refuse)
+    };
     let log = fs::read_to_string(changes.join("log.jsonl")).unwrap();
     let huge = log.replacen("\"bytes\":4,", "\"bytes\":18446744073709551615,", 1);
     assert_ne!(huge, log);

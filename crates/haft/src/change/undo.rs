@@ -26,6 +26,16 @@ pub enum UndoError {
     Workspace(#[from] WorkspaceError),
 }
 
+/// What becomes of a file or link that was changed after the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Changed {
+    /// It is a conflict.
+    #[default]
+    Refuse,
+    /// It is renamed to `NAME.before-undo`, and the undo goes on.
+    SetAside,
+}
+
 /// A file, link or folder that prevents the undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
@@ -38,6 +48,8 @@ pub struct Conflict {
 /// The steps of an undo.
 #[derive(Debug, Default)]
 pub struct Plan {
+    /// Files and links that were changed after the run: path now, and the free path beside it to which each is renamed first.
+    pub set_aside: Vec<(PathBuf, PathBuf)>,
     /// Files to remove from moved folders before these move back: new files, and changed ones, which are then restored.
     pub removals: BTreeMap<PathBuf, Target>,
     /// The target of each path outside moved folders.
@@ -63,11 +75,13 @@ pub fn plan(
     workspace: &Workspace,
     log: &ChangeLog,
     run: &RunId,
+    changed: Changed,
 ) -> Result<Plan, UndoError> {
     let mut planning = Planning {
         workspace,
         log,
         run,
+        changed,
         nets,
         plan: Plan::default(),
         bytes: 0,
@@ -94,6 +108,7 @@ struct Planning<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
     run: &'a RunId,
+    changed: Changed,
     nets: &'a [NetChange],
     plan: Plan,
     bytes: u64,
@@ -123,14 +138,16 @@ impl Planning<'_> {
                 }
                 None => now.is_none(),
             };
-            if !back {
-                let why = match net.after.as_ref().map(|is| &is.state) {
-                    Some(State::File { sha256: None, .. }) => "it is too large to be compared",
-                    _ => "it was changed after the run",
-                };
-                self.conflict(net.path(), why);
+            if back {
+                return Ok(false);
             }
-            return Ok(false);
+            let why = match net.after.as_ref().map(|is| &is.state) {
+                Some(State::File { sha256: None, .. }) => "it is too large to be compared",
+                _ => "it was changed after the run",
+            };
+            if !self.set_aside(net.path(), now.as_ref(), why)? {
+                return Ok(false);
+            }
         }
         if let Some(was) = net
             .before
@@ -139,18 +156,68 @@ impl Planning<'_> {
             && !self.is_occupied_by_run(&was.path)
             && let Some(lies) = self.state_at(&was.path)?
         {
-            if net.after.is_some() || !lies.is_same(&was.state) {
-                self.conflict(&was.path, "something else is there now");
+            let is_back = net.after.is_none() && lies.is_same(&was.state);
+            let why = "something else is there now";
+            if is_back || !self.set_aside(&was.path, Some(&lies), why)? {
+                return Ok(false);
             }
-            return Ok(false);
         }
         if net.foreign {
-            self.conflict(
-                net.path(),
-                "another program changed it between these changes",
-            );
+            let why = "another program changed it between these changes";
+            self.conflict(net.path(), why);
         }
         Ok(!net.foreign)
+    }
+
+    /// Sets aside what is at a path, if the undo may go on without it; else it is a conflict. A folder stays, and so does
+    /// what is in a folder that moves back.
+    fn set_aside(
+        &mut self,
+        path: &Path,
+        now: Option<&State>,
+        why: &'static str,
+    ) -> Result<bool, UndoError> {
+        let is_in = |net: &NetChange| {
+            let folders = net.moved_folder();
+            folders.is_some_and(|(is, was)| path.starts_with(is) || path.starts_with(was))
+        };
+        let may = matches!(now, None | Some(State::File { .. } | State::Link { .. }));
+        if self.changed == Changed::Refuse || !may || self.nets.iter().any(is_in) {
+            self.conflict(path, why);
+            return Ok(false);
+        }
+        if now.is_some() && !self.is_set_aside(path) {
+            let aside = self.free_name(path)?;
+            self.plan.stamps.remove(path);
+            self.plan.set_aside.push((path.to_owned(), aside));
+        }
+        Ok(true)
+    }
+
+    fn is_set_aside(&self, path: &Path) -> bool {
+        self.plan.set_aside.iter().any(|(is, _)| is == path)
+    }
+
+    /// `NAME.before-undo`, or the first `NAME.before-undo.N` that is free.
+    fn free_name(&self, path: &Path) -> Result<PathBuf, UndoError> {
+        let mut number = 1_u32;
+        loop {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".before-undo");
+            if number > 1 {
+                name.push(format!(".{number}"));
+            }
+            let free = PathBuf::from(name);
+            let mut nets = self.nets.iter();
+            let is_ours = nets.any(|net| {
+                let mut paths = [&net.before, &net.after].into_iter().flatten();
+                paths.any(|lies| lies.path == free)
+            });
+            if !is_ours && state_at(self.workspace, &free, &mut |_| Ok(None))?.is_none() {
+                return Ok(free);
+            }
+            number = number.saturating_add(1);
+        }
     }
 
     /// Whether these changes put something at this path.
@@ -242,18 +309,28 @@ impl Planning<'_> {
 
     /// The bytes of a file that was moved and not changed.
     fn read_moved_file(
-        &self,
+        &mut self,
         was: &PathState,
         is: Option<&PathState>,
     ) -> Result<Option<Vec<u8>>, UndoError> {
         let Some(is) = is.filter(|is| is.state.is_same(&was.state)) else {
             return Ok(None);
         };
+        // What was changed or deleted since is not what was moved.
+        if self.is_set_aside(&is.path) || !self.is_still(is)? {
+            return Ok(None);
+        }
         let mut open = self.workspace.open_file(&is.path)?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut open.file, &mut bytes)
             .map_err(|e| WorkspaceError::io("read", &is.path.to_string_lossy(), e))?;
         Ok(Some(bytes))
+    }
+
+    /// Whether something is as the changes left it.
+    fn is_still(&mut self, is: &PathState) -> Result<bool, WorkspaceError> {
+        let now = self.state_at(&is.path)?;
+        Ok(now.is_some_and(|now| now.is_same(&is.state)))
     }
 
     fn state_at(&mut self, path: &Path) -> Result<Option<State>, WorkspaceError> {
@@ -273,7 +350,7 @@ impl Planning<'_> {
 impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.moves.is_empty() && self.targets().next().is_none()
+        self.set_aside.is_empty() && self.moves.is_empty() && self.targets().next().is_none()
     }
 
     /// All targets, in the order in which they are applied.
@@ -316,6 +393,9 @@ impl Plan {
             stamps: &self.stamps,
         };
         let place = |path: &Path| workspace.real_place(path);
+        for (is, aside) in &self.set_aside {
+            changer.rename(&place(is)?, &place(aside)?, false)?;
+        }
         targets(&self.removals).delete_files()?;
         for (is, _, aside) in &moves {
             targets(&self.removals).delete_empty_folders()?;

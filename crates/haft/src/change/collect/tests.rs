@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::call::{CallId, RunId};
 use crate::change::net::net_changes;
-use crate::change::undo::{Plan, plan};
+use crate::change::undo::{Changed, Plan, plan};
 use crate::change::{ChangeLog, Changer};
 
 /// The options of a view's overlay.
@@ -122,7 +122,7 @@ impl Scene {
     fn plan(&self, run: &str) -> Plan {
         let run = RunId::new(run);
         let nets = net_changes(&self.log.read(&run).unwrap());
-        plan(&nets, &self.workspace, &self.log, &run).unwrap()
+        plan(&nets, &self.workspace, &self.log, &run, Changed::Refuse).unwrap()
     }
 
     fn tree(&self) -> BTreeMap<PathBuf, String> {
