@@ -40,6 +40,9 @@ fn of(make: &dyn Fn(&Path, &Path), applying: bool) -> f64 {
         fs::create_dir(path).expect("a folder");
     }
     make(&root, &upper);
+    // What the scene left in memory is not what is measured.
+    let synced = std::process::Command::new("sync").arg("-f").arg(&root).status();
+    assert!(synced.is_ok_and(|status| status.success()), "sync");
     let since = folder.path().join("since");
     fs::create_dir(&since).expect("a folder");
     let since = Since::of(&since).expect("a time");

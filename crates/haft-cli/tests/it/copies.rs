@@ -115,7 +115,7 @@ fn what_the_person_saved_meanwhile_is_a_conflict_and_stays() {
     let ran = lab.run(&[&["approvals", "approve", &id][..], &SETTINGS].concat());
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert_ne!(ran.code, 0, "{said}");
-    assert!(said.contains("not as they were shown"), "{said}");
+    assert!(said.contains("changed after it was shown"), "{said}");
     // What the command made is kept, too.
     assert_eq!((content(&lab).as_str(), kept(&lab)), ("own\n", 1), "{said}");
 }

@@ -1,8 +1,11 @@
 //! Several files changed together: all staged beside their places, then renamed one by one, or all put back.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
@@ -12,6 +15,9 @@ use crate::workspace::write::{
     Draft, draft_name, fill, keep_owner_and_mode, new_draft, put_in_place,
 };
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode};
+
+/// Most files that are written to the disk one by one.
+const MOST_SYNCED: usize = 32;
 
 /// One of several changes that are made together.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +41,24 @@ struct Staged<'a> {
     folder: BorrowedFd<'a>,
     expected: Option<FileStamp>,
     draft: Option<(Draft<'a>, File)>,
+}
+
+/// Writes the drafts to the disk before any is renamed, else a crash could leave empty files in the place of the old texts:
+/// one by one, or where there are many, all that is on their file systems.
+fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
+    let drafts = staged
+        .iter()
+        .filter_map(|one| Some((one.place, &one.draft.as_ref()?.1)));
+    let mut synced = HashSet::new();
+    for (place, file) in drafts {
+        let told = |e: io::Error| WorkspaceError::io("write", &place.shown(), e);
+        if staged.len() <= MOST_SYNCED {
+            file.sync_data().map_err(told)?;
+        } else if synced.insert(file.metadata().map_err(told)?.dev()) {
+            rustix::fs::syncfs(file).map_err(|e| told(e.into()))?;
+        }
+    }
+    Ok(())
 }
 
 /// A change made, and what undoes it: the old file under a name of its own, or nothing where none was.
@@ -77,6 +101,7 @@ impl Workspace {
         for (change, folder) in changes.iter().zip(&folders) {
             staged.push(self.stage(change, folder)?);
         }
+        sync(&staged)?;
         // Before anything is touched: most of what could go wrong is seen here.
         for one in &staged {
             self.unchanged(one)?;
@@ -231,6 +256,7 @@ impl Workspace {
         let (draft, fd) = new_draft(folder).map_err(told)?;
         let mut copy = File::from(fd);
         fill(&mut copy, Some(&old), &[], WriteMode::Append)
+            .and_then(|()| copy.sync_data())
             .map_err(|e| WorkspaceError::io("keep", &place.shown(), e))?;
         keep_owner_and_mode(&copy, &stat).map_err(told)?;
         Ok(draft)

@@ -73,7 +73,10 @@ impl Workspace {
         let (mut draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
         let mut file = File::from(fd);
         let filled = fill(&mut file, old.as_ref().map(|old| &old.0), content, mode);
-        filled.map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
+        // Before the rename: else a crash could leave an empty file in the place of the old text.
+        filled
+            .and_then(|()| file.sync_data())
+            .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
         if let Some((_, stat)) = &old {
             keep_owner_and_mode(&file, stat).map_err(told)?;
         }
@@ -184,9 +187,7 @@ pub(super) fn fill(
     if let (WriteMode::Append, Some(old)) = (mode, old) {
         io::copy(&mut &*old, file)?;
     }
-    file.write_all(content)?;
-    // Before the rename: else a crash could leave an empty file in the place of the old text.
-    file.sync_data()
+    file.write_all(content)
 }
 
 pub(super) fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
