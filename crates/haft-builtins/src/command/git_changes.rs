@@ -1,12 +1,16 @@
 //! What of a change set is protected by what the workspace holds: settings of repositories in folders of any name.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
 
 use haft::policy::{is_git_setting, protected_from_commands};
 use haft::workspace::Workspace;
 
 use crate::command::git_folders::{is_repository, target};
+
+/// The longest settings file that is looked through, in bytes.
+const LONGEST_SETTINGS: u64 = 256 * 1024;
 
 /// Those of these paths of a change set that are protected by what the workspace holds, not by their names: settings of
 /// repositories in folders that are not called `.git` (bare ones, and those that the root's `.git` file or its `commondir`
@@ -24,6 +28,7 @@ pub(crate) fn extra_protected<'a>(
             .iter()
             .filter_map(|file| target(workspace, file))
             .collect(),
+        by_settings: named_by_settings(workspace),
         seen: HashMap::new(),
     };
     let unnamed = changed
@@ -31,6 +36,56 @@ pub(crate) fn extra_protected<'a>(
         .filter(|path| protected_from_commands(path).is_none());
     let found = unnamed.filter(|path| look.protects(path));
     found.map(|path| (*path).to_owned()).collect()
+}
+
+/// The places below the root that the settings of the repository name: every value with a slash, and those of keys for files.
+fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
+    const FILE_KEYS: [&str; 4] = ["hookspath", "path", "attributesfile", "excludesfile"];
+    let mut text = String::new();
+    let read = workspace.open_file(Path::new(".git/config")).ok();
+    let read = read.and_then(|open| {
+        open.file
+            .take(LONGEST_SETTINGS)
+            .read_to_string(&mut text)
+            .ok()
+    });
+    if read.is_none() {
+        return Vec::new();
+    }
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    let mut found = Vec::new();
+    for (key, value) in pairs {
+        let key = key.trim().to_ascii_lowercase();
+        let words = value.split([' ', '\t', '"', '\'', ';', '|', '&', '!']);
+        let is_place =
+            |word: &&str| word.contains('/') || (FILE_KEYS.contains(&&*key) && !word.is_empty());
+        for word in words.filter(is_place) {
+            // Some are relative to the root, some to the folder of the file.
+            found.extend(
+                [
+                    inside(Path::new(word)),
+                    inside(&Path::new(".git").join(word)),
+                ]
+                .into_iter()
+                .flatten(),
+            );
+        }
+    }
+    found
+}
+
+/// A path without `.` and `..`, if it is below the folder that it starts at.
+fn inside(path: &Path) -> Option<PathBuf> {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if clean.pop() => {}
+            _ => return None,
+        }
+    }
+    (clean != Path::new("")).then_some(clean)
 }
 
 /// What a folder is, before and after a change set.
@@ -47,23 +102,36 @@ struct Look<'a> {
     workspace: &'a Workspace,
     changed: &'a BTreeSet<&'a str>,
     named: Vec<PathBuf>,
+    /// What the repository's settings name: hooks, further settings, programs.
+    by_settings: Vec<PathBuf>,
     seen: HashMap<String, Folder>,
 }
 
 impl Look<'_> {
     fn protects(&mut self, path: &str) -> bool {
-        let ends = path.match_indices('/').map(|(at, _)| at);
-        ends.into_iter().any(|at| {
-            let (folder, within) = (&path[..at], &path[at + 1..]);
-            match self.folder(folder) {
+        let meets = |named: &PathBuf| Path::new(path).starts_with(named) || named.starts_with(path);
+        if self.by_settings.iter().any(meets) {
+            return true;
+        }
+        let below = path
+            .match_indices('/')
+            .map(|(at, _)| (&path[..at], &path[at + 1..]));
+        // The root itself may be a repository, or become one.
+        let root = std::iter::once(("", path));
+        root.chain(below)
+            .any(|(folder, within)| match self.folder(folder) {
                 Folder::Plain => false,
                 Folder::Repository => is_git_setting(within),
                 Folder::Becoming => {
-                    let first = within.split('/').next();
-                    is_git_setting(within) || matches!(first, Some("HEAD" | "objects" | "refs"))
+                    // Beside what makes it one, other files lie there.
+                    let first = within.split('/').next().unwrap_or_default();
+                    first.starts_with("config")
+                        || matches!(
+                            first,
+                            "HEAD" | "objects" | "refs" | "hooks" | "info" | "commondir"
+                        )
                 }
-            }
-        })
+            })
     }
 
     fn folder(&mut self, folder: &str) -> Folder {
@@ -85,7 +153,10 @@ impl Look<'_> {
             return Folder::Repository;
         }
         let changes = |name: &str| {
-            let path = format!("{folder}/{name}");
+            let path = match folder {
+                "" => name.to_owned(),
+                folder => format!("{folder}/{name}"),
+            };
             let below = format!("{path}/");
             let next = self.changed.range(below.as_str()..).next();
             self.changed.contains(path.as_str())
@@ -125,6 +196,12 @@ mod tests {
 
     const ROWS: &[Row] = &[
         (&[], &["foo.git/config", "src/hooks/x", "HEAD"], &[]),
+        // f3: the root becomes a repository.
+        (
+            &[],
+            &["HEAD", "objects/x", "refs/x", "config", "src/a"],
+            &["HEAD", "config", "objects/x", "refs/x"],
+        ),
         (
             BARE,
             &[
@@ -143,7 +220,7 @@ mod tests {
                 "foo.git/info/exclude",
                 "foo.git/refs/heads/config",
             ],
-            &["foo.git/info/attributes"],
+            &["foo.git/info/attributes", "foo.git/info/exclude"],
         ),
         // A worktree's folder has its objects elsewhere.
         (

@@ -113,7 +113,7 @@ fn refused() -> Vec<Row> {
             },
             questions: 1,
             fails: Some(ErrorKind::Denied),
-            left: &["out", "out/x", "tracked"],
+            left: &["out/x", "tracked"],
             ..row(
                 "nothing is applied in part where settings say so",
                 "mkdir -p out; echo built > out/x; echo after > tracked",
@@ -125,6 +125,54 @@ fn refused() -> Vec<Row> {
             ..row(
                 "the profile trusted applies ordinary changes",
                 "echo after > tracked; rm keep/a",
+            )
+        },
+    ]
+}
+
+/// Findings of an attack on the first version.
+fn attacks() -> Vec<Row> {
+    vec![
+        Row {
+            questions: 1,
+            changed: &["out/repo/file=after\n"],
+            ..row(
+                "f7_a_repository_in_an_ignored_folder_is_not_ignored",
+                "echo after > out/repo/file",
+            )
+        },
+        Row {
+            questions: 1,
+            changed: &["data="],
+            ..row(
+                "f9_a_file_that_a_pattern_for_folders_does_not_name_is_not_ignored",
+                "rm data; mkdir data",
+            )
+        },
+        Row {
+            questions: 1,
+            changed: &["out/b=../keep", "out/l=b/../tracked"],
+            ..row(
+                "f12_a_link_that_climbs_through_another_is_asked_about",
+                "ln -s ../keep out/b; ln -s b/../tracked out/l",
+            )
+        },
+        Row {
+            settings: under(Profile::Trusted),
+            questions: 1,
+            changed: &[".git/remotes=", ".git/remotes/origin=x\n"],
+            ..row(
+                "f5_what_is_not_known_in_git_is_asked_about",
+                "mkdir .git/remotes; echo x > .git/remotes/origin",
+            )
+        },
+        Row {
+            settings: under(Profile::Trusted),
+            questions: 1,
+            changed: &["hooks/pre-commit=x\n", "hooks="],
+            ..row(
+                "f4_what_the_settings_of_git_name_is_asked_about",
+                "mkdir hooks; echo x > hooks/pre-commit",
             )
         },
     ]
@@ -265,7 +313,7 @@ fn others() -> Vec<Row> {
         },
         Row {
             questions: 1,
-            changed: &[".git/config=[core]\n[user]\n\tname = x\n"],
+            changed: &[".git/config=[core]\n\thooksPath = hooks\n[user]\n\tname = x\n"],
             ..row(
                 "settings of git are asked about",
                 "git config -f .git/config user.name x",
@@ -275,7 +323,7 @@ fn others() -> Vec<Row> {
 }
 
 pub(crate) async fn all(sandbox: &Sandbox) {
-    let rows: Vec<Row> = [ordinary(), refused(), with_rules(), others()]
+    let rows: Vec<Row> = [ordinary(), refused(), attacks(), with_rules(), others()]
         .into_iter()
         .flatten()
         .collect();
@@ -290,8 +338,11 @@ async fn one(sandbox: &Sandbox, row: &Row) {
     scene.put("tracked", "before\n");
     scene.put("keep/a", "a\n");
     scene.put("config/app", "app\n");
-    scene.put(".gitignore", "/out/\n");
-    scene.put(".git/config", "[core]\n");
+    scene.put(".gitignore", "/out/\n/data/\n");
+    scene.put("data", "own\n");
+    scene.put("out/repo/.git/HEAD", "ref: refs/heads/main\n");
+    scene.put("out/repo/file", "before\n");
+    scene.put(".git/config", "[core]\n\thooksPath = hooks\n");
     let before = scene.tree();
     let outcome = scene.run(row.line).await;
     let shown = format!("{}: {}", row.name, serde_json::to_string(&outcome).unwrap());

@@ -71,7 +71,10 @@ impl Since {
     }
 
     fn changed(stat: &Stat) -> Self {
-        let (seconds, nanoseconds) = FileStamp::of(stat).changed;
+        Self::at(FileStamp::of(stat).changed)
+    }
+
+    fn at((seconds, nanoseconds): (i64, i64)) -> Self {
         Self {
             seconds,
             nanoseconds,
@@ -222,6 +225,11 @@ impl Collected {
         select: &dyn Fn(&Path) -> bool,
     ) -> Result<(), WorkspaceError> {
         apply::apply(self, workspace, changer, select)
+    }
+
+    /// The selected changes that are in the workspace already: what was applied before something failed.
+    pub fn applied(&self, workspace: &Workspace, select: &dyn Fn(&Path) -> bool) -> Vec<&Path> {
+        apply::applied(self, workspace, select)
     }
 
     /// The selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or it depends on a

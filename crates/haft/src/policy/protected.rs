@@ -66,43 +66,67 @@ fn meets(entry: &str, here: &[&str]) -> bool {
 /// Folders of a repository's folder that hold other ones, by name.
 const REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
 
-fn is_setting(within: &[&str]) -> bool {
-    let holds_others = within
-        .first()
-        .is_some_and(|name| is_one_of(&REPOSITORIES, name));
-    // The name of a submodule may hold slashes: each folder below it may be the one of the repository.
-    is_setting_of_one(within)
-        || (holds_others && (2..within.len()).any(|from| is_setting_of_one(&within[from..])))
-}
+/// Folders in the name of a submodule beyond which nobody looks.
+const DEEPEST: usize = 64;
 
-/// The same for a repository's folder without those within it.
-fn is_setting_of_one(within: &[&str]) -> bool {
+/// Files of a repository's folder that are data: git runs nothing that they name. Each may have a lock beside it.
+const DATA: &[&str] = &[
+    "HEAD",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "MERGE_RR",
+    "AUTO_MERGE",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "SQUASH_MSG",
+    "COMMIT_EDITMSG",
+    "TAG_EDITMSG",
+    "description",
+    "index",
+    "packed-refs",
+    "shallow",
+    "gc.log",
+    "gc.pid",
+];
+
+/// Folders of a repository's folder whose content is data.
+const DATA_FOLDERS: &[&str] = &["refs", "logs", "reftable", "rr-cache"];
+
+fn is_setting(within: &[&str]) -> bool {
     let [name, below @ ..] = within else {
         return true;
     };
-    let is_config = |name: &str| {
-        let start = name.as_bytes().get(..6);
-        start.is_some_and(|start| start.eq_ignore_ascii_case(b"config"))
-    };
-    if name.eq_ignore_ascii_case("info") {
-        let first = below.first();
-        return first.is_none_or(|name| name.eq_ignore_ascii_case("attributes"));
+    if !REPOSITORIES.contains(name) {
+        return !is_data(within);
     }
-    // The steps of an operation that is under way can name programs.
-    let steps = match name.to_ascii_lowercase().as_str() {
-        "rebase-merge" => Some("git-rebase-todo"),
-        "sequencer" => Some("todo"),
-        _ => None,
-    };
-    if let (Some(steps), Some(file)) = (steps, below.first()) {
-        return file.len() >= steps.len()
-            && file.as_bytes()[..steps.len()].eq_ignore_ascii_case(steps.as_bytes());
+    if below.len() > DEEPEST {
+        return true;
     }
-    is_config(name)
-        || is_one_of(&["hooks", "commondir", "gitdir"], name)
-        || (is_one_of(&REPOSITORIES, name) && below.len() <= 1)
+    // The name of a submodule may hold slashes: each folder below it may be the one of the repository.
+    let plain =
+        |name: &&str| !name.eq_ignore_ascii_case("hooks") && !name.eq_ignore_ascii_case("info");
+    let holds = |at: usize| below[..at].iter().all(plain) && is_data(&below[at..]);
+    !(1..below.len()).any(holds)
 }
 
-fn is_one_of(names: &[&str], name: &str) -> bool {
-    names.iter().any(|one| name.eq_ignore_ascii_case(one))
+/// Whether a path within a repository's folder is data, by its exact name: whatever is not known may be a setting.
+fn is_data(within: &[&str]) -> bool {
+    match within {
+        ["objects", "info", file, ..] => {
+            matches!(*file, "packs" | "commit-graph" | "commit-graphs")
+        }
+        ["objects", ..] | ["info", "refs"] => true,
+        [folder, ..] if DATA_FOLDERS.contains(folder) => true,
+        [file] => {
+            let file = file.strip_suffix(".lock").unwrap_or(file);
+            DATA.contains(&file)
+                || file.starts_with("sharedindex.")
+                || file.starts_with("index.stash.")
+        }
+        _ => false,
+    }
 }

@@ -1,7 +1,7 @@
 //! `apply_changes`: the host's own tool that applies what a command changed; it is judged and asked about like every call.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::approval::preview::FileChange;
@@ -94,9 +94,8 @@ impl TypedTool for ApplyChanges {
         // runs would stay undone for ever.
         let kept = self.looked(input)?;
         let fate = input.part.fate();
-        Ok(self
-            .0
-            .permissions(&kept, &|change| kept.has_fate(&change.path, &fate)))
+        let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
+        Ok(self.0.permissions(&kept, input.part, &select))
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
@@ -160,10 +159,13 @@ impl Views {
     pub(super) fn permissions(
         &self,
         kept: &Kept,
+        part: Part,
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
         let approved = kept.with_note(|note| note.approved);
-        let effects = Effects::new(&self.workspace, approved, self.options.ask_ignored);
+        // What was asked about stays so, also when a change that was applied before has it ignored.
+        let ask_ignored = self.options.ask_ignored || part == Part::Asked;
+        let effects = Effects::new(&self.workspace, approved, ask_ignored);
         let mut effects = effects.with_repositories(&self.workspace, &kept.collected.changes);
         let mut apply = Permission::apply(kept.with_note(|note| note.command.clone()));
         if self.options.mode == ChangeMode::Review {
@@ -194,13 +196,7 @@ impl Kept {
 
     /// Applies the changes of this fate; each has its own afterwards.
     fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
-        // A folder may go when what it held was deleted before.
-        let applied = self.changes_of(&Fate::Applied).into_iter();
-        let deleted: HashSet<&Path> = applied
-            .filter(|change| change.after.is_none())
-            .map(|change| &*change.path)
-            .collect();
-        let selected = |path: &Path| self.has_fate(path, fate) || deleted.contains(path);
+        let selected = |path: &Path| self.has_fate(path, fate);
         for (path, why) in self.collected.left_out(&selected) {
             let refused = Fate::Refused(why.to_owned());
             self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));
@@ -211,7 +207,22 @@ impl Kept {
                 self.decide(fate, |_| Fate::Applied);
                 self.with_note(|note| note.applied.extend(changes));
             }
-            Err(error) => self.decide(fate, |_| not_applied(&error)),
+            Err(error) => {
+                // It may have failed in the middle: each change is looked at.
+                let made = self.collected.applied(workspace, &selected);
+                let made: HashSet<PathBuf> = made.into_iter().map(Path::to_path_buf).collect();
+                self.decide(fate, |path| {
+                    if made.contains(path) {
+                        Fate::Applied
+                    } else {
+                        not_applied(&error)
+                    }
+                });
+                let of_made = changes
+                    .into_iter()
+                    .filter(|change| made.contains(Path::new(&change.path)));
+                self.with_note(|note| note.applied.extend(of_made));
+            }
         }
     }
 }

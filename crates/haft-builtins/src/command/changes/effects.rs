@@ -68,12 +68,14 @@ impl<'a> Effects<'a> {
             None => Permission::remove(claim),
             Some(_) => Permission::write(claim),
         };
-        let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-        let folder =
-            is_folder(&change.after) || (change.after.is_none() && is_folder(&change.before));
+        let states = [&change.before, &change.after].into_iter().flatten();
         let seen = &mut self.seen;
-        let ignored = self.ignored.as_ref();
-        if self.approved || ignored.is_some_and(|ignored| ignored.covers(path, folder, seen)) {
+        let ignored = self.ignored.as_ref().is_some_and(|ignored| {
+            // What is lost and what comes are both ignored.
+            let mut kinds = states.map(|state| matches!(state, State::Folder { .. }));
+            kinds.all(|folder| ignored.covers(path, folder, seen))
+        });
+        if self.approved || ignored {
             permission.risk = Risk::Safe;
         }
         if self.is_protected(&permission) {
@@ -99,6 +101,11 @@ impl<'a> Effects<'a> {
             return None;
         };
         let folder = change.path.parent().unwrap_or(Path::new(""));
+        if climbs(&target.0) {
+            // Where it leads depends on other links: nobody can tell by its text.
+            let whole = self.root.join(folder).join(&target.0);
+            return Some(whole.to_string_lossy().into_owned());
+        }
         let whole = cleaned(&self.root.join(folder).join(&target.0));
         let text = match whole.strip_prefix(self.root) {
             Ok(inside) if inside == Path::new("") => ".".to_owned(),
@@ -108,6 +115,14 @@ impl<'a> Effects<'a> {
         let system = SYSTEM.iter().any(|folder| text.starts_with(folder));
         (!system).then_some(text)
     }
+}
+
+/// Whether a path goes down and then up again, which links on the way may lead elsewhere.
+fn climbs(path: &Path) -> bool {
+    let mut parts = path
+        .components()
+        .skip_while(|part| !matches!(part, Component::Normal(_)));
+    parts.any(|part| part == Component::ParentDir)
 }
 
 /// An absolute path without `.` and `..`, by its text alone.

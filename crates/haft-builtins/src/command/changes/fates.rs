@@ -1,10 +1,10 @@
 //! What becomes of each change of a command: the verdicts of the policy, and which changes only make sense together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use haft::change::PathText;
 use haft::change::collect::ViewChange;
+use haft::change::{PathText, State};
 use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
 
@@ -41,6 +41,7 @@ impl<'a> Fates<'a> {
     /// Makes one decision of what only makes sense together.
     pub(super) fn together(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
         self.join_repositories();
+        self.join_deleted_folders();
         self.join_folders();
         if on_partial == OnPartial::Discard {
             self.join(
@@ -67,6 +68,29 @@ impl<'a> Fates<'a> {
         self.join(
             repository,
             "other changes of the same repository must not be applied",
+        );
+    }
+
+    /// A folder is deleted whole or not at all: half of it applied would be taken for another program's change later.
+    fn join_deleted_folders(&mut self) {
+        let is_deleted = |change: &&ViewChange| {
+            matches!(change.before, Some(State::Folder { .. }))
+                && !matches!(change.after, Some(State::Folder { .. }))
+        };
+        let deleted: Vec<PathBuf> = self
+            .changes
+            .iter()
+            .filter(is_deleted)
+            .map(|change| change.path.clone())
+            .collect();
+        let deleted: HashSet<&Path> = deleted.iter().map(PathBuf::as_path).collect();
+        let outermost = |path: &Path| {
+            let above = path.ancestors().filter(|path| deleted.contains(path));
+            above.last().map(Path::to_path_buf)
+        };
+        self.join(
+            outermost,
+            "other changes in the same deleted folder must not be applied",
         );
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft::workspace::Workspace;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -19,7 +19,8 @@ const LONGEST: u64 = 1 << 20;
 pub(super) struct Ignored {
     workspace: Workspace,
     tracked: HashSet<Vec<u8>>,
-    /// The patterns of each folder that was asked about; none of one that is another repository.
+    /// The patterns of each folder that was asked about; none of one that is another repository, or whose file cannot be
+    /// read as git reads it.
     patterns: Mutex<HashMap<PathBuf, Option<Gitignore>>>,
     exclude: Gitignore,
 }
@@ -31,7 +32,7 @@ impl Ignored {
         Some(Self {
             tracked: tracked.into_iter().collect(),
             patterns: Mutex::default(),
-            exclude: patterns(workspace, Path::new(""), ".git/info/exclude"),
+            exclude: patterns(workspace, Path::new(""), ".git/info/exclude")?,
             workspace: workspace.clone(),
         })
     }
@@ -46,10 +47,26 @@ impl Ignored {
         let in_git = path
             .components()
             .any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
-        if in_git || path.to_str().is_none() || self.tracks(path) {
+        if in_git || path.to_str().is_none() || self.tracks(path) || self.is_elsewhere(path) {
             return false;
         }
         self.is_below(path.parent(), seen) || self.matches(path, folder)
+    }
+
+    /// Whether a path is of another repository, which may track it.
+    fn is_elsewhere(&self, path: &Path) -> bool {
+        let mut known = self.known();
+        let mut above = path.ancestors().skip(1);
+        above.any(|folder| {
+            let patterns = known.entry(folder.to_owned());
+            patterns
+                .or_insert_with(|| self.patterns_of(folder))
+                .is_none()
+        })
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<Gitignore>>> {
+        self.patterns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a folder above is ignored: then all below is.
@@ -67,10 +84,7 @@ impl Ignored {
 
     /// Whether a pattern names it: those of the nearest folder decide first.
     fn matches(&self, path: &Path, folder: bool) -> bool {
-        let mut known = self
-            .patterns
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.known();
         for above in path.ancestors().skip(1) {
             let patterns = known
                 .entry(above.to_owned())
@@ -92,7 +106,7 @@ impl Ignored {
         let is_root = folder == Path::new("");
         let git = self.workspace.root().join(folder).join(".git");
         let other = !is_root && (git.symlink_metadata().is_ok() || self.tracks(folder));
-        (!other).then(|| patterns(&self.workspace, folder, ".gitignore"))
+        (!other).then(|| patterns(&self.workspace, folder, ".gitignore"))?
     }
 
     fn tracks(&self, path: &Path) -> bool {
@@ -100,20 +114,23 @@ impl Ignored {
     }
 }
 
-/// The patterns in a file, for paths below a folder of the workspace; none where it cannot be read.
-fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Gitignore {
+/// The patterns in a file, for paths below a folder of the workspace; none where they cannot be read as git reads them.
+fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Option<Gitignore> {
     let file = folder.join(name);
-    let read = || {
-        let open = workspace.open_file(&file).ok()?;
-        let mut text = String::new();
-        let within = open.stamp.bytes() <= LONGEST;
-        within.then(|| open.file.take(LONGEST).read_to_string(&mut text).ok())??;
-        let mut builder = GitignoreBuilder::new(folder);
-        for line in text.lines() {
-            // One that cannot be read ignores nothing, as in git.
-            let _ = builder.add_line(None, line);
-        }
-        builder.build().ok()
-    };
-    read().unwrap_or_else(Gitignore::empty)
+    if workspace.root().join(&file).symlink_metadata().is_err() {
+        return Some(Gitignore::empty());
+    }
+    let open = workspace.open_file(&file).ok()?;
+    let within = open.stamp.bytes() <= LONGEST;
+    let mut text = String::new();
+    within.then(|| open.file.take(LONGEST).read_to_string(&mut text).ok())??;
+    // Braces are plain characters to git, and not to the matcher.
+    if text.starts_with('\u{feff}') || text.contains(['{', '}']) {
+        return None;
+    }
+    let mut builder = GitignoreBuilder::new(folder);
+    for line in text.lines() {
+        builder.add_line(None, line).ok()?;
+    }
+    builder.build().ok()
 }

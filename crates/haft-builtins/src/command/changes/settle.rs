@@ -125,7 +125,7 @@ async fn collect(
 
 /// Finds what becomes of each change.
 fn judge(views: &Views, kept: &Kept, context: &CallContext) {
-    let all = views.permissions(kept, &|_| true);
+    let all = views.permissions(kept, Part::Allowed, &|_| true);
     // The first is about applying anything at all.
     let said = context.verdicts(APPLY, &all).into_iter().skip(1);
     let fates = Fates::new(&kept.collected.changes, said, views.reviews());
@@ -177,6 +177,10 @@ async fn call(kept: &Kept, part: Part, context: &CallContext) -> Outcome {
 /// Why a call applied nothing.
 fn refusal(outcome: &Outcome) -> String {
     match &outcome.error {
+        Some(error) if matches!(outcome.status, Status::Cancelled | Status::Timeout) => format!(
+            "{}: it may have been applied, `haft runs diff {}` shows what was",
+            error.message, outcome.run
+        ),
         Some(error) => error.message.clone(),
         None => outcome.status.as_str().to_owned(),
     }

@@ -152,6 +152,30 @@ pub(super) fn apply(
     })
 }
 
+/// The selected changes that are in the workspace; one that cannot be compared is not.
+pub(super) fn applied<'a>(
+    collected: &'a Collected,
+    workspace: &Workspace,
+    select: &dyn Fn(&Path) -> bool,
+) -> Vec<&'a Path> {
+    let selected = collected
+        .changes
+        .iter()
+        .filter(|change| select(&change.path));
+    let selected: Vec<&ViewChange> = selected.collect();
+    let mut now = HashMap::with_capacity(selected.len());
+    workspace.stat_each(selected.iter().map(|change| &change.path), |path, stat| {
+        now.insert(path, stat);
+    });
+    let made = selected.iter().filter(|change| {
+        let now = now.get(&*change.path);
+        collected
+            .is_applied(workspace, change, now)
+            .unwrap_or(false)
+    });
+    made.map(|change| &*change.path).collect()
+}
+
 impl Collected {
     fn stamps(&self, change: &ViewChange) -> Stamps {
         self.stamps.get(&change.path).copied().unwrap_or_default()

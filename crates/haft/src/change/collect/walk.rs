@@ -19,6 +19,7 @@ use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
 use crate::change::net::Action;
 use crate::workspace::{FileStamp, Kind, Workspace, open_within};
 
+mod meanwhile;
 mod content;
 
 use content::Hasher;
@@ -65,6 +66,8 @@ struct Todo {
     path: PathBuf,
     /// A folder above it hides all of the workspace that is below.
     opaque: bool,
+    /// Another program moved it there: what is in it is not what the command saw.
+    moved: bool,
 }
 
 /// An entry of the upper folder or of the workspace.
@@ -106,6 +109,7 @@ impl<'a> Walk<'a> {
             todo: vec![Todo {
                 path: PathBuf::new(),
                 opaque: false,
+                moved: false,
             }],
         }
     }
@@ -133,6 +137,7 @@ impl<'a> Walk<'a> {
             return Err(CollectError::Incomplete { path });
         }
         let lower = self.lower_folder(path)?;
+        let moved = todo.moved || self.is_moved_folder(path, lower.as_ref())?;
         let names = all_names(path, &folder)?;
         let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(told)?;
         if opaque && let Some(lower) = &lower {
@@ -156,10 +161,17 @@ impl<'a> Walk<'a> {
                 self.unlocked.unlock(&entry.path, &entry.stat);
                 if entry.kind() == Kind::Directory {
                     let path = entry.path.clone();
-                    self.todo.push(Todo { path, opaque });
+                    self.todo.push(Todo {
+                        path,
+                        opaque,
+                        moved,
+                    });
                 }
                 self.visit_entry(entry, lower.as_ref())?;
             }
+        }
+        if moved {
+            self.keep_below(path);
         }
         Ok(())
     }
@@ -348,7 +360,8 @@ impl<'a> Walk<'a> {
         let folder = entry.kind() == Kind::Directory;
         let (before, lower) = self.before_deletion(entry)?;
         let mut change = change(entry.path.clone(), Action::Delete, Some(before), None);
-        change.conflict = self.is_later(entry)?.then_some(CHANGED);
+        let later = self.is_later(entry)? || (folder && self.is_moved(&entry.stat));
+        change.conflict = later.then_some(CHANGED);
         self.add(change, Stamps { lower, upper: None })?;
         if folder {
             self.delete_content(&entry.path)?;
@@ -358,11 +371,13 @@ impl<'a> Walk<'a> {
 
     /// Adds the deletion of all below a folder of the workspace.
     fn delete_content(&mut self, path: &Path) -> Result<(), CollectError> {
-        let mut todo = vec![path.to_owned()];
-        while let Some(parent) = todo.pop() {
+        let mut todo = vec![(path.to_owned(), false)];
+        while let Some((parent, moved)) = todo.pop() {
             let Some(folder) = self.lower_folder(&parent)? else {
                 continue;
             };
+            let stat = rustix::fs::fstat(&folder).map_err(|e| failed("look at", &parent, e))?;
+            let moved = moved || self.is_moved(&stat);
             for name in all_names(&parent, &folder)? {
                 let path = parent.join(&name);
                 let stat = stat_in(folder.as_fd(), &name);
@@ -381,9 +396,9 @@ impl<'a> Walk<'a> {
                 };
                 let (before, lower) = self.before_deletion(&entry)?;
                 let mut change = change(path.clone(), Action::Delete, Some(before), None);
-                change.conflict = self.is_later(&entry)?.then_some(CHANGED);
+                change.conflict = (moved || self.is_later(&entry)?).then_some(CHANGED);
                 if entry.kind() == Kind::Directory {
-                    todo.push(path);
+                    todo.push((path, moved));
                 }
                 self.add(change, Stamps { lower, upper: None })?;
             }
@@ -457,19 +472,6 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         self.hasher.hash(file, bytes).map_err(|e| io(path, e))
-    }
-
-    /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its
-    /// content, which is compared itself: it counts only if it is new, where the file system knows that.
-    fn is_later(&self, entry: &Entry<'_>) -> Result<bool, CollectError> {
-        if Since::changed(&entry.stat) <= self.since {
-            return Ok(false);
-        }
-        if entry.kind() != Kind::Directory {
-            return Ok(true);
-        }
-        let born = born_in(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
-        Ok(born.is_some_and(|born| born > self.since))
     }
 
     /// The folder at a path of the workspace; none if there is none.

@@ -196,3 +196,40 @@ fn the_hash_is_bound_to_every_change() {
     different.dedup();
     assert_eq!(different.len(), hashes.len());
 }
+
+#[test]
+fn f1_what_another_program_moved_into_a_deleted_folder_stays() {
+    for opaque in [false, true] {
+        let mut scene = Scene::new();
+        for (folder, file) in [("build", "build/old"), ("own", "own/precious")] {
+            fs::create_dir(scene.work(folder)).unwrap();
+            fs::write(scene.work(file), "text").unwrap();
+        }
+        scene.begin();
+        if opaque {
+            fs::create_dir(scene.upper("build")).unwrap();
+            fs::write(scene.upper("build/new"), "new").unwrap();
+            let (path, flags) = (scene.upper("build"), rustix::fs::XattrFlags::empty());
+            rustix::fs::setxattr(path, "user.overlay.opaque", b"y", flags).unwrap();
+        } else {
+            let device = rustix::fs::FileType::CharacterDevice;
+            let (path, mode) = (scene.upper("build"), rustix::fs::Mode::empty());
+            rustix::fs::mknodat(rustix::fs::CWD, path, device, mode, 0).unwrap();
+        }
+        fs::rename(scene.work("own"), scene.work("build/own")).unwrap();
+        let collected = scene.collect();
+        let moved = |change: &&ViewChange| change.path.starts_with("build/own");
+        let moved: Vec<_> = collected.changes.iter().filter(moved).collect();
+        assert_eq!(moved.len(), 2, "{opaque}");
+        for change in moved {
+            assert!(
+                change.conflict.is_some(),
+                "{opaque}: {}",
+                change.path.display()
+            );
+        }
+        scene.apply(&collected).unwrap();
+        let kept = fs::read_to_string(scene.work("build/own/precious"));
+        assert_eq!(kept.unwrap(), "text", "{opaque}");
+    }
+}

@@ -1,0 +1,53 @@
+//! What other programs changed in the workspace while a command worked on its view.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::Stat;
+
+use crate::change::collect::walk::{CHANGED, Entry, Walk, born_in, failed};
+use crate::change::collect::{CollectError, Since};
+use crate::workspace::{FileStamp, Kind};
+
+impl Walk<'_> {
+    /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its
+    /// content, which is compared itself: it counts only if it is new, where the file system knows that.
+    pub(super) fn is_later(&self, entry: &Entry<'_>) -> Result<bool, CollectError> {
+        if Since::changed(&entry.stat) <= self.since {
+            return Ok(false);
+        }
+        if entry.kind() != Kind::Directory {
+            return Ok(true);
+        }
+        let born = born_in(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
+        Ok(born.is_some_and(|born| born > self.since))
+    }
+
+    /// Whether another program moved a folder to its place since the view was made. A folder that is moved keeps the time of
+    /// its last entry; what is in it keeps all its times.
+    pub(super) fn is_moved(&self, stat: &Stat) -> bool {
+        let modified = FileStamp::of(stat).modified;
+        Since::changed(stat) > self.since && Since::at(modified) <= self.since
+    }
+
+    /// The same of the folder at a path below the root.
+    pub(super) fn is_moved_folder(
+        &self,
+        path: &Path,
+        folder: Option<&OwnedFd>,
+    ) -> Result<bool, CollectError> {
+        let Some(folder) = folder.filter(|_| path != Path::new("")) else {
+            return Ok(false);
+        };
+        let stat = rustix::fs::fstat(folder).map_err(|e| failed("look at", path, e))?;
+        Ok(self.is_moved(&stat))
+    }
+
+    /// Makes conflicts of all changes at and below a path.
+    pub(super) fn keep_below(&mut self, path: &Path) {
+        let from = self.found.range_mut(path.to_owned()..);
+        for (_, found) in from.take_while(|(at, _)| at.starts_with(path)) {
+            found.change.conflict = Some(CHANGED);
+        }
+    }
+}
