@@ -64,7 +64,8 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   await page.keyboard.press("Enter");
   const plan = page.getByRole("group", { name: "undo this call" });
   await plan.getByText("Undoing this call would change 2 paths").waitFor();
-  // The list, then the button.
+  // The list, then the button, once the plan has the focus.
+  await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "undo this call");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
