@@ -203,8 +203,10 @@ impl Collected {
         select: &dyn Fn(&Path) -> bool,
     ) -> Vec<FileChange> {
         let selected = self.changes.iter().filter(|change| select(&change.path));
-        let shown =
-            selected.filter_map(|change| preview::file_change(&self.upper, workspace, change));
+        let shown = selected.flat_map(|change| {
+            let content = preview::file_change(&self.upper, workspace, change);
+            content.into_iter().chain(preview::mode_change(change))
+        });
         shown.collect()
     }
 

@@ -47,6 +47,42 @@ pub(super) fn file_change(
     Some(shown)
 }
 
+/// The mode of a file that changes as well, or of something new where it is not what an editor would give it; none where
+/// [`file_change`] shows it.
+pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
+    const USUAL: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
+    const USUAL_FOLDER: [u32; 3] = [0o700, 0o755, 0o775];
+    let is = bits(change.after.as_ref()?)?;
+    let was = change.before.as_ref().and_then(bits);
+    let folder = matches!(change.after, Some(State::Folder { .. }));
+    let usual = match was {
+        Some(was) => was == is,
+        None if folder => USUAL_FOLDER.contains(&is),
+        None => USUAL.contains(&is),
+    };
+    if usual || change.action == Action::Chmod {
+        return None;
+    }
+    let text = |bits: u32| format!("mode {bits:04o}\n");
+    let path = format!("{} (mode)", change.path.to_string_lossy());
+    let was = was.map(text);
+    let mut shown = FileChange::new(
+        path,
+        was.as_deref().map(str::as_bytes),
+        Some(text(is).as_bytes()),
+    );
+    shown.before_sha256 = None;
+    Some(shown)
+}
+
+/// The permission bits of a file or folder, where they are known.
+fn bits(state: &State) -> Option<u32> {
+    match state {
+        State::File { mode, .. } | State::Folder { mode } => mode.map(|mode| mode & 0o777),
+        State::Link { .. } | State::Other => None,
+    }
+}
+
 fn side(state: &State, open: &dyn Fn() -> Option<File>) -> Option<Side> {
     match state {
         State::File { .. } => read(open()?),

@@ -223,8 +223,8 @@ fn a_mount_point_is_refused() {
 #[test]
 fn the_user_sees_texts_targets_and_modes() {
     let mut scene = Scene::new();
-    scene.prepare("echo a > a; echo b > b; chmod 644 b; echo c > c");
-    if !scene.run("echo new > a; chmod 755 b; rm c; ln -s /etc/passwd l; mkdir d; head -c 400000 /dev/zero | tr '\\0' x > d/long") {
+    scene.prepare("echo a > a; echo b > b; chmod 644 a b; echo c > c");
+    if !scene.run("echo new > a; chmod 755 b; chmod 777 a; rm c; ln -s /etc/passwd l; mkdir d; head -c 400000 /dev/zero | tr '\\0' x > d/long") {
         return;
     }
     let collected = scene.collect();
@@ -249,6 +249,7 @@ fn the_user_sees_texts_targets_and_modes() {
         shown,
         [
             ("a", some("a\n"), some("new\n"), false),
+            ("a (mode)", some("mode 0644\n"), some("mode 0777\n"), false),
             ("b", some("mode 0644\n"), some("mode 0755\n"), false),
             ("d/long", None, some(&"x".repeat(20)), true),
             ("l", None, some("link to /etc/passwd\n"), false),
