@@ -16,6 +16,9 @@ export { assert, fs, path };
 /** How long a person looks for something before it counts as missing; generous, since nothing here is timed. */
 export const PATIENCE = 15_000;
 
+/** What a browser writes when its server is killed: a connection ends in any state, and a session does not outlive its server. */
+export const KILLED = [/net::ERR_(CONNECTION_[A-Z]+|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/, /status of 401/];
+
 /** Folders as a fresh user has them. */
 function scene() {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "haft-console-")));
