@@ -23,6 +23,7 @@ mod git_changes;
 mod git_folders;
 mod index;
 mod launch;
+mod lexical;
 mod network;
 mod output;
 mod packages;

@@ -201,6 +201,7 @@ impl Executor {
             }
             return Ok(outcome);
         }
+        let internal = self.parts.is_internal(request);
         let choice = entry.decision.as_ref().map(|decision| &decision.choice);
         let ticket = match choice {
             Some(Choice::Approve { .. }) if entry.status == RequestStatus::Approved => {
@@ -208,7 +209,10 @@ impl Executor {
             }
             _ => Ticket::Claimed(Box::new(ask::Taken::of(inbox, inbox.claim(id).await?)?)),
         };
-        execute_decided(&self.parts, session, call, ticket).await
+        let mut open = OpenCall::new(&self.parts, session, call, How::Asked);
+        open.internal = internal;
+        open.ticket = Some(ticket);
+        execute_decided(&self.parts, session, open).await
     }
 
     /// Whether a decided request could run in this session now and would do what the request shows: the checks of
@@ -399,6 +403,7 @@ async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How
     finished(parts, OpenCall::new(parts, session, call, how)).await
 }
 
+/// An opened call from its first check to its end.
 async fn finished(parts: &Arc<Parts>, mut open: OpenCall<'_>) -> Outcome {
     let (session, how) = (open.session(), open.how);
     let end = stages(parts, session, &mut open).await;
@@ -410,12 +415,8 @@ async fn finished(parts: &Arc<Parts>, mut open: OpenCall<'_>) -> Outcome {
 async fn execute_decided(
     parts: &Arc<Parts>,
     session: &Session,
-    call: ToolCall,
-    ticket: Ticket,
+    mut open: OpenCall<'_>,
 ) -> Result<Outcome, InboxError> {
-    let mut open = OpenCall::new(parts, session, call, How::Asked);
-    open.internal = parts.is_internal(open.name());
-    open.ticket = Some(ticket);
     let end = stages(parts, session, &mut open).await;
     if let Some(refused) = open.refused.take() {
         open.discard();

@@ -54,7 +54,9 @@ pub use denials::Denials;
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
-pub use guard::{Floor, Guard, OwnFiles, PrivateAddresses, ProtectedPaths, WorkspaceEdge};
+pub use guard::{
+    CommandChanges, Floor, Guard, OwnFiles, PrivateAddresses, ProtectedPaths, WorkspaceEdge,
+};
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
@@ -335,6 +337,7 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
     vec![
         Arc::new(WorkspaceEdge),
         Arc::new(ProtectedPaths),
+        Arc::new(CommandChanges),
         Arc::new(PrivateAddresses),
         Arc::new(CommandLines::new(places.clone())),
     ]

@@ -89,7 +89,7 @@ impl Commands {
             return Ok(result);
         };
         if is_ending(context).await {
-            // There is no time to decide; what it said is told.
+            // No time is left for a decision: the result is returned without the changes.
             let words = "the call was ended, and nothing that the command changed was applied";
             let failed = result.error.is_some();
             return Ok(if failed {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use haft::policy::{is_git_setting, protected_from_commands};
 use haft::workspace::Workspace;
 
 use crate::command::git_folders::{is_repository, target};
+use crate::command::lexical::inside;
 
 /// The longest settings file that is looked through, in bytes.
 const LONGEST_SETTINGS: u64 = 256 * 1024;
@@ -72,20 +73,6 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// A path without `.` and `..`, if it is below the folder that it starts at.
-fn inside(path: &Path) -> Option<PathBuf> {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => clean.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if clean.pop() => {}
-            _ => return None,
-        }
-    }
-    (clean != Path::new("")).then_some(clean)
 }
 
 /// What a folder is, before and after a change set.

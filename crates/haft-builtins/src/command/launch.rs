@@ -1,7 +1,7 @@
 //! How a command is started: its words, its folder, what the jail shows and hides.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::covers;
 use crate::command::git::{self, Settings};
 use crate::command::index;
+use crate::command::lexical::cleaned;
 use crate::command::network::{CommandNetwork, Connected};
 use crate::command::tasks::Tasks;
 
@@ -217,14 +218,16 @@ impl Commands {
         }
         if let Some(folder) = self.network.instead() {
             // Not in the workspace at all, whose rules do not speak of it.
-            return Ok(PathClaim::plain(cleaned(&folder.join(&target.path))));
+            return Ok(PathClaim::plain(
+                cleaned(&folder.join(&target.path)).to_string_lossy(),
+            ));
         }
         let path = Path::new(cwd).join(&target.path);
         match self.workspace.claim(&path.to_string_lossy()) {
             // The jail keeps it; the policy asks about it or denies it.
             Err(WorkspaceError::Outside(_)) => {
                 let whole = self.workspace.root().join(path);
-                Ok(PathClaim::plain(cleaned(&whole)))
+                Ok(PathClaim::plain(cleaned(&whole).to_string_lossy()))
             }
             claim => Ok(claim?),
         }
@@ -412,19 +415,6 @@ fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSp
         spec = spec.with_env(name, value);
     }
     Ok(spec)
-}
-
-/// The absolute path without `.` and `..`, by its text alone.
-fn cleaned(path: &Path) -> String {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = clean.pop(),
-            Component::CurDir => {}
-            part => clean.push(part),
-        }
-    }
-    clean.to_string_lossy().into_owned()
 }
 
 /// Whether no word names a place outside the workspace.

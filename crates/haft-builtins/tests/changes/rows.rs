@@ -264,7 +264,7 @@ fn with_rules() -> Vec<Row> {
     ]
 }
 
-fn others() -> Vec<Row> {
+fn whatever_rules_allow() -> Vec<Row> {
     vec![
         Row {
             settings: Settings {
@@ -278,6 +278,36 @@ fn others() -> Vec<Row> {
                 "echo after > tracked; true",
             )
         },
+        Row {
+            settings: Settings {
+                mode: ChangeMode::Review,
+                allow: &["*", "Edit"],
+                ..under(Profile::Trusted)
+            },
+            questions: 1,
+            changed: &["out/made="],
+            ..row(
+                "the mode review asks whatever rules allow",
+                "mkdir -p out; touch out/made",
+            )
+        },
+        Row {
+            settings: Settings {
+                allow: &["*", "Edit"],
+                ..Settings::default()
+            },
+            questions: 1,
+            changed: &["hooks/pre-commit=x\n", "tracked=after\n"],
+            ..row(
+                "a hook that git's settings name is asked about whatever rules allow",
+                "echo after > tracked; mkdir hooks; echo x > hooks/pre-commit",
+            )
+        },
+    ]
+}
+
+fn others() -> Vec<Row> {
+    vec![
         Row {
             questions: 1,
             fails: Some(ErrorKind::Failed),
@@ -323,10 +353,17 @@ fn others() -> Vec<Row> {
 }
 
 pub(crate) async fn all(sandbox: &Sandbox) {
-    let rows: Vec<Row> = [ordinary(), refused(), attacks(), with_rules(), others()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let rows: Vec<Row> = [
+        ordinary(),
+        refused(),
+        attacks(),
+        with_rules(),
+        whatever_rules_allow(),
+        others(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     for row in &rows {
         one(sandbox, row).await;
     }

@@ -71,10 +71,15 @@ impl Since {
     }
 
     fn changed(stat: &Stat) -> Self {
-        Self::at(FileStamp::of(stat).changed)
+        let (seconds, nanoseconds) = FileStamp::of(stat).changed;
+        Self {
+            seconds,
+            nanoseconds,
+        }
     }
 
-    fn at((seconds, nanoseconds): (i64, i64)) -> Self {
+    fn modified(stat: &Stat) -> Self {
+        let (seconds, nanoseconds) = FileStamp::of(stat).modified;
         Self {
             seconds,
             nanoseconds,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::approval::ApprovalRequest;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
@@ -143,8 +144,12 @@ pub(super) fn admit(
 }
 
 /// The same for a call that is only looked at: nothing is spent.
-pub(super) fn look(parts: &Parts, session: &Session, call: ToolCall) -> Result<Admitted, Stop> {
-    let internal = parts.is_internal(&call.name);
+pub(super) fn look(
+    parts: &Parts,
+    session: &Session,
+    call: ToolCall,
+    internal: bool,
+) -> Result<Admitted, Stop> {
     let (entry, tool) = found(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
@@ -200,9 +205,11 @@ fn find(session: &Session, name: &str) -> Found {
 }
 
 impl Parts {
-    /// Whether a request for a tool of this name is about one of the executor's own.
-    pub(super) fn is_internal(&self, name: &str) -> bool {
-        self.internal.snapshot().entry(name).is_some()
+    /// Whether a request is about one of the executor's own tools, and not about a session's tool of the same name.
+    pub(super) fn is_internal(&self, request: &ApprovalRequest) -> bool {
+        let tools = self.internal.snapshot();
+        let entry = tools.entry(request.tool.as_str());
+        entry.is_some_and(|entry| entry.spec_hash() == request.spec_hash)
     }
 
     /// One of the executor's own tools, which only other tools call.

@@ -90,7 +90,7 @@ pub(super) fn check(
     call: ToolCall,
     shown: &ApprovalRequest,
 ) -> Result<(), Stop> {
-    let admitted = admit::look(parts, session, call)?;
+    let admitted = admit::look(parts, session, call, parts.is_internal(shown))?;
     let caller = Caller {
         call: &shown.call,
         parent: shown.parent.as_ref(),

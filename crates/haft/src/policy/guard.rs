@@ -12,6 +12,7 @@ use super::ruling::Label;
 use super::shell::{Word, take_apart};
 use super::words::plain_words;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::spec::Risk;
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,6 @@ pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
 
 /// A call whose changes are those of a command, which it runs or has run: they are asked about where a file tool would be refused.
 fn is_of_command(call: &JudgedCall<'_>) -> bool {
-    let applies = |p: &Permission| matches!(p.effect, Effect::Apply { .. });
     runs_command(call) || call.permissions.iter().any(applies)
 }
 
@@ -162,6 +162,34 @@ impl Guard for WorkspaceEdge {
             .advise("name a path in the workspace")
             .for_operator("start haft with --workspace DIR"))
     }
+}
+
+/// What a tool calls critical among the changes of a command is asked about: no rule that allows files or tools lifts it.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandChanges;
+
+impl Guard for CommandChanges {
+    fn name(&self) -> &'static str {
+        "command-changes"
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        effect.changed_path().is_some() || matches!(effect, Effect::Apply { .. })
+    }
+
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        if permission.risk < Risk::Critical || !call.permissions.iter().any(applies) {
+            return Ok(Floor::NONE);
+        }
+        Ok(Floor::ask(match permission.effect.changed_path() {
+            Some(claim) => format!("programs take settings from {}", claim.path),
+            None => "all that commands change is reviewed here".to_owned(),
+        }))
+    }
+}
+
+fn applies(permission: &Permission) -> bool {
+    matches!(permission.effect, Effect::Apply { .. })
 }
 
 /// Protected paths are read, not written. Of a `.git` folder a command may change what is only data; a file tool changes nothing.

@@ -197,7 +197,15 @@ impl Kept {
     /// Applies the changes of this fate; each has its own afterwards.
     fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
         let selected = |path: &Path| self.has_fate(path, fate);
-        for (path, why) in self.collected.left_out(&selected) {
+        let left_out = self.collected.left_out(&selected);
+        if let Some((path, why)) = left_out.first()
+            && *fate == Fate::Asked
+        {
+            // What a person approved is applied as it was shown, or not at all.
+            let why = format!("{}: {why}", path.display());
+            return self.decide(fate, |_| Fate::Conflict(why.clone()));
+        }
+        for (path, why) in left_out {
             let refused = Fate::Refused(why.to_owned());
             self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));
         }

@@ -1,7 +1,7 @@
 //! The permissions of a command's changes: each is judged as a file tool's write or deletion would be.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use haft::change::State;
 use haft::change::collect::ViewChange;
@@ -12,6 +12,7 @@ use haft::workspace::Workspace;
 
 use crate::command::changes::ignored::Ignored;
 use crate::command::git_changes::extra_protected;
+use crate::command::lexical::{cleaned, climbs};
 
 /// Where programs of the system lie, which a link may name: who runs haft cannot change them.
 const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
@@ -102,7 +103,7 @@ impl<'a> Effects<'a> {
         };
         let folder = change.path.parent().unwrap_or(Path::new(""));
         if climbs(&target.0) {
-            // Where it leads depends on other links: nobody can tell by its text.
+            // Where it leads depends on other links; its text does not tell.
             let whole = self.root.join(folder).join(&target.0);
             return Some(whole.to_string_lossy().into_owned());
         }
@@ -115,25 +116,4 @@ impl<'a> Effects<'a> {
         let system = SYSTEM.iter().any(|folder| text.starts_with(folder));
         (!system).then_some(text)
     }
-}
-
-/// Whether a path goes down and then up again, which links on the way may lead elsewhere.
-fn climbs(path: &Path) -> bool {
-    let mut parts = path
-        .components()
-        .skip_while(|part| !matches!(part, Component::Normal(_)));
-    parts.any(|part| part == Component::ParentDir)
-}
-
-/// An absolute path without `.` and `..`, by its text alone.
-fn cleaned(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = clean.pop(),
-            Component::CurDir => {}
-            part => clean.push(part),
-        }
-    }
-    clean
 }

@@ -24,17 +24,12 @@ impl<'a> Fates<'a> {
         said: impl Iterator<Item = EffectVerdict>,
         reviews: bool,
     ) -> Self {
-        let fate =
-            |(change, said): (&ViewChange, EffectVerdict)| match (change.conflict, said.verdict) {
-                (_, Verdict::Deny) => Fate::Refused(said.reason),
-                (Some(why), _) => Fate::Conflict(why.to_owned()),
-                (None, Verdict::Ask) => Fate::Asked,
-                (None, Verdict::Allow) if reviews => Fate::Asked,
-                (None, Verdict::Allow) => Fate::Allowed,
-            };
+        let each = changes.iter().zip(said);
         Self {
             changes,
-            fates: changes.iter().zip(said).map(fate).collect(),
+            fates: each
+                .map(|(change, said)| fate(change, said, reviews))
+                .collect(),
         }
     }
 
@@ -150,6 +145,17 @@ impl<'a> Fates<'a> {
                 );
             }
         }
+    }
+}
+
+/// The fate of one change, as the policy says.
+fn fate(change: &ViewChange, said: EffectVerdict, reviews: bool) -> Fate {
+    match (change.conflict, said.verdict) {
+        (_, Verdict::Deny) => Fate::Refused(said.reason),
+        (Some(why), _) => Fate::Conflict(why.to_owned()),
+        (None, Verdict::Ask) => Fate::Asked,
+        (None, Verdict::Allow) if reviews => Fate::Asked,
+        (None, Verdict::Allow) => Fate::Allowed,
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Ignored {
 }
 
 impl Ignored {
-    /// None where the workspace is no repository, or its index cannot be read.
+    /// None where the workspace is not a repository or its index cannot be read.
     pub(super) fn of(workspace: &Workspace) -> Option<Self> {
         let tracked = index::tracked(workspace)?;
         Some(Self {

@@ -139,7 +139,7 @@ impl Kept {
         })
     }
 
-    /// The same to go on with it: nobody else may.
+    /// The same, with its view locked: this process alone decides about it.
     pub(super) fn load(views: &Views, run: &RunId, view: OpenView) -> Result<Self, ToolError> {
         let looked = Self::look(views, run, &view.name)?;
         Ok(Self {
@@ -156,7 +156,7 @@ impl Kept {
             .unwrap_or_default()
     }
 
-    /// Whether its view stays for a decision; else it goes when nobody works on it any more.
+    /// Sets whether its view is kept for a decision when this is dropped; otherwise it is removed then.
     pub(super) fn keep(&self, kept: bool) {
         if let Some(view) = &self.view {
             view.keep(kept);
@@ -238,7 +238,7 @@ impl Kept {
             more_changes: (more_changes > 0).then_some(more_changes),
             not_applied,
         };
-        // A pipe or a socket that is left behind is no failure.
+        // Pipes and sockets are never applied; a command that leaves one has not failed.
         let refused = data
             .not_applied
             .get(note.dropped.len()..)

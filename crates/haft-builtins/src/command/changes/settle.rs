@@ -57,7 +57,7 @@ pub(crate) async fn settle(
     ask(&kept, context).await
 }
 
-/// Goes on with a command of the same words that ended before and waits for a decision.
+/// Resumes the decision about a command that ended in an earlier call with the same words.
 pub(crate) async fn go_on(
     views: &Arc<Views>,
     view: OpenView,

@@ -99,7 +99,7 @@ impl Views {
         make().map_err(|error: io::Error| failed("make", error))
     }
 
-    /// The view of a call with this input that waits for a decision and that nobody works on.
+    /// The view of an earlier call with this input that waits for a decision, if no process has it locked.
     pub(crate) fn waiting(&self, run: &RunId, input: &str) -> Option<OpenView> {
         let all = self.options.log.views_folder(run).ok()?;
         let ending = format!("-{}", short_hash(input));
@@ -118,7 +118,9 @@ impl Views {
     pub(super) fn folder(&self, run: &RunId, name: &str) -> io::Result<PathBuf> {
         let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
-            return Err(io::Error::other(format!("{name:?} is no view's name")));
+            return Err(io::Error::other(format!(
+                "{name:?} is not the name of a view"
+            )));
         }
         let all = self
             .options
@@ -147,7 +149,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Nobody else works on a folder as long as this is open.
+/// Locks a folder for this process until the file is closed.
 fn lock(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -169,6 +169,32 @@ fn a_command_may_change_data_of_git_and_a_file_tool_nothing() {
 }
 
 #[test]
+fn no_rule_allows_a_critical_change_of_a_command() {
+    let call = |risk, more: Vec<Permission>| {
+        let mut apply = Permission::apply("make");
+        apply.risk = risk;
+        let permissions = [vec![apply], more].concat();
+        tool("apply_changes", Risk::Safe, &json!({}), permissions)
+    };
+    let mut hook = Permission::write(PathClaim::plain("hooks/pre-commit"));
+    hook.risk = Risk::Critical;
+    for (scene, verdict) in [
+        (call(Risk::Safe, vec![]), ALLOW),
+        (call(Risk::Critical, vec![]), ASK),
+        (call(Risk::Safe, vec![hook.clone()]), ASK),
+    ] {
+        let ruling = judge(everything(), &scene);
+        assert_eq!(ruling.verdict, verdict, "{scene:?}");
+        if verdict == ASK {
+            assert_eq!(&*ruling.rule, "guard command-changes");
+        }
+    }
+    // A file tool's write is not meant.
+    let by_tool = tool("write_file", Risk::High, &json!({}), vec![hook]);
+    assert_eq!(judge(everything(), &by_tool).verdict, ALLOW);
+}
+
+#[test]
 fn rules_for_files_and_commands_do_not_speak_of_applying() {
     let apply = |more: Vec<Permission>| {
         let permissions = [vec![Permission::apply("sed -i s/a/b/ x")], more].concat();

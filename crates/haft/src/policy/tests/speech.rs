@@ -225,6 +225,7 @@ fn an_explanation_holds_every_part_and_layer() {
             ("user", "allow", "Edit(src/**)"),
             ("guard", "allow", "guard workspace-edge"),
             ("guard", "allow", "guard protected-paths"),
+            ("guard", "allow", "guard command-changes"),
             ("guard", "allow", "guard private-addresses"),
             ("guard", "allow", "guard command-lines"),
             ("profile", "ask", "profile workspace"),
@@ -247,5 +248,5 @@ fn the_view_holds_all_rules_in_their_order() {
         json!({"list": "deny", "rule": "Edit(x)", "layer": "test"})
     );
     assert_eq!(view["rules"][2]["list"], "allow");
-    assert_eq!(view["guards"].as_array().unwrap().len(), 4);
+    assert_eq!(view["guards"].as_array().unwrap().len(), 5);
 }

@@ -7,7 +7,7 @@ use rustix::fs::Stat;
 
 use crate::change::collect::walk::{CHANGED, Entry, Walk, born_in, failed};
 use crate::change::collect::{CollectError, Since};
-use crate::workspace::{FileStamp, Kind};
+use crate::workspace::Kind;
 
 impl Walk<'_> {
     /// Whether another program changed an entry of the workspace since the view was made. A folder changes with its
@@ -26,8 +26,7 @@ impl Walk<'_> {
     /// Whether another program moved a folder to its place since the view was made. A folder that is moved keeps the time of
     /// its last entry; what is in it keeps all its times.
     pub(super) fn is_moved(&self, stat: &Stat) -> bool {
-        let modified = FileStamp::of(stat).modified;
-        Since::changed(stat) > self.since && Since::at(modified) <= self.since
+        Since::changed(stat) > self.since && Since::modified(stat) <= self.since
     }
 
     /// The same of the folder at a path below the root.
