@@ -169,10 +169,24 @@ pub struct Mounts {
     /// The command works on a copy-on-write view of the workspace, which itself stays as it is. Needs a root of its own:
     /// refused below [`Strength::NoProc`](crate::Strength::NoProc).
     pub view: Option<View>,
+    /// Folders of the user's home that the command sees copies of below its own `HOME`: not below
+    /// [`Strength::NoProc`](crate::Strength::NoProc).
+    pub home: Vec<HomeFolder>,
 }
 
-/// Where the changes of a command go that works on a view: an overlay of these folders over the workspace. Both are empty,
-/// on one file system, and outside of the workspace.
+/// A folder of the user's home that a command sees a copy-on-write view of below its own `HOME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeFolder {
+    /// Its path on the host, absolute.
+    pub folder: PathBuf,
+    /// Where the command sees it, relative to its `HOME`.
+    pub at: PathBuf,
+    /// Where its changes go. Unlike a view of the workspace it may hold those of earlier commands.
+    pub view: View,
+}
+
+/// Where the changes of a command go that works on a view: an overlay of these folders over another. Both are empty,
+/// on one file system, and outside of the other folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Everything that the command changed is in here afterwards, in the form of overlayfs with `userxattr`.

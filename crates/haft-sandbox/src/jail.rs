@@ -401,6 +401,7 @@ async fn plan(
         system::host_names(&mut plan, own_root);
     }
     plan.env = environment(system, spec, &scratch);
+    home_folders(&mut plan, places, spec, &scratch)?;
     plan.grants.push((scratch, Grant::Write));
     files(&mut plan, places, spec, &guards)?;
     Ok((plan, guards))
@@ -453,7 +454,10 @@ fn files(
         };
         plan.grants.extend(grants.into_iter().map(narrowed));
         match &spec.mounts.view {
-            Some(view) if own_root && !only_reads => plan.entries.push(overlay(view, workspace)?),
+            Some(view) if own_root && !only_reads => {
+                plan.entries
+                    .push(overlay(view, workspace.clone(), workspace)?);
+            }
             _ if only_reads => shown.push((workspace, Bind::Data)),
             _ => shown.push((workspace, Bind::ReadWrite)),
         }
@@ -470,17 +474,38 @@ fn files(
     Ok(())
 }
 
-/// The overlay of a view. Nothing of it may lie in the workspace, where the command would see and change it.
-fn overlay(view: &View, lower: PathBuf) -> Result<Entry, StartError> {
+/// The views of folders of the user's home, below the command's own.
+fn home_folders(
+    plan: &mut Plan,
+    places: &Places,
+    spec: &CommandSpec,
+    scratch: &Path,
+) -> Result<(), StartError> {
+    let own_root = plan.strength() > Strength::LandlockSeccomp;
+    for one in spec.mounts.home.iter().filter(|_| own_root) {
+        let lower = places.admit(&one.folder, Wanted::Named)?;
+        let below = |part| matches!(part, std::path::Component::Normal(_));
+        if !one.at.components().all(below) {
+            return Err(wrong(&one.at, "is no path below HOME"));
+        }
+        let target = scratch.join(&one.at);
+        plan.entries.push(overlay(&one.view, lower, target)?);
+    }
+    Ok(())
+}
+
+/// The overlay of a view. Nothing of it may lie in the folder that it shows, where the command would see and change it.
+fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartError> {
     for folder in [&view.upper, &view.work] {
         if !folder.is_absolute() || folder.starts_with(&lower) {
             return Err(wrong(
                 folder,
-                "cannot hold the changes of a view: it lies in the workspace",
+                "cannot hold the changes of a view: it lies in the folder that is shown",
             ));
         }
     }
     Ok(Entry::Overlay {
+        target,
         lower,
         upper: view.upper.clone(),
         work: view.work.clone(),

@@ -46,7 +46,7 @@ use thiserror::Error;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, Guard, GuardKind, Limits, Mounts, Network, Program, SHELL, Stdin, View,
+    CommandSpec, Guard, GuardKind, HomeFolder, Limits, Mounts, Network, Program, SHELL, Stdin, View,
 };
 pub use crate::guard_event::GuardEvent;
 use crate::jail::Machine;

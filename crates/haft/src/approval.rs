@@ -1,5 +1,7 @@
 //! Approvals: what a person is asked, what they may answer, and where requests are kept until they have.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -27,6 +29,9 @@ pub use snapshot::Snapshot;
 
 use form::Form;
 use preview::FileChange;
+
+/// How long a request stands whose asker does not wait for it (contract §2).
+pub const STANDS: Duration = Duration::from_hours(7 * 24);
 
 /// Random bytes of an id: nobody guesses one.
 const ID_BYTES: usize = 12;

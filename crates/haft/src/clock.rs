@@ -4,10 +4,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// Now, in nanoseconds since 1970 (UTC).
+/// Now, as file times are given.
 #[expect(clippy::disallowed_methods, reason = "this is the one clock function")]
+pub fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Now, in nanoseconds since 1970 (UTC).
 pub fn now() -> i128 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
+    match wall().duration_since(UNIX_EPOCH) {
         Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
         Err(before) => -i128::try_from(before.duration().as_nanos()).unwrap_or(i128::MAX),
     }

@@ -1,15 +1,19 @@
 //! What commands change: on a copy-on-write view of the workspace, judged and applied when the command has ended.
 
 mod apply;
+mod caches;
 mod data;
 mod effects;
 mod fates;
 mod ignored;
 mod kept;
+mod probe;
 mod settle;
+mod sweep;
 mod view;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft::change::ChangeLog;
@@ -25,6 +29,7 @@ pub(crate) use view::OpenView;
 
 use apply::ApplyChanges;
 use kept::Kept;
+use probe::Shown;
 
 /// The name of the tool that applies changes.
 pub(crate) const APPLY: &str = "apply_changes";
@@ -62,6 +67,8 @@ pub struct ChangeOptions {
     pub on_partial: OnPartial,
     /// Ask about files that git ignores, too (`policy.ignored_changes`).
     pub ask_ignored: bool,
+    /// The user's home, whose caches commands see copies of; none where they see nothing of it.
+    pub home: Option<PathBuf>,
     /// The policy asks about commands before they run (`policy.commands`): they say what they write as far as it is known.
     pub ask_before: bool,
 }
@@ -74,6 +81,7 @@ impl ChangeOptions {
             mode: ChangeMode::default(),
             on_partial: OnPartial::default(),
             ask_ignored: false,
+            home: None,
             ask_before: false,
         }
     }
@@ -124,7 +132,7 @@ pub(crate) struct Views {
     workspace: Workspace,
     sandbox: Sandbox,
     /// Why there are none here, found out once.
-    probed: OnceLock<Result<(), String>>,
+    probed: OnceLock<Result<Shown, String>>,
     /// Ended commands whose changes are being decided in this process, by the names of their folders.
     open: Mutex<HashMap<String, Arc<Kept>>>,
 }
@@ -145,9 +153,17 @@ impl Views {
         if self.options.mode == ChangeMode::Direct {
             return Err("sandbox.changes is \"direct\"".to_owned());
         }
-        view::check_mounts(self.workspace.root())?;
-        let probed = self.probed.get_or_init(|| view::probe(self));
-        probed.clone()
+        probe::check_mounts(self.workspace.root())?;
+        self.shown().map(|_| ())
+    }
+
+    fn shown(&self) -> Result<Shown, String> {
+        self.probed.get_or_init(|| probe::probe(self)).clone()
+    }
+
+    /// Whether commands see the user's caches.
+    fn shows_caches(&self) -> bool {
+        self.shown().is_ok_and(|shown| shown.caches)
     }
 
     /// Whether commands are asked about before they run.

@@ -50,7 +50,8 @@ impl Commands {
         }
         let (views, words) = (Arc::clone(views), words.to_owned());
         let (run, call) = (context.run().clone(), context.call_id().clone());
-        blocking(move |_| views.open(&run, &call, &words).map(Some)).await
+        let denials = context.denials();
+        blocking(move |_| views.open(&run, &call, &words, &denials).map(Some)).await
     }
 
     /// A view for what only looks, where there can be one.
@@ -63,7 +64,8 @@ impl Commands {
             return Ok(None);
         };
         let (run, call) = (context.run().clone(), context.call_id().clone());
-        blocking(move |_| views.open(&run, &call, "check").map(Some)).await
+        let denials = context.denials();
+        blocking(move |_| views.open(&run, &call, "check", &denials).map(Some)).await
     }
 
     /// The result of a command of the same words that ended before, once what it changed is decided.
@@ -85,9 +87,10 @@ impl Commands {
         result: ToolResult,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (Some(view), Some(views)) = (view, &self.views) else {
+        let (Some(mut view), Some(views)) = (view, &self.views) else {
             return Ok(result);
         };
+        view.leave_caches();
         if is_ending(context).await {
             // No time is left for a decision: the result is returned without the changes.
             let words = "the call was ended, and nothing that the command changed was applied";

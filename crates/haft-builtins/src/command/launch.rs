@@ -269,6 +269,7 @@ impl Commands {
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
             let mut spec = self.here(program, input, line, guards)?;
             spec.mounts.view = view.map(OpenView::layers);
+            spec.mounts.home = view.map(OpenView::home).unwrap_or_default();
             self.with_skills(spec, &context.active_skills())
         };
         let connected = self.network.connect(&mut spec, self.workspace.root());
@@ -384,6 +385,7 @@ impl Commands {
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
         let mut spec = self.confined(spec, guards);
         spec.mounts.view = view.as_ref().map(OpenView::layers);
+        spec.mounts.home = view.as_ref().map(OpenView::home).unwrap_or_default();
         let running = self.sandbox.start_jailed(spec).await;
         let running = running.map_err(|error| told(error, false))?;
         let exit = running.wait().await;

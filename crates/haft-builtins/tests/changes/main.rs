@@ -8,6 +8,7 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod caches;
 mod git;
 mod programs;
 mod prompts;
@@ -38,6 +39,7 @@ fn main() {
         }
         rows::all(&sandbox).await;
         undo::all(&sandbox).await;
+        caches::all(&sandbox).await;
         git::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;

@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) on_partial: OnPartial,
     pub(crate) says_no: bool,
     pub(crate) asks_before: bool,
+    /// Below the scene's folder there is a home with these files.
+    pub(crate) home: &'static [(&'static str, &'static str)],
 }
 
 impl Default for Settings {
@@ -66,6 +68,7 @@ impl Default for Settings {
             on_partial: OnPartial::Apply,
             says_no: false,
             asks_before: false,
+            home: &[],
         }
     }
 }
@@ -94,6 +97,7 @@ impl Scene {
             mode: settings.mode,
             on_partial: settings.on_partial,
             ask_before: settings.asks_before,
+            home: (!settings.home.is_empty()).then(|| user(dir.path(), settings.home)),
             ..ChangeOptions::new(Arc::clone(&log))
         };
         let changes = CommandChanges::new(options, workspace.clone(), sandbox.clone());
@@ -161,6 +165,17 @@ impl Scene {
         let views = runs.filter_map(|run| fs::read_dir(run.path().join("changes/views")).ok());
         views.map(Iterator::count).sum()
     }
+}
+
+/// Makes the home of a user.
+fn user(below: &Path, files: &[(&str, &str)]) -> PathBuf {
+    let home = below.join("user");
+    for (path, text) in files {
+        let path = home.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    home
 }
 
 fn policy(settings: &Settings, workspace: &Workspace) -> PolicyBuilder {

@@ -1,8 +1,10 @@
 //! What becomes of the changes of commands, from settings.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft::change::ChangeLog;
+use haft::clock;
 use haft::policy;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -10,11 +12,16 @@ use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges,
 use haft_sandbox::Sandbox;
 
 use crate::assemble::policy::Ground;
+use crate::invocation::Invocation;
 use crate::problem::Problem;
 use crate::settings::Settings;
 
+/// How often what commands left is looked for.
+const DAY: Duration = Duration::from_hours(24);
+
 /// How what commands change is judged and applied.
 pub(crate) fn changes(
+    at: &Invocation,
     settings: &Settings,
     ground: &Ground,
     sandbox: &Sandbox,
@@ -32,9 +39,24 @@ pub(crate) fn changes(
             Some("apply") | None
         ),
         ask_before: commands(settings) == policy::Commands::Ask,
+        home: at.environment.folder("HOME"),
         ..ChangeOptions::new(Arc::clone(log))
     };
-    CommandChanges::new(options, ground.workspace.clone(), sandbox.clone())
+    let changes = CommandChanges::new(options, ground.workspace.clone(), sandbox.clone());
+    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
+    tokio::spawn(sweep_daily(changes.clone()));
+    changes
+}
+
+async fn sweep_daily(changes: CommandChanges) {
+    loop {
+        let changes = changes.clone();
+        let sweep = move || changes.sweep_if_due(clock::wall(), DAY);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(sweep).await {
+            tracing::warn!(%error, "sweep what commands left");
+        }
+        tokio::time::sleep(DAY).await;
+    }
 }
 
 fn mode(settings: &Settings) -> ChangeMode {

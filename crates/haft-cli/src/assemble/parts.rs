@@ -163,7 +163,7 @@ impl Confinement {
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
             network: network::network(at, settings)?,
-            changes: changes::changes(settings, ground, &sandbox, &log),
+            changes: changes::changes(at, settings, ground, &sandbox, &log),
             sandbox,
             log,
         })

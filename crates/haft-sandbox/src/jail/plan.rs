@@ -52,6 +52,7 @@ pub(crate) enum Entry {
     },
     /// An overlay of `upper` over `lower`, which is not changed.
     Overlay {
+        target: PathBuf,
         lower: PathBuf,
         upper: PathBuf,
         work: PathBuf,
@@ -68,7 +69,7 @@ impl Entry {
             | Self::Dir { target }
             | Self::Hidden { target }
             | Self::Tmpfs { target, .. }
-            | Self::Overlay { lower: target, .. } => target,
+            | Self::Overlay { target, .. } => target,
         }
     }
 }
@@ -307,8 +308,14 @@ impl Out {
             Entry::Dir { target } => put(3, target, &[], 0),
             Entry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
             Entry::Hidden { target } => put(5, target, &[], 0),
-            Entry::Overlay { lower, upper, work } => {
-                put(6, lower, upper.as_os_str().as_bytes(), 0);
+            Entry::Overlay {
+                target,
+                lower,
+                upper,
+                work,
+            } => {
+                put(6, target, lower.as_os_str().as_bytes(), 0);
+                self.text(upper.as_os_str());
                 self.text(work.as_os_str());
             }
         }
@@ -372,8 +379,9 @@ impl From<'_> {
             },
             5 => Entry::Hidden { target },
             6 => Entry::Overlay {
-                lower: target,
-                upper: path(rest),
+                target,
+                lower: path(rest),
+                upper: self.text()?.into(),
                 work: self.text()?.into(),
             },
             _ => return None,
@@ -448,6 +456,7 @@ mod tests {
 
     fn overlay() -> Entry {
         Entry::Overlay {
+            target: "/w".into(),
             lower: "/w/x".into(),
             upper: "/u".into(),
             work: "/k".into(),

@@ -47,7 +47,9 @@ pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
             Entry::Bind { source, kind, .. } => {
                 Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
             }
-            Entry::Overlay { lower, upper, work } => {
+            Entry::Overlay {
+                lower, upper, work, ..
+            } => {
                 let made = overlay(lower, upper, work);
                 Some(made.map_err(step(format!("{VIEW} {}", lower.display())))?)
             }
@@ -175,7 +177,7 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
                 Some(options.as_c_str()),
             )?)
         }
-        Entry::Bind { target, .. } | Entry::Overlay { lower: target, .. } => {
+        Entry::Bind { target, .. } | Entry::Overlay { target, .. } => {
             let (target, Some(tree)) = (inside(target), tree) else {
                 return Err(io::ErrorKind::InvalidInput.into());
             };

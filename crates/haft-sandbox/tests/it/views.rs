@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use haft_sandbox::{CommandSpec, Guard, StartError, Strength, View};
+use haft_sandbox::{CommandSpec, Guard, HomeFolder, StartError, Strength, View};
 
 use crate::levels::at_most;
 use crate::runner::Test;
@@ -18,6 +18,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_view_works_under_names_that_overlays_escape", names),
     ("a_view_of_changes_in_the_workspace_is_refused", inside),
     ("a_view_without_a_root_of_its_own_is_refused", too_weak),
+    ("a_folder_of_the_home_is_filled_and_stays_as_it_is", home),
+    ("a_folder_of_the_home_stays_below_it", outside_home),
 ];
 
 /// A workspace and the folders of a view beside it.
@@ -143,6 +145,40 @@ fn inside() {
         spec.mounts.view = Some(view);
         let error = refused(jail(), spec.clone());
         assert!(matches!(error, StartError::Spec(_)), "{error}");
+    }
+}
+
+/// A spec whose HOME shows a view of another lab's folder.
+fn with_home(lab: &Lab, home: &Lab, at: &str, script: &str) -> CommandSpec {
+    let mut spec = lab.spec(script);
+    spec.mounts.home.push(HomeFolder {
+        folder: home.workspace(),
+        at: at.into(),
+        view: home.view(),
+    });
+    spec
+}
+
+fn home() {
+    let (lab, home) = (Lab::new("w"), Lab::new("cache"));
+    fs::write(home.workspace().join("old"), "old").unwrap();
+    let script = "cd ~/.tool/cache && cat old && echo -n new >new && rm old; touch ~/.tool/own";
+    let (exit, out, err) = run(jail(), with_home(&lab, &home, ".tool/cache", script));
+    assert!(exit.success() && out == "old", "{out} {err}");
+    assert_eq!(home.files(), of(&["old=old"]));
+    // The next command finds what the first left.
+    let script = "cat ~/.tool/cache/new; ls ~/.tool/cache";
+    let mut spec = with_home(&lab, &home, ".tool/cache", script);
+    spec.mounts.view = None;
+    let (_, out, err) = run(jail(), spec);
+    assert_eq!(out, "newnew\n", "{err}");
+}
+
+fn outside_home() {
+    let (lab, home) = (Lab::new("w"), Lab::new("cache"));
+    for at in ["../x", "/x", "a/../../x"] {
+        let error = refused(jail(), with_home(&lab, &home, at, "true"));
+        assert!(matches!(error, StartError::Spec(_)), "{at}: {error}");
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::broadcast::{self, Receiver, Sender};
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
@@ -26,6 +27,8 @@ const LOG: &str = "log.jsonl";
 const FILES: &str = "files";
 /// The folder of the copy-on-write views that commands work on.
 const VIEWS: &str = "views";
+/// What commands of the run added to the user's caches.
+const CACHES: &str = "caches";
 /// Largest file that is saved, or read for a comparison.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Most bytes of saved files per run.
@@ -34,6 +37,8 @@ pub const MAX_RUN_BYTES: u64 = 1 << 30;
 const LONGEST_LINE: u64 = 64 << 20;
 /// Most saved files that are written to the disk one by one.
 const MOST_SYNCED: usize = 32;
+/// Change sets that a slow watcher may be behind.
+const BEHIND: usize = 256;
 /// Most runs in the cache of saved sizes.
 const MOST_RUNS: usize = 1_000;
 
@@ -43,6 +48,18 @@ pub struct ChangeLog {
     home: PathBuf,
     /// Bytes of saved files by run.
     saved_bytes: Mutex<HashMap<RunId, u64>>,
+    made: Sender<ChangesMade>,
+}
+
+/// A change set that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesMade {
+    /// The run of the call.
+    pub run: RunId,
+    /// The call that made it.
+    pub call: CallId,
+    /// How many paths it changed.
+    pub paths: usize,
 }
 
 /// Changes that were made together.
@@ -108,7 +125,19 @@ impl ChangeLog {
         Self {
             home: home.into(),
             saved_bytes: Mutex::default(),
+            made: broadcast::channel(BEHIND).0,
         }
+    }
+
+    /// The change sets that this process makes from now on.
+    pub fn watch(&self) -> Receiver<ChangesMade> {
+        self.made.subscribe()
+    }
+
+    /// Tells that a change set was made.
+    pub(super) fn tell(&self, made: ChangesMade) {
+        // Nobody may be watching.
+        let _ = self.made.send(made);
     }
 
     /// Computes the SHA-256 of a file and saves a copy, if the quota allows.
@@ -206,12 +235,46 @@ impl ChangeLog {
         Ok(runs::run_dir(&self.home, run.as_str())?.join(FOLDER))
     }
 
+    /// haft's state folder.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// The folder for the views of a run's commands; it need not exist.
     ///
     /// # Errors
     /// The run id is malformed.
     pub fn views_folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
         Ok(self.folder(run)?.join(VIEWS))
+    }
+
+    /// The folder for what the commands of a run add to the user's caches; it need not exist.
+    ///
+    /// # Errors
+    /// The run id is malformed.
+    pub fn caches_folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
+        Ok(self.folder(run)?.join(CACHES))
+    }
+
+    /// The folders of [`views_folder`](Self::views_folder) and [`caches_folder`](Self::caches_folder) of all runs, as far
+    /// as they exist.
+    ///
+    /// # Errors
+    /// The runs cannot be listed.
+    pub fn working_folders(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+        let mut found = Vec::new();
+        let runs = match fs::read_dir(self.home.join("runs")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            runs => runs?,
+        };
+        for run in runs {
+            let changes = run?.path().join(FOLDER);
+            let (views, caches) = (changes.join(VIEWS), changes.join(CACHES));
+            if views.is_dir() || caches.is_dir() {
+                found.push((views, caches));
+            }
+        }
+        Ok(found)
     }
 
     /// The folder of a run's changes, created if missing.

@@ -1,8 +1,6 @@
 //! `Draft`: what every request to a person says of its call, whatever is asked.
 
-use std::time::Duration;
-
-use crate::approval::{ApprovalId, ApprovalRequest, Snapshot, fingerprint};
+use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint};
 use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin};
 use crate::clock;
@@ -12,9 +10,6 @@ use crate::executor::stop::Stop;
 use crate::session::{Patience, Session};
 use crate::spec::Risk;
 use crate::toolset::Entry;
-
-/// How long a request stands that its asker does not wait for (contract §2).
-const KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Which call it is and who made it.
 #[derive(Clone, Copy)]
@@ -49,7 +44,7 @@ impl Draft<'_> {
         let created = clock::now();
         let stands = match session.patience() {
             Patience::WaitThenDeny => session.limits().approval_timeout,
-            Patience::WhileAsked | Patience::WaitThenSuspend | Patience::SuspendAtOnce => KEPT,
+            Patience::WhileAsked | Patience::WaitThenSuspend | Patience::SuspendAtOnce => STANDS,
         };
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
         Ok(ApprovalRequest {

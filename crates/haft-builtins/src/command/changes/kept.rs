@@ -22,7 +22,7 @@ use crate::command::changes::{Views, failed};
 use crate::command::{CommandData, RunData};
 
 /// What is kept of an ended command beside its changes.
-const NOTE: &str = "view.json";
+pub(super) const NOTE: &str = "view.json";
 /// Longest note that is read.
 const LONGEST: u64 = 256 << 20;
 /// Most paths that a message names.

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft::call::{CallId, RunId};
 use haft::change::collect::Since;
 use haft::error::ToolError;
-use haft_sandbox::{CommandSpec, Mounts, View};
+use haft::policy::Denials;
+use haft_sandbox::{HomeFolder, View};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 
+use crate::command::changes::caches::Caches;
 use crate::command::changes::{Views, failed, kept};
 
 /// Where the command's changes are.
 pub(super) const UPPER: &str = "upper";
 /// What the overlay needs for itself.
-const WORK: &str = "work";
-/// Where this process sees what is mounted.
-const MOUNTS: &str = "/proc/self/mountinfo";
+pub(super) const WORK: &str = "work";
 
 /// A view that this process has to itself, until it is dropped; then it is removed, unless it is to be kept.
 #[derive(Debug)]
@@ -32,6 +31,7 @@ pub(crate) struct OpenView {
     pub(super) folder: PathBuf,
     /// From before the command started.
     pub(super) since: Since,
+    caches: Caches,
     kept: AtomicBool,
     _lock: File,
 }
@@ -45,7 +45,17 @@ impl OpenView {
         }
     }
 
-    /// Whether it stays for a decision.
+    /// The user's caches that the sandbox mounts.
+    pub(crate) fn home(&self) -> Vec<HomeFolder> {
+        self.caches.folders()
+    }
+
+    /// Leaves the caches to other commands: its own has ended.
+    pub(crate) fn leave_caches(&mut self) {
+        self.caches = Caches::default();
+    }
+
+    /// Sets whether it stays for a decision.
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Release);
     }
@@ -60,43 +70,54 @@ impl Drop for OpenView {
 }
 
 impl Views {
-    /// Makes the view of a call. `input` is what the call is known by when it is made again.
+    /// Makes the view of a call, with the user's caches where they can be shown and these rules do not deny it. `input` is
+    /// what the call is known by when it is made again.
     pub(crate) fn open(
         &self,
         run: &RunId,
         call: &CallId,
         input: &str,
+        denials: &Denials,
     ) -> Result<OpenView, ToolError> {
-        let make = || {
-            let all = self
-                .options
-                .log
-                .views_folder(run)
-                .map_err(io::Error::other)?;
-            let name = format!("{}-{}", short_hash(call.as_str()), short_hash(input));
-            let folder = all.join(&name);
-            make_folder(&all)?;
-            if folder.symlink_metadata().is_ok() {
-                // Left by a call of this id that was killed; one that waits for a decision is not made again.
-                let _lock = lock(&folder)?;
-                remove(&folder);
+        let with_caches = |mut view: OpenView| {
+            if self.shows_caches() {
+                view.caches = self.caches(run, &view.folder, denials)?;
             }
-            make_folder(&folder)?;
-            let lock = lock(&folder)?;
-            for part in [UPPER, WORK] {
-                make_folder(&folder.join(part))?;
-            }
-            let like = fs::metadata(self.workspace.root())?.permissions();
-            fs::set_permissions(folder.join(UPPER), like)?;
-            Ok(OpenView {
-                since: Since::of(&folder.join(UPPER))?,
-                name,
-                folder,
-                kept: AtomicBool::new(false),
-                _lock: lock,
-            })
+            Ok(view)
         };
-        make().map_err(|error: io::Error| failed("make", error))
+        let made = self.make(run, call, input).and_then(with_caches);
+        made.map_err(|error| failed("make", error))
+    }
+
+    pub(super) fn make(&self, run: &RunId, call: &CallId, input: &str) -> io::Result<OpenView> {
+        let all = self
+            .options
+            .log
+            .views_folder(run)
+            .map_err(io::Error::other)?;
+        let name = format!("{}-{}", short_hash(call.as_str()), short_hash(input));
+        let folder = all.join(&name);
+        make_folder(&all)?;
+        if folder.symlink_metadata().is_ok() {
+            // Left by a call of this id that was killed; one that waits for a decision is not made again.
+            let _lock = lock(&folder)?;
+            remove(&folder);
+        }
+        make_folder(&folder)?;
+        let lock = lock(&folder)?;
+        for part in [UPPER, WORK] {
+            make_folder(&folder.join(part))?;
+        }
+        let like = fs::metadata(self.workspace.root())?.permissions();
+        fs::set_permissions(folder.join(UPPER), like)?;
+        Ok(OpenView {
+            since: Since::of(&folder.join(UPPER))?,
+            name,
+            folder,
+            caches: Caches::default(),
+            kept: AtomicBool::new(false),
+            _lock: lock,
+        })
     }
 
     /// The view of an earlier call with this input that waits for a decision, if no process has it locked.
@@ -139,18 +160,19 @@ impl Views {
             name: name.to_owned(),
             folder,
             since,
+            caches: Caches::default(),
             kept: AtomicBool::new(true),
             _lock: lock,
         })
     }
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Locks a folder for this process until the file is closed.
-fn lock(folder: &Path) -> io::Result<File> {
+pub(super) fn lock(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
@@ -162,7 +184,7 @@ fn lock(folder: &Path) -> io::Result<File> {
 }
 
 /// Removes a view's folder.
-fn remove(folder: &Path) {
+pub(super) fn remove(folder: &Path) {
     // The overlay closes its own folder to everybody.
     let _ = fs::set_permissions(
         folder.join(WORK).join("work"),
@@ -211,82 +233,4 @@ fn short_hash(text: &str) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Fails where something is mounted below the root, which an overlay would not show.
-pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
-    let table = fs::read(MOUNTS).map_err(|error| format!("{MOUNTS}: {error}"))?;
-    let below = table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .map(unescaped)
-        .find(|point| point.starts_with(root) && point != root);
-    match below {
-        Some(point) => Err(format!("{} is a mount point", point.display())),
-        None => Ok(()),
-    }
-}
-
-/// A path of the mount table, where three octal digits stand for blanks and the like.
-fn unescaped(written: &[u8]) -> PathBuf {
-    let (mut path, mut at) = (Vec::with_capacity(written.len()), 0);
-    while let Some(byte) = written.get(at) {
-        let digits = (*byte == b'\\')
-            .then(|| written.get(at + 1..at + 4))
-            .flatten();
-        let number = digits
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        path.push(number.unwrap_or(*byte));
-        at += if number.is_some() { 4 } else { 1 };
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&path))
-}
-
-/// Runs a command that does nothing on a view: only mounting says whether there can be one.
-pub(super) fn probe(views: &Views) -> Result<(), String> {
-    let (run, call) = (RunId::generate(), CallId::new("probe"));
-    let folder = views
-        .options
-        .log
-        .views_folder(&run)
-        .map_err(|e| e.to_string())?;
-    // The folder of a run that never was.
-    let made = folder.ancestors().nth(2).map(Path::to_path_buf);
-    let tried = views
-        .open(&run, &call, "")
-        .map_err(|error| error.to_string())
-        .and_then(|view| start(views, &view));
-    if let Some(made) = made {
-        remove(&made);
-    }
-    tried
-}
-
-fn start(views: &Views, view: &OpenView) -> Result<(), String> {
-    let root = views.workspace.root();
-    let mut mounts = Mounts::workspace(root);
-    mounts.view = Some(view.layers());
-    let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
-    let sandbox = views.sandbox.for_other_runtime();
-    // On a thread of its own: this may be called from one that must not wait.
-    let tried = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| error.to_string())?;
-        runtime.block_on(async {
-            let running = sandbox.start(spec).await;
-            let exit = running.map_err(|error| error.to_string())?.wait().await;
-            let code = exit.code.unwrap_or(-1);
-            if exit.success() {
-                Ok(())
-            } else {
-                Err(format!("a command on a view ended with {code}"))
-            }
-        })
-    });
-    tried
-        .join()
-        .unwrap_or_else(|_| Err("the try failed".to_owned()))
 }

@@ -1,0 +1,110 @@
+//! `Caches`: what a command finds of the user's caches below its own HOME, with what earlier commands of its run added.
+//!
+//! The user's own stay as they are. The additions of a run are shared by its commands and are never applied.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use haft::call::RunId;
+use haft::policy::Denials;
+use haft_sandbox::{HomeFolder, View};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+
+use crate::command::changes::Views;
+use crate::command::changes::view::{UPPER, WORK, lock, make_folder};
+
+/// What build tools download or compile once for all projects, below HOME. No folder here holds settings or credentials.
+const FOLDERS: [&str; 16] = [
+    ".bun/install/cache",
+    ".cache/composer",
+    ".cache/deno",
+    ".cache/go-build",
+    ".cache/pip",
+    ".cache/pnpm",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cargo/git",
+    ".cargo/registry",
+    ".gradle/caches",
+    ".local/share/pnpm/store",
+    ".m2/repository",
+    ".npm/_cacache",
+    ".nuget/packages",
+    "go/pkg/mod",
+];
+
+const NOW: Timestamps = Timestamps {
+    last_access: NOW_TIME,
+    last_modification: NOW_TIME,
+};
+const NOW_TIME: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: UTIME_NOW,
+};
+
+/// The caches of one command. They are its own until this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Caches {
+    folders: Vec<HomeFolder>,
+    /// What the run added, locked; none where another command has it.
+    shared: Option<File>,
+}
+
+impl Caches {
+    /// What the sandbox mounts.
+    pub(super) fn folders(&self) -> Vec<HomeFolder> {
+        self.folders.clone()
+    }
+}
+
+impl Views {
+    /// The caches for a command. Where another command of the run uses what the run added, this one starts from the user's
+    /// own, and what it adds goes with its view, whose folder is `view`.
+    pub(super) fn caches(&self, run: &RunId, view: &Path, denials: &Denials) -> io::Result<Caches> {
+        let log = &self.options.log;
+        let shared = log.caches_folder(run).map_err(io::Error::other)?;
+        let mut caches = Caches::default();
+        for at in FOLDERS {
+            let Some(folder) = self.cache(at, denials) else {
+                continue;
+            };
+            if caches.folders.is_empty() {
+                make_folder(&shared)?;
+                caches.shared = lock(&shared).ok();
+            }
+            let own = if caches.shared.is_some() {
+                shared.clone()
+            } else {
+                view.join("caches")
+            };
+            let own = own.join(at.replace('/', "-"));
+            let view = View {
+                upper: own.join(UPPER),
+                work: own.join(WORK),
+            };
+            make_folder(&view.upper)?;
+            make_folder(&view.work)?;
+            let mode = fs::metadata(&folder)?.permissions().mode();
+            fs::set_permissions(&view.upper, fs::Permissions::from_mode(mode & 0o777))?;
+            let at = PathBuf::from(at);
+            caches.folders.push(HomeFolder { folder, at, view });
+        }
+        if let Some(shared) = &caches.shared {
+            // A sweep goes by this time.
+            futimens(shared, &NOW)?;
+        }
+        Ok(caches)
+    }
+
+    /// A cache that the user has and that commands may see.
+    fn cache(&self, at: &str, denials: &Denials) -> Option<PathBuf> {
+        let folder = self.options.home.as_ref()?.join(at).canonicalize().ok()?;
+        let apart = |other: &Path| !folder.starts_with(other) && !other.starts_with(&folder);
+        let text = folder.to_str()?;
+        let named = denials.denies_reading(text) || denials.may_name_below(text);
+        let shown = folder.is_dir() && apart(self.workspace.root()) && !named;
+        shown.then_some(folder)
+    }
+}

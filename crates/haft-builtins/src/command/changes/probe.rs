@@ -1,0 +1,111 @@
+//! Whether commands can work on views here: found out by mounting one.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use haft::call::{CallId, RunId};
+use haft::policy::Denials;
+use haft_sandbox::{CommandSpec, HomeFolder, Mounts};
+
+use crate::command::changes::Views;
+use crate::command::changes::view::{OpenView, remove};
+
+/// Where this process sees what is mounted.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Fails where something is mounted below the root, which an overlay would not show.
+pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
+    let table = fs::read(MOUNTS).map_err(|error| format!("{MOUNTS}: {error}"))?;
+    let below = table
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
+        .map(unescaped)
+        .find(|point| point.starts_with(root) && point != root);
+    match below {
+        Some(point) => Err(format!("{} is a mount point", point.display())),
+        None => Ok(()),
+    }
+}
+
+/// A path of the mount table, where three octal digits stand for blanks and the like.
+fn unescaped(written: &[u8]) -> PathBuf {
+    let (mut path, mut at) = (Vec::with_capacity(written.len()), 0);
+    while let Some(byte) = written.get(at) {
+        let digits = (*byte == b'\\')
+            .then(|| written.get(at + 1..at + 4))
+            .flatten();
+        let number = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        path.push(number.unwrap_or(*byte));
+        at += if number.is_some() { 4 } else { 1 };
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&path))
+}
+
+/// What can be shown to commands here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The user's caches, too.
+    pub(super) caches: bool,
+}
+
+/// Runs a command that does nothing on a view: only mounting says whether there can be one.
+pub(super) fn probe(views: &Views) -> Result<Shown, String> {
+    let (run, call) = (RunId::generate(), CallId::new("probe"));
+    let log = &views.options.log;
+    let folder = log.views_folder(&run).map_err(|e| e.to_string())?;
+    // The folder of a run that never was.
+    let made = folder.ancestors().nth(2).map(Path::to_path_buf);
+    let view = views.make(&run, &call, "").map_err(|e| e.to_string());
+    let tried = view.and_then(|view| tried(views, &view, &run));
+    if let Some(made) = made {
+        remove(&made);
+    }
+    tried
+}
+
+fn tried(views: &Views, view: &OpenView, run: &RunId) -> Result<Shown, String> {
+    let caches = views.caches(run, &view.folder, &Denials::default());
+    match caches {
+        Ok(caches) if !caches.folders().is_empty() => {
+            if start(views, view, caches.folders()).is_ok() {
+                return Ok(Shown { caches: true });
+            }
+            tracing::warn!("commands do not see the user's caches: they cannot be mounted here");
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "commands do not see the user's caches"),
+    }
+    start(views, view, Vec::new()).map(|()| Shown { caches: false })
+}
+
+fn start(views: &Views, view: &OpenView, caches: Vec<HomeFolder>) -> Result<(), String> {
+    let root = views.workspace.root();
+    let mut mounts = Mounts::workspace(root);
+    mounts.view = Some(view.layers());
+    mounts.home = caches;
+    let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
+    let sandbox = views.sandbox.for_other_runtime();
+    // On a thread of its own: this may be called from one that must not wait.
+    let tried = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(async {
+            let running = sandbox.start(spec).await;
+            let exit = running.map_err(|error| error.to_string())?.wait().await;
+            let code = exit.code.unwrap_or(-1);
+            if exit.success() {
+                Ok(())
+            } else {
+                Err(format!("a command on a view ended with {code}"))
+            }
+        })
+    });
+    tried
+        .join()
+        .unwrap_or_else(|_| Err("the try failed".to_owned()))
+}

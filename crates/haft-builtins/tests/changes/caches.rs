@@ -1,0 +1,135 @@
+//! The user's caches as commands see them, and what is removed of views and caches that nothing asks for any more.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft::clock;
+use haft_sandbox::Sandbox;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::scene::{Scene, Settings};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+pub(crate) async fn all(sandbox: &Sandbox) {
+    shared_by_a_run(sandbox).await;
+    used_at_once(sandbox).await;
+    denied(sandbox).await;
+    swept(sandbox).await;
+    eprintln!("changes: caches and what is swept: ok");
+}
+
+fn with_cache() -> Settings {
+    Settings {
+        home: &[(".npm/_cacache/old", "old\n"), (".npmrc", "secret\n")],
+        ..Settings::default()
+    }
+}
+
+/// What a command printed; it must end well, ask nothing and change nothing.
+async fn said(scene: &Scene, line: &str) -> String {
+    let outcome = scene.run(line).await;
+    assert!(outcome.error.is_none(), "{line}: {:?}", outcome.error);
+    let data: serde_json::Value =
+        serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
+    assert!(
+        scene.questions().is_empty() && data.get("changes").is_none(),
+        "{data}"
+    );
+    data["stdout"].as_str().unwrap_or_default().to_owned()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+async fn shared_by_a_run(sandbox: &Sandbox) {
+    let scene = Scene::with(sandbox, &with_cache());
+    let line = "cat ~/.npm/_cacache/old; echo new > ~/.npm/_cacache/new; echo x > ~/.npmrc; cat ~/.npm/_cacache/new";
+    assert_eq!(said(&scene, line).await, "old\nnew\n");
+    // The next command has the cache, and nothing else of the home or of the first command's.
+    let line = "echo start > /tmp/x; ls ~/.npm/_cacache; ls -A ~ | grep npmrc; true";
+    assert_eq!(said(&scene, line).await, "new\nold\n");
+    let user = scene.dir.path().join("user");
+    assert_eq!(names(&user.join(".npm/_cacache")), ["old"]);
+    assert_eq!(fs::read_to_string(user.join(".npmrc")).unwrap(), "secret\n");
+}
+
+fn caches(scene: &Scene) -> PathBuf {
+    let runs = scene.dir.path().join("home/runs");
+    let run = fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    run.path().join("changes/caches")
+}
+
+async fn used_at_once(sandbox: &Sandbox) {
+    let scene = Scene::with(sandbox, &with_cache());
+    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    let other = File::open(caches(&scene)).unwrap();
+    flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let line = "echo alone > ~/.npm/_cacache/alone; ls ~/.npm/_cacache";
+    assert_eq!(said(&scene, line).await, "alone\nold\n");
+    drop(other);
+    let line = "echo > /tmp/x; ls ~/.npm/_cacache";
+    assert_eq!(said(&scene, line).await, "new\nold\n");
+    assert_eq!(scene.views_left(), 0);
+}
+
+async fn denied(sandbox: &Sandbox) {
+    for (rule, seen) in [
+        ("Read(//**/.npm/**)", "False\n"),
+        ("Read(*.pem)", "old\n\n"),
+    ] {
+        let mut settings = with_cache();
+        settings.deny = Box::leak(Box::new([rule]));
+        let scene = Scene::with(sandbox, &settings);
+        // The words name no path that a rule could read.
+        let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
+        assert_eq!(said(&scene, line).await, seen, "{rule}");
+    }
+}
+
+async fn swept(sandbox: &Sandbox) {
+    let scene = Scene::with(sandbox, &with_cache());
+    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    let views = caches(&scene).with_file_name("views");
+    for (name, note) in [("a1-b1", false), ("a2-b2", true), ("a3-b3", false)] {
+        fs::create_dir_all(views.join(name).join("upper/folder")).unwrap();
+        if note {
+            fs::write(views.join(name).join("view.json"), "{}").unwrap();
+        }
+    }
+    let used = File::open(views.join("a3-b3")).unwrap();
+    flock(&used, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let now = clock::wall();
+    for (hours, removed, left) in [
+        (0, 0, vec!["a1-b1", "a2-b2", "a3-b3"]),
+        (2, 1, vec!["a2-b2", "a3-b3"]),
+        (26, 1, vec!["a2-b2", "a3-b3"]),
+        (7 * 24 + 2, 1, vec!["a3-b3"]),
+    ] {
+        let at = now + HOUR * hours;
+        assert_eq!(scene.changes.sweep(at).unwrap(), removed, "after {hours} h");
+        assert_eq!(names(&views), left, "after {hours} h");
+    }
+    assert!(!caches(&scene).exists());
+    drop(used);
+    let day = 24 * HOUR;
+    assert_eq!(
+        scene.changes.sweep_if_due(now + HOUR * 2, day).unwrap(),
+        Some(1)
+    );
+    assert_eq!(
+        scene.changes.sweep_if_due(now + HOUR * 3, day).unwrap(),
+        None
+    );
+    assert_eq!(
+        scene.changes.sweep_if_due(now + HOUR * 27, day).unwrap(),
+        Some(0)
+    );
+}
