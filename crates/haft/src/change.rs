@@ -17,7 +17,7 @@ pub mod undo;
 mod tests;
 
 pub use changer::Changer;
-pub use log::ChangeLog;
+pub use log::{ChangeLog, ChangesMade};
 pub use state::State;
 pub use text::PathText;
 

@@ -86,6 +86,12 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   await box.getByText("Undone").waitFor();
   assert.equal(server.read("kept.txt"), after);
   assert.equal(server.read("gone.txt"), undefined);
+
+  // What a call changes while the page is open is on it at once: the stream says so.
+  await visit(page, server, `/runs/${run}`);
+  await changesOf(page).getByText("3 files").waitFor();
+  assert.equal((await server.call("write_file", { path: "later.txt", content: "later\n" })).run, run);
+  await changesOf(page).getByText("4 files").waitFor();
 });
 
 // A run that changed nothing has no such section, and what waits with the page open gets one when it is decided.

@@ -1,8 +1,8 @@
 // A command has ended and what it changed waits for a person when haft is killed with -9. Started again on the same home, it
 // shows the diff; approved, the file is as shown, and is brought back on the run's page. What the host wrote meanwhile stays.
 
-import { KILLED, spawnSync } from "node:child_process";
-import { assert, connected, fs, play, until, visit } from "./stage.mjs";
+import { spawnSync } from "node:child_process";
+import { KILLED, assert, connected, fs, play, until, visit } from "./stage.mjs";
 
 const BEFORE = "one\ntwo\nthree\n";
 const AFTER = "one\n2\nthree\n";

@@ -5,7 +5,7 @@ import { effect, signal } from "@preact/signals";
 import { credentials, onSecretChange } from "./api";
 import { readEvents } from "./events";
 import { login, resume, session } from "./session";
-import type { Approval, CallEvent, Progress } from "./shapes";
+import type { Approval, CallEvent, ChangesEvent, Progress } from "./shapes";
 import { tell } from "./output";
 
 export type Link = "connecting" | "open" | "lost";
@@ -19,6 +19,8 @@ export const opened = signal(0);
 export const runsChanged = signal(0);
 /** The last thing that happened to a call, for a run's page. */
 export const lastCall = signal<CallEvent | undefined>(undefined);
+/** The last change of the workspace, for a run's page. */
+export const lastChanges = signal<ChangesEvent | undefined>(undefined);
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
@@ -158,6 +160,7 @@ function hear(name: string, data: string): void {
       lastCall.value = value as CallEvent;
       runsChanged.value += 1;
       break;
+    case "changes": lastChanges.value = value as ChangesEvent; break;
     case "progress": tell(value as Progress); break;
   }
 }

@@ -278,6 +278,13 @@ export interface Progress {
   offset?: number;
 }
 
+/** Paths of the workspace were changed. */
+export interface ChangesEvent {
+  run: string;
+  call: string;
+  paths: number;
+}
+
 export interface CallEvent {
   run: string;
   call: string;

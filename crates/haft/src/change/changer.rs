@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
-use crate::change::log::ChangeLog;
+use crate::change::log::{ChangeLog, ChangesMade};
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{ChangeEntry, State};
 use crate::spec::hex;
@@ -377,12 +377,20 @@ impl Changer {
         let (log, run) = (&recorder.log, &recorder.run);
         let saved = changes.iter().filter(|_| synced);
         let saved: Vec<String> = saved.filter_map(saved_file).collect();
+        let paths = changes.len();
         let set = log.begin(run, &recorder.call, changes);
         let set = set.map_err(WorkspaceError::NotNoted)?;
         if synced {
             log.sync(run, &saved).map_err(WorkspaceError::NotNoted)?;
         }
         let done = act();
+        if done.is_ok() {
+            log.tell(ChangesMade {
+                run: run.clone(),
+                call: recorder.call.clone(),
+                paths,
+            });
+        }
         let known = match &done {
             Ok(_) => true,
             Err(WorkspaceError::NotPutBack { .. }) => false,

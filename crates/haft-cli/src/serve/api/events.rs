@@ -13,6 +13,7 @@ use futures_util::stream::unfold;
 use haft::approval::ApprovalId;
 use haft::bounds::Place;
 use haft::call::RunId;
+use haft::change::ChangesMade;
 use haft::clock;
 use haft::progress::ProgressEvent;
 use haft::progress::hub::Listener;
@@ -42,6 +43,8 @@ struct Watch {
     run: Option<RunId>,
     approvals: Receiver<ApprovalId>,
     told: Receiver<Told>,
+    /// None where what calls change is not noted.
+    changes: Option<Receiver<ChangesMade>>,
     progress: Listener,
     stopped: watch::Receiver<bool>,
     /// The console session that watches; its end is the stream's.
@@ -55,6 +58,7 @@ struct Watch {
 enum Heard {
     Approval(Result<ApprovalId, RecvError>),
     Told(Result<Told, RecvError>),
+    Changes(Result<ChangesMade, RecvError>),
     Progress(ProgressEvent),
 }
 
@@ -79,6 +83,7 @@ pub(super) async fn events(
     let watch = Watch {
         approvals: api.house.executor().inbox().changes(),
         told: api.house.feed().watch(),
+        changes: api.house.executor().changes().map(|log| log.watch()),
         progress: api.house.hub().listen_to(hears, charge),
         stopped: api.stopped.clone(),
         session: session.map(|Extension(session)| session),
@@ -121,11 +126,13 @@ impl Watch {
                 () = logged_out(&mut self.session) => return None,
                 changed = self.approvals.recv() => Heard::Approval(changed),
                 told = self.told.recv() => Heard::Told(told),
+                made = made(&mut self.changes) => Heard::Changes(made),
                 event = self.progress.next() => Heard::Progress(event),
             };
             let found = match heard {
                 Heard::Approval(changed) => self.approval(changed).await,
                 Heard::Told(told) => self.told(told),
+                Heard::Changes(made) => self.changed(made),
                 Heard::Progress(event) => {
                     let mut json = Vec::new();
                     event.write_json(&mut json);
@@ -179,6 +186,14 @@ impl Watch {
         }
     }
 
+    fn changed(&mut self, made: Result<ChangesMade, RecvError>) -> Option<Event> {
+        let Ok(made) = made else {
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        };
+        let event = json!({"run": made.run, "call": made.call, "paths": made.paths});
+        self.sees(&made.run).then(|| self.event("changes", &event))
+    }
+
     fn happened(&mut self, told: &CallTold) -> Event {
         let at = clock::rfc3339(told.at);
         let CallTold {
@@ -199,6 +214,14 @@ impl Watch {
             }),
         };
         self.event("call", &event)
+    }
+}
+
+/// The next change set; none ever where there is no log.
+async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, RecvError> {
+    match log {
+        Some(log) => log.recv().await,
+        None => pending().await,
     }
 }
 

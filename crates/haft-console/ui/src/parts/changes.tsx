@@ -2,9 +2,9 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { NO_NEWLINE } from "../diff";
-import { lastCall } from "../live";
+import { lastChanges } from "../live";
 import { follow, pathOf } from "../route";
-import type { Changes as Report, FileChanged, FileState } from "../shapes";
+import type { Changes as Report, ChangesEvent, FileChanged, FileState } from "../shapes";
 import { rowsOfUnified } from "../unified";
 import { Created, RowCounts, Rows } from "./diffview";
 import { useReading } from "./reading";
@@ -20,11 +20,11 @@ const WORDS = { create: "created", modify: "modified", delete: "deleted", move: 
 const TONES = { create: "create", modify: "change", delete: "delete", move: "move", replace: "move", chmod: "move" };
 
 export function Changes({ run, call }: { run: string; call: string | undefined }) {
-  const ended = useRef("");
-  const last = lastCall.value;
-  if (last?.run === run && last.phase === "ended") ended.current = last.call;
+  const made = useRef<ChangesEvent | null>(null);
+  const last = lastChanges.value;
+  if (last?.run === run) made.current = last;
   const path = `/runs/${encodeURIComponent(run)}/changes${call === undefined ? "" : `?call=${encodeURIComponent(call)}`}`;
-  const reading = useReading<Report>(path, ended.current);
+  const reading = useReading<Report>(path, made.current);
   const [shown, setShown] = useState(LISTED);
   const report = reading.value;
   if (!report) {
