@@ -224,6 +224,11 @@ impl House {
         })))
     }
 
+    /// Removes what earlier commands left, as long as this process lives.
+    pub(crate) fn sweep(&self) {
+        changes::sweep(&self.0.confined.changes);
+    }
+
     /// The tools callers see.
     pub(crate) fn tools(&self) -> &Arc<dyn Toolset> {
         &self.0.tools

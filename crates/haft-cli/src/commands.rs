@@ -83,6 +83,7 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
     let done = runtime.block_on(async {
         let house = House::build(at, &settings, asks(&command))?;
+        house.sweep();
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, house.clone(), &args).await,
             Command::Call(args) => call::run(at, &house, &args).await,

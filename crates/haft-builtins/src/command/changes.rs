@@ -10,6 +10,7 @@ mod kept;
 mod probe;
 mod settle;
 mod sweep;
+mod unread;
 mod view;
 
 use std::collections::HashMap;

@@ -15,6 +15,11 @@ const MODE: usize = 24;
 const OBJECT: usize = 40;
 /// Bytes of an object's name; where settings choose longer ones, the index is not looked through.
 const OBJECT_BYTES: usize = 20;
+/// The object of an empty file.
+const EMPTY: [u8; OBJECT_BYTES] = [
+    0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2,
+    0xe4, 0x8c, 0x53, 0x91,
+];
 const EXTENDED: u16 = 0x4000;
 
 /// May the index of the workspace's repository hold other repositories? One that cannot be read may.
@@ -48,14 +53,27 @@ pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let mut whole = true;
     each_entry(
         &read(workspace, ".git/index", LARGEST)?,
-        &mut |mode, name| {
+        &mut |entry, name| {
             // A folder that stands for all that is in it.
-            whole &= mode >> 12 != 0o4;
+            whole &= entry.mode >> 12 != 0o4;
             names.push(name.to_vec());
             whole
         },
     )?;
     whole.then_some(names)
+}
+
+/// The files that the index at this path records as empty; none where that cannot be told.
+pub(super) fn empty_files(folder: &Workspace, path: &Path) -> Option<Vec<String>> {
+    let index = read(folder, path.to_str()?, LARGEST)?;
+    let mut names = Vec::new();
+    each_entry(&index, &mut |entry, name| {
+        if entry.object == EMPTY {
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+        true
+    })?;
+    Some(names)
 }
 
 /// Do parts of the index lie in files of their own?
@@ -80,16 +98,23 @@ fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
 /// Is an entry another repository, or a folder that stands for what is in it? `None` for what is no index.
 fn holds_repositories(index: &[u8]) -> Option<bool> {
     let mut found = false;
-    each_entry(index, &mut |mode, _| {
+    each_entry(index, &mut |entry, _| {
         // 016 is another repository, 004 a folder.
-        found |= matches!(mode >> 12, 0o16 | 0o4);
+        found |= matches!(entry.mode >> 12, 0o16 | 0o4);
         !found
     })?;
     Some(found)
 }
 
-/// Calls `look` for the mode and name of each entry until it says false. `None` for what is no index.
-fn each_entry(index: &[u8], look: &mut dyn FnMut(u32, &[u8]) -> bool) -> Option<()> {
+/// What an entry says of its file.
+struct Recorded<'a> {
+    mode: u32,
+    /// The name of its content.
+    object: &'a [u8],
+}
+
+/// Calls `look` for each entry and its name until it says false. `None` for what is no index.
+fn each_entry(index: &[u8], look: &mut dyn FnMut(Recorded<'_>, &[u8]) -> bool) -> Option<()> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -100,8 +125,11 @@ fn each_entry(index: &[u8], look: &mut dyn FnMut(u32, &[u8]) -> bool) -> Option<
     }
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..word(8)? {
-        let mode = word(at + MODE)?;
         let flags = at + OBJECT + OBJECT_BYTES;
+        let entry = Recorded {
+            mode: word(at + MODE)?,
+            object: index.get(at + OBJECT..flags)?,
+        };
         let bytes = index.get(flags..flags + 2)?;
         let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED != 0;
         let mut begin = flags + if extended { 4 } else { 2 };
@@ -115,7 +143,7 @@ fn each_entry(index: &[u8], look: &mut dyn FnMut(u32, &[u8]) -> bool) -> Option<
         let rest = index.get(begin..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(rest.get(..length)?);
-        if !look(mode, &name) {
+        if !look(entry, &name) {
             return Some(());
         }
         let end = begin + length;

@@ -66,7 +66,37 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         "changed\n"
     );
     assert_eq!(host(&scene.at("tree"), "git log -1 --format=%s"), "four\n");
+    hidden_files_are_not_emptied(sandbox).await;
     eprintln!("changes: {} git commands: ok", DAY.len());
+}
+
+/// A file that a rule hides looks empty to git in a command: no commit of a command may record it so.
+async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
+    let settings = Settings {
+        profile: Profile::Trusted,
+        deny: &["Read(.env)"],
+        ..Settings::default()
+    };
+    let scene = Scene::with(sandbox, &settings);
+    host(
+        &scene.at(""),
+        "git init --quiet -b main . && git config user.name Ada && git config user.email ada@example.com && \
+            echo KEY=1 > .env && echo one > file && touch empty && git add . && git commit --quiet -m one",
+    );
+    let all = scene
+        .run("echo two > file; git add -A && git commit --quiet -m two")
+        .await;
+    let why = all.error.unwrap().message;
+    assert!(
+        why.contains(".git/index: it records .env as empty"),
+        "{why}"
+    );
+    let log = "git log --format=%s; git status --porcelain";
+    assert_eq!(host(&scene.at(""), log), "one\n M file\n");
+    let one = scene.run("git commit --quiet -m two file").await;
+    assert!(one.is_ok(), "{one:?}");
+    assert_eq!(host(&scene.at(""), log), "two\none\n");
+    assert_eq!(host(&scene.at(""), "git show HEAD:.env"), "KEY=1\n");
 }
 
 /// Runs a command of the person, outside the jail.

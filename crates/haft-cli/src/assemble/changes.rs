@@ -42,10 +42,13 @@ pub(crate) fn changes(
         home: at.environment.folder("HOME"),
         ..ChangeOptions::new(Arc::clone(log))
     };
-    let changes = CommandChanges::new(options, ground.workspace.clone(), sandbox.clone());
+    CommandChanges::new(options, ground.workspace.clone(), sandbox.clone())
+}
+
+/// Removes what commands left and nobody uses any more, now and every day, if no other process did.
+pub(crate) fn sweep(changes: &CommandChanges) {
     // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
     tokio::spawn(sweep_daily(changes.clone()));
-    changes
 }
 
 async fn sweep_daily(changes: CommandChanges) {

@@ -33,6 +33,14 @@ impl<'a> Fates<'a> {
         }
     }
 
+    /// Refuses a change for another reason than the policy's.
+    pub(super) fn refuse(&mut self, path: &Path, why: &str) {
+        let of = |change: &ViewChange| change.path == path;
+        if let Some(at) = self.changes.iter().position(of) {
+            self.fates[at] = Fate::Refused(why.to_owned());
+        }
+    }
+
     /// Makes one decision of what only makes sense together.
     pub(super) fn together(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
         self.join_repositories();

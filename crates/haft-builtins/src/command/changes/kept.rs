@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use haft::ErrorKind;
@@ -146,6 +146,11 @@ impl Kept {
             view: Some(view),
             ..looked
         })
+    }
+
+    /// The folder with the changes; none where they are only looked at.
+    pub(super) fn upper(&self) -> Option<PathBuf> {
+        Some(self.view.as_ref()?.layers().upper)
     }
 
     /// The name of the view's folder; empty where it is only looked at.

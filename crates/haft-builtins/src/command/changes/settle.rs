@@ -13,6 +13,7 @@ use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
 use crate::command::changes::fates::Fates;
 use crate::command::changes::kept::{Fate, Kept, Note, Said};
+use crate::command::changes::unread::emptied;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::work::blocking;
 
@@ -128,7 +129,12 @@ fn judge(views: &Views, kept: &Kept, context: &CallContext) {
     let all = views.permissions(kept, Part::Allowed, &|_| true);
     // The first is about applying anything at all.
     let said = context.verdicts(APPLY, &all).into_iter().skip(1);
-    let fates = Fates::new(&kept.collected.changes, said, views.reviews());
+    let mut fates = Fates::new(&kept.collected.changes, said, views.reviews());
+    let changes = &kept.collected.changes;
+    let upper = kept.upper().unwrap_or_default();
+    for (path, why) in emptied(&upper, changes, &views.workspace, &context.denials()) {
+        fates.refuse(&path, &why);
+    }
     let fates = fates.together(views.options.on_partial);
     kept.with_note(|note| note.fates = fates);
 }
