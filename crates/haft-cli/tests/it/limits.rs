@@ -3,10 +3,10 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::approvals::wait;
 use crate::harness::{Lab, ended};
+use crate::signals::started;
 
-const ON: [&str; 4] = ["--profile", "trusted", "-c", "sandbox.changes=direct"];
+const ON: [&str; 2] = ["--profile", "trusted"];
 
 /// The outcome of a tool's call under settings that leave calls five seconds.
 fn limited(tool: &str, arguments: &Value) -> (Value, String) {
@@ -106,17 +106,24 @@ fn j12_a_signal_keeps_the_output_so_far() {
             println!("SKIPPED: SIGHUP is ignored here, as under nohup, and so by what is started");
             continue;
         }
-        for (tool, arguments) in [
-            ("run_command", json!({"command": command, "timeout_s": 600})),
-            ("tool_chain", json!({"code": script})),
+        let command = json!({"command": command, "timeout_s": 600});
+        for (tool, arguments, changes) in [
+            ("run_command", &command, "sandbox.changes=copy"),
+            ("run_command", &command, "sandbox.changes=direct"),
+            (
+                "tool_chain",
+                &json!({"code": script}),
+                "sandbox.changes=copy",
+            ),
         ] {
             let lab = Lab::new();
             let arguments = arguments.to_string();
             let call = ["call", tool, "--args", &arguments, "--json"];
-            let child = lab.command(&[&call[..], &ON].concat()).spawn().unwrap();
-            wait("the command to run", || {
-                lab.work().join("started").exists().then_some(())
-            });
+            let child = lab
+                .command(&[&call[..], &ON, &["-c", changes]].concat())
+                .spawn()
+                .unwrap();
+            started(&lab);
             kill_process(Pid::from_child(&child), signal).unwrap();
             let ran = ended(child);
             assert_eq!(ran.code, 130, "{tool}: {}{}", ran.stdout, ran.stderr);

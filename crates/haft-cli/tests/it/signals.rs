@@ -1,12 +1,14 @@
 //! Signals that come during a call: it is recorded as cancelled, and its run is sealed.
 
+use std::fs;
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::approvals::wait;
 use crate::harness::{Lab, ended};
 use crate::serve::{Server, exchange, hello, tool_call};
 
@@ -22,16 +24,16 @@ pub(crate) fn jailed(lab: &Lab) -> bool {
     enough
 }
 
-/// Waits until the command of the test has begun.
-fn started(lab: &Lab) {
-    let mark = lab.work().join("started");
-    for _ in 0..2000 {
-        if mark.exists() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("the command did not start");
+/// Waits until the command of the test has made the file `started`, in the workspace or on its copy.
+pub(crate) fn started(lab: &Lab) {
+    wait("the command to start", || {
+        let runs = fs::read_dir(lab.home().join("runs")).into_iter().flatten();
+        let views = runs.flatten().map(|run| run.path().join("changes/views"));
+        let views = views.flat_map(|views| fs::read_dir(views).into_iter().flatten());
+        let mut copies = views.flatten().map(|view| view.path().join("upper"));
+        let is_in = |folder: &Path| folder.join("started").exists();
+        (is_in(&lab.work()) || copies.any(|copy| is_in(&copy))).then_some(())
+    });
 }
 
 /// The one run with a call: closed, sound, its call cancelled.
@@ -53,8 +55,8 @@ fn cancelled_and_sealed(lab: &Lab) {
     assert_eq!(verified.code, 0, "{}", verified.stdout);
 }
 
-/// What a command does in the workspace is seen at once.
-pub(crate) const COMMANDS: [&str; 4] = ["--profile", "trusted", "-c", "sandbox.changes=direct"];
+/// Commands run unasked.
+pub(crate) const COMMANDS: [&str; 2] = ["--profile", "trusted"];
 
 fn sleeper() -> Value {
     json!({"argv": ["sh", "-c", "touch started; exec sleep 60"], "timeout_s": 60})
