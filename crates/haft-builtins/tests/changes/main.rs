@@ -8,6 +8,7 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod disk;
 mod git;
 mod programs;
 mod prompts;
@@ -36,10 +37,14 @@ fn main() {
             eprintln!("SKIPPED: commands cannot work on a copy here: {why}");
             return;
         }
+        if disk::inside(&sandbox).await {
+            return;
+        }
         rows::all(&sandbox).await;
         undo::all(&sandbox).await;
         git::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;
+        disk::all();
     });
 }

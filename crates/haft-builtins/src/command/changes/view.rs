@@ -33,6 +33,8 @@ pub(crate) struct OpenView {
     /// From before the command started.
     pub(super) since: Since,
     kept: AtomicBool,
+    /// It stays when all is decided: it holds what is nowhere else.
+    left: AtomicBool,
     _lock: File,
 }
 
@@ -49,11 +51,22 @@ impl OpenView {
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Release);
     }
+
+    /// Has it stay until its run is deleted.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Where the command's changes stay, if they do.
+    pub(super) fn left(&self) -> Option<PathBuf> {
+        let left = self.left.load(Ordering::Acquire);
+        left.then(|| self.folder.join(UPPER))
+    }
 }
 
 impl Drop for OpenView {
     fn drop(&mut self) {
-        if !self.kept.load(Ordering::Acquire) {
+        if !self.kept.load(Ordering::Acquire) && self.left().is_none() {
             remove(&self.folder);
         }
     }
@@ -82,19 +95,22 @@ impl Views {
                 remove(&folder);
             }
             make_folder(&folder)?;
-            let lock = lock(&folder)?;
-            for part in [UPPER, WORK] {
-                make_folder(&folder.join(part))?;
-            }
-            let like = fs::metadata(self.workspace.root())?.permissions();
-            fs::set_permissions(folder.join(UPPER), like)?;
-            Ok(OpenView {
-                since: Since::of(&folder.join(UPPER))?,
+            // Removed with what was made so far, if the rest cannot be made.
+            let mut view = OpenView {
+                since: Since::of(&folder)?,
                 name,
+                _lock: lock(&folder)?,
                 folder,
                 kept: AtomicBool::new(false),
-                _lock: lock,
-            })
+                left: AtomicBool::new(false),
+            };
+            let upper = view.folder.join(UPPER);
+            make_folder(&upper)?;
+            make_folder(&view.folder.join(WORK))?;
+            let like = fs::metadata(self.workspace.root())?.permissions();
+            fs::set_permissions(&upper, like)?;
+            view.since = Since::of(&upper)?;
+            Ok(view)
         };
         make().map_err(|error: io::Error| failed("make", error))
     }
@@ -140,6 +156,7 @@ impl Views {
             folder,
             since,
             kept: AtomicBool::new(true),
+            left: AtomicBool::new(false),
             _lock: lock,
         })
     }
