@@ -10,6 +10,7 @@
 
 mod disk;
 mod git;
+mod input;
 mod programs;
 mod prompts;
 mod rows;
@@ -42,6 +43,7 @@ fn main() {
         }
         rows::all(&sandbox).await;
         undo::all(&sandbox).await;
+        input::all(&sandbox).await;
         git::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;
