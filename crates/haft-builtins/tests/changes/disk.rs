@@ -103,7 +103,11 @@ impl Disks<'_> {
         assert_eq!(not_applied(&outcome), ["one", "other", "two"]);
         // Half of a file is not taken for a whole one.
         for saved in scene.saved_files() {
-            assert!(!saved.to_string_lossy().contains("draft"), "{saved:?}");
+            assert!(
+                !saved.to_string_lossy().contains("draft"),
+                "{}",
+                saved.display()
+            );
         }
     }
 

@@ -151,7 +151,13 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
     Err(ToolError::conflict(
         "what the command changed, or the files that it changed, are not as they were shown",
     )
-    .with_advice("nothing was applied; run the command again"))
+    .with_advice(
+        "this decision applied nothing: read the files as they are now, and run the command again",
+    )
+    .for_operator(format!(
+        "`haft runs diff {}` shows what a haft that was killed in the middle had applied",
+        input.run
+    )))
 }
 
 impl Views {
