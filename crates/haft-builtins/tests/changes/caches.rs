@@ -98,20 +98,23 @@ async fn swept(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
     said(&scene, "echo new > ~/.npm/_cacache/new").await;
     let views = caches(&scene).with_file_name("views");
-    for (name, note) in [("a1-b1", false), ("a2-b2", true), ("a3-b3", false)] {
+    for (name, file) in [
+        ("a1-b1", "work"),
+        ("a2-b2", "view.json"),
+        ("a3-b3", "work"),
+        ("a4-b4", "begun"),
+    ] {
         fs::create_dir_all(views.join(name).join("upper/folder")).unwrap();
-        if note {
-            fs::write(views.join(name).join("view.json"), "{}").unwrap();
-        }
+        fs::write(views.join(name).join(file), "{}").unwrap();
     }
     let used = File::open(views.join("a3-b3")).unwrap();
     flock(&used, FlockOperation::NonBlockingLockExclusive).unwrap();
     let now = clock::wall();
     for (hours, removed, left) in [
-        (0, 0, vec!["a1-b1", "a2-b2", "a3-b3"]),
-        (2, 1, vec!["a2-b2", "a3-b3"]),
-        (26, 1, vec!["a2-b2", "a3-b3"]),
-        (7 * 24 + 2, 1, vec!["a3-b3"]),
+        (0, 0, vec!["a1-b1", "a2-b2", "a3-b3", "a4-b4"]),
+        (2, 1, vec!["a2-b2", "a3-b3", "a4-b4"]),
+        (26, 1, vec!["a2-b2", "a3-b3", "a4-b4"]),
+        (7 * 24 + 2, 1, vec!["a3-b3", "a4-b4"]),
     ] {
         let at = now + HOUR * hours;
         assert_eq!(scene.changes.sweep(at).unwrap(), removed, "after {hours} h");

@@ -9,7 +9,9 @@
 )]
 
 mod caches;
+mod disk;
 mod git;
+mod input;
 mod programs;
 mod prompts;
 mod rows;
@@ -37,11 +39,16 @@ fn main() {
             eprintln!("SKIPPED: commands cannot work on a copy here: {why}");
             return;
         }
+        if disk::inside(&sandbox).await {
+            return;
+        }
         rows::all(&sandbox).await;
         undo::all(&sandbox).await;
         caches::all(&sandbox).await;
+        input::all(&sandbox).await;
         git::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;
+        disk::all();
     });
 }

@@ -79,6 +79,7 @@ pub(crate) struct Scene {
     person: Person,
     pub(crate) session: Session,
     executor: Executor,
+    tools: Arc<ToolRegistry>,
 }
 
 impl Scene {
@@ -87,10 +88,21 @@ impl Scene {
     }
 
     pub(crate) fn with(sandbox: &Sandbox, settings: &Settings) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::placed(sandbox, settings, &std::env::temp_dir(), |_| {})
+    }
+
+    /// A scene in a folder, prepared when its own folders `ws` and `home` are there.
+    pub(crate) fn placed(
+        sandbox: &Sandbox,
+        settings: &Settings,
+        folder: &Path,
+        prepare: impl FnOnce(&Path),
+    ) -> Self {
+        let dir = tempfile::tempdir_in(folder).unwrap();
         for folder in ["ws", "home"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
+        prepare(dir.path());
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
         let log = Arc::new(ChangeLog::new(dir.path().join("home")));
         let options = ChangeOptions {
@@ -119,9 +131,10 @@ impl Scene {
             .with_changes(log)
             .with_internal_tools(Arc::new(own))
             .with_approver(person.clone());
-        let session = Session::builder(Arc::new(tools));
+        let tools = Arc::new(tools);
         Self {
-            session: session.build().unwrap(),
+            session: Session::builder(tools.clone()).build().unwrap(),
+            tools,
             executor,
             person,
             changes,
@@ -147,6 +160,14 @@ impl Scene {
         self.call("run_command", json!({"command": line})).await
     }
 
+    /// Runs a command in a session of its own, which waits for no other.
+    pub(crate) async fn run_beside(&self, line: &str) -> Outcome {
+        let session = Session::builder(self.tools.clone()).build().unwrap();
+        let args = json!({"command": line}).to_string();
+        let call = ToolCall::new("run_command", args).from_origin(Origin::Model);
+        self.executor.execute(&session, call).await
+    }
+
     pub(crate) fn questions(&self) -> Vec<ApprovalRequest> {
         std::mem::take(&mut *self.person.asked.lock().unwrap())
     }
@@ -158,12 +179,27 @@ impl Scene {
         found
     }
 
-    /// The views that were not removed.
+    /// The number of views that were not removed.
     pub(crate) fn views_left(&self) -> usize {
+        self.views().len()
+    }
+
+    /// The views that were not removed.
+    pub(crate) fn views(&self) -> Vec<PathBuf> {
+        self.in_runs("changes/views")
+    }
+
+    /// The files that were saved for an undo.
+    pub(crate) fn saved_files(&self) -> Vec<PathBuf> {
+        self.in_runs("changes/files")
+    }
+
+    /// What is in a folder of each run.
+    fn in_runs(&self, folder: &str) -> Vec<PathBuf> {
         let runs = fs::read_dir(self.dir.path().join("home/runs"));
         let runs = runs.into_iter().flatten().flatten();
-        let views = runs.filter_map(|run| fs::read_dir(run.path().join("changes/views")).ok());
-        views.map(Iterator::count).sum()
+        let all = runs.filter_map(|run| fs::read_dir(run.path().join(folder)).ok());
+        all.flatten().flatten().map(|entry| entry.path()).collect()
     }
 }
 
@@ -176,6 +212,14 @@ fn user(below: &Path, files: &[(&str, &str)]) -> PathBuf {
         fs::write(path, text).unwrap();
     }
     home
+}
+
+/// What a result says beside its text.
+pub(crate) fn data(outcome: &Outcome) -> Value {
+    let data = outcome.data.as_ref();
+    data.map_or(Value::Null, |data| {
+        serde_json::from_str(data.get()).unwrap()
+    })
 }
 
 fn policy(settings: &Settings, workspace: &Workspace) -> PolicyBuilder {

@@ -11,6 +11,7 @@ mod tests;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -92,12 +93,12 @@ impl Since {
 pub enum CollectError {
     /// There are too many.
     #[error(
-        "the command changed more than 200,000 files: run it with `changes = \"direct\"`, or in a smaller folder"
+        "the command changed more than 200,000 files and folders: change fewer at a time, or set `sandbox.changes = \"direct\"`"
     )]
     TooMany,
     /// Another file system lies below the root.
     #[error(
-        "{} is a mount point: run the command with `changes = \"direct\"`, or unmount it",
+        "{} is a mount point: unmount it, or set `sandbox.changes = \"direct\"`",
         path.display()
     )]
     Mount {
@@ -131,6 +132,8 @@ pub struct Collected {
     pub dropped: Vec<Dropped>,
     upper: Upper,
     stamps: HashMap<PathBuf, Stamps>,
+    /// Something may have been applied.
+    touched: AtomicBool,
 }
 
 /// The states of a file when its content was compared.
@@ -153,8 +156,30 @@ impl Collected {
         upper: &Path,
         since: Since,
     ) -> Result<Self, CollectError> {
+        Self::walk(workspace, upper, since, false)
+    }
+
+    /// The same of a view that was collected before: some of its changes may be applied already. What another program
+    /// deleted is not told from that.
+    ///
+    /// # Errors
+    /// As of [`collect`](Self::collect).
+    pub fn collect_again(
+        workspace: &Workspace,
+        upper: &Path,
+        since: Since,
+    ) -> Result<Self, CollectError> {
+        Self::walk(workspace, upper, since, true)
+    }
+
+    fn walk(
+        workspace: &Workspace,
+        upper: &Path,
+        since: Since,
+        again: bool,
+    ) -> Result<Self, CollectError> {
         let upper = Upper::open(upper)?;
-        let mut walk = Walk::new(workspace, &upper, since);
+        let mut walk = Walk::new(workspace, &upper, since, again);
         walk.run()?;
         let (found, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
@@ -169,6 +194,7 @@ impl Collected {
             dropped,
             upper,
             stamps,
+            touched: AtomicBool::new(false),
         })
     }
 
@@ -237,6 +263,28 @@ impl Collected {
     /// The selected changes that are in the workspace already: what was applied before something failed.
     pub fn applied(&self, workspace: &Workspace, select: &dyn Fn(&Path) -> bool) -> Vec<&Path> {
         apply::applied(self, workspace, select)
+    }
+
+    /// Whether applying got as far as the files of the workspace: a failure then may have come in the middle.
+    pub fn is_touched(&self) -> bool {
+        self.touched.load(Ordering::Acquire)
+    }
+
+    /// The selected changes of which only a part is made, each with what it is.
+    pub fn begun(
+        &self,
+        workspace: &Workspace,
+        select: &dyn Fn(&Path) -> bool,
+    ) -> Vec<(&Path, &'static str)> {
+        if !self.is_touched() {
+            return Vec::new();
+        }
+        let selected = self.changes.iter().filter(|change| select(&change.path));
+        let begun = selected.filter_map(|change| {
+            let now = workspace.look(&change.path);
+            Some((&*change.path, apply::begun(change, now.map(|now| now.0))?))
+        });
+        begun.collect()
     }
 
     /// The selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or it depends on a

@@ -167,6 +167,9 @@ impl ChangeLog {
         });
         kept.inspect_err(|_| {
             let _ = fs::remove_file(&draft);
+            // What was reserved is not taken: it is counted again.
+            let kept = self.saved_bytes.lock();
+            kept.unwrap_or_else(PoisonError::into_inner).remove(run);
         })
     }
 

@@ -1,6 +1,6 @@
 //! `apply_changes`: the host's own tool that applies what a command changed; it is judged and asked about like every call.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -151,7 +151,13 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
     Err(ToolError::conflict(
         "what the command changed, or the files that it changed, are not as they were shown",
     )
-    .with_advice("nothing was applied; run the command again"))
+    .with_advice(
+        "this decision applied nothing: read the files as they are now, and run the command again",
+    )
+    .for_operator(format!(
+        "`haft runs diff {}` shows what a haft that was killed in the middle had applied",
+        input.run
+    )))
 }
 
 impl Views {
@@ -210,34 +216,49 @@ impl Kept {
             self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));
         }
         let changes: Vec<Changed> = self.changes_of(fate).into_iter().map(Changed::of).collect();
+        if let Err(error) = self.begin() {
+            let why = format!("note that it is applied: {error}");
+            return self.decide(fate, |_| Fate::Failed(why.clone()));
+        }
         match self.collected.apply(workspace, changer, &selected) {
             Ok(()) => {
                 self.decide(fate, |_| Fate::Applied);
                 self.with_note(|note| note.applied.extend(changes));
             }
-            Err(error) => {
-                // It may have failed in the middle: each change is looked at.
-                let made = self.collected.applied(workspace, &selected);
-                let made: HashSet<PathBuf> = made.into_iter().map(Path::to_path_buf).collect();
-                self.decide(fate, |path| {
-                    if made.contains(path) {
-                        Fate::Applied
-                    } else {
-                        not_applied(&error)
-                    }
-                });
-                let of_made = changes
-                    .into_iter()
-                    .filter(|change| made.contains(Path::new(&change.path)));
-                self.with_note(|note| note.applied.extend(of_made));
-            }
+            Err(error) => self.after_failure(workspace, fate, &error),
         }
+    }
+
+    /// Finds what was applied before something failed: each change is looked at.
+    fn after_failure(&self, workspace: &Workspace, fate: &Fate, error: &WorkspaceError) {
+        let selected = |path: &Path| self.has_fate(path, fate);
+        let made = self.collected.applied(workspace, &selected).into_iter();
+        let made: HashSet<PathBuf> = made.map(Path::to_path_buf).collect();
+        let begun = self.collected.begun(workspace, &selected).into_iter();
+        let begun: HashMap<PathBuf, &str> =
+            begun.map(|(path, what)| (path.to_owned(), what)).collect();
+        let changes = self.changes_of(fate).into_iter();
+        let of_made = changes.filter(|change| made.contains(&change.path));
+        let of_made: Vec<Changed> = of_made.map(Changed::of).collect();
+        if self.collected.is_touched() && (!made.is_empty() || !begun.is_empty()) {
+            self.leave();
+        }
+        self.decide(fate, |path| {
+            if made.contains(path) {
+                Fate::Applied
+            } else if let Some(what) = begun.get(path) {
+                Fate::Failed(format!("{what}: {error}"))
+            } else {
+                not_applied(error)
+            }
+        });
+        self.with_note(|note| note.applied.extend(of_made));
     }
 }
 
 fn not_applied(error: &WorkspaceError) -> Fate {
     match error {
         WorkspaceError::Changed(_) => Fate::Conflict(error.to_string()),
-        _ => Fate::Refused(error.to_string()),
+        _ => Fate::Failed(error.to_string()),
     }
 }

@@ -62,6 +62,8 @@ pub(super) enum Fate {
     Refused(String),
     /// Another program changed the same file.
     Conflict(String),
+    /// It could not be applied, for this reason.
+    Failed(String),
 }
 
 /// What a command said and how it ended, without its changes.
@@ -131,7 +133,7 @@ impl Kept {
         let folder = views.folder(run, name).map_err(|error| gone(&error))?;
         let note = read(&folder).map_err(|error| gone(&error))?;
         let upper = folder.join(view::UPPER);
-        let collected = Collected::collect(&views.workspace, &upper, note.since);
+        let collected = Collected::collect_again(&views.workspace, &upper, note.since);
         Ok(Self {
             collected: collected.map_err(|error| failed("read", error))?,
             note: Mutex::new(note),
@@ -165,6 +167,20 @@ impl Kept {
     pub(super) fn keep(&self, kept: bool) {
         if let Some(view) = &self.view {
             view.keep(kept);
+        }
+    }
+
+    /// Notes that applying begins.
+    pub(super) fn begin(&self) -> io::Result<()> {
+        self.view.as_ref().map_or(Ok(()), OpenView::begin)
+    }
+
+    /// Leaves its files where they are, whatever is decided: some are nowhere else.
+    pub(super) fn leave(&self) {
+        if let Some(view) = &self.view {
+            view.leave();
+            // Nobody decides about it again.
+            let _ = fs::remove_file(view.folder.join(NOTE));
         }
     }
 
@@ -222,16 +238,33 @@ impl Kept {
         })
     }
 
+    /// An error that says where files lie that are nowhere else, if there are any.
+    fn with_left(&self, error: ToolError) -> ToolError {
+        let Some(upper) = self.view.as_ref().and_then(OpenView::left) else {
+            return error;
+        };
+        let (run, call) = self.with_note(|note| (note.run.to_string(), note.call.to_string()));
+        error.for_operator(format!(
+            "applying failed in the middle: `haft runs undo {run} {call}` takes back what was applied; all that the command \
+             left is kept in {} until the run is deleted",
+            upper.display()
+        ))
+    }
+
     /// The result of the command, with what became of its changes.
     pub(super) fn result(&self) -> Result<ToolResult, ToolError> {
         let note = self.with_note(|note| note.clone());
         let (changes, more_changes) = data::named(note.applied);
-        let (mut not_applied, mut conflict) = (note.dropped.clone(), false);
+        let (mut not_applied, mut why_not) = (note.dropped.clone(), WhyNot::Refused);
         for (path, fate) in &note.fates {
-            let (Fate::Refused(why) | Fate::Conflict(why)) = fate else {
+            let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
                 continue;
             };
-            conflict |= matches!(fate, Fate::Conflict(_));
+            why_not = why_not.max(match fate {
+                Fate::Failed(_) => WhyNot::Failed,
+                Fate::Conflict(_) => WhyNot::Conflict,
+                _ => WhyNot::Refused,
+            });
             not_applied.push(NotApplied {
                 path: path.to_string_lossy().into_owned(),
                 why: why.clone(),
@@ -248,7 +281,8 @@ impl Kept {
             .not_applied
             .get(note.dropped.len()..)
             .unwrap_or_default();
-        let error = not_all(&note.said, refused, conflict);
+        let error = not_all(&note.said, refused, why_not);
+        let error = error.map(|error| self.with_left(error));
         let mut result = ToolResult::data(&data)?;
         result.artifacts.clone_from(&note.said.artifacts);
         result.summary.clone_from(&note.said.summary);
@@ -258,8 +292,36 @@ impl Kept {
     }
 }
 
+/// Why changes were not applied: the gravest reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum WhyNot {
+    Refused,
+    Conflict,
+    Failed,
+}
+
+impl WhyNot {
+    fn error(self, words: String) -> ToolError {
+        let (kind, advice) = match self {
+            Self::Refused => (
+                ErrorKind::Denied,
+                "the command ran on a copy: what was not applied is not in the workspace",
+            ),
+            Self::Conflict => (
+                ErrorKind::Conflict,
+                "read the file as it is now, and run the command again",
+            ),
+            Self::Failed => (
+                ErrorKind::Failed,
+                "the command ran on a copy: what was not applied is not in the workspace; mend what failed, and run it again",
+            ),
+        };
+        ToolError::new(kind, words).with_advice(advice)
+    }
+}
+
 /// The failure of a command of whose changes some were not applied; one that failed by itself says both.
-fn not_all(said: &Said, not_applied: &[NotApplied], conflict: bool) -> Option<ToolError> {
+fn not_all(said: &Said, not_applied: &[NotApplied], why_not: WhyNot) -> Option<ToolError> {
     if not_applied.is_empty() {
         return None;
     }
@@ -285,10 +347,7 @@ fn not_all(said: &Said, not_applied: &[NotApplied], conflict: bool) -> Option<To
                 None => told,
             }
         }
-        None if conflict => ToolError::new(ErrorKind::Conflict, words)
-            .with_advice("read the file as it is now, and run the command again"),
-        None => ToolError::new(ErrorKind::Denied, words)
-            .with_advice("the command ran on a copy: what was not applied is not in the workspace"),
+        None => why_not.error(words),
     })
 }
 

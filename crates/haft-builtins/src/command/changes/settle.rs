@@ -52,7 +52,7 @@ pub(crate) async fn settle(
     let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
     if let Err(error) = saved {
         // What cannot be kept cannot be asked about; what the command said is told.
-        kept.decide(&Fate::Asked, |_| Fate::Refused(error.message().to_owned()));
+        kept.decide(&Fate::Asked, |_| Fate::Failed(error.message().to_owned()));
         return kept.result();
     }
     ask(&kept, context).await

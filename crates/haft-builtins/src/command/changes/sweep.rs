@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use haft::approval;
 
-use crate::command::changes::view::{lock, remove};
+use crate::command::changes::view::{BEGUN, lock, remove};
 use crate::command::changes::{CommandChanges, kept};
 
 /// From when on a view that nobody has locked and that waits for no decision was left by a killed process.
@@ -41,7 +41,8 @@ impl CommandChanges {
         self.sweep(now).map(Some)
     }
 
-    /// Removes what nobody uses any more: views that a killed process left, those whose request has expired, and what runs
+    /// Removes what nobody uses any more: views that a killed process left before
+    /// it began to apply them, those whose request has expired, and what runs
     /// added to caches that no command used for a day. `now` is the time of the wall clock. Says how many folders went.
     ///
     /// # Errors
@@ -59,6 +60,10 @@ impl CommandChanges {
 }
 
 fn sweep_view(folder: &Path, now: SystemTime) -> bool {
+    if folder.join(BEGUN).exists() {
+        // What was half applied may be nowhere else.
+        return false;
+    }
     let note = folder.join(kept::NOTE);
     let over = if note.exists() {
         // Its decision, if there was one, comes too late.

@@ -23,6 +23,9 @@ pub(super) const UPPER: &str = "upper";
 /// What the overlay needs for itself.
 pub(super) const WORK: &str = "work";
 
+/// The file that says that applying its changes has begun.
+pub(super) const BEGUN: &str = "begun";
+
 /// A view that this process has to itself, until it is dropped; then it is removed, unless it is to be kept.
 #[derive(Debug)]
 pub(crate) struct OpenView {
@@ -33,6 +36,8 @@ pub(crate) struct OpenView {
     pub(super) since: Since,
     caches: Caches,
     kept: AtomicBool,
+    /// It stays when all is decided: it holds what is nowhere else.
+    left: AtomicBool,
     _lock: File,
 }
 
@@ -59,11 +64,27 @@ impl OpenView {
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Release);
     }
+
+    /// Notes in its folder that applying begins. From then on it may hold what is nowhere else, if the process is killed.
+    pub(super) fn begin(&self) -> io::Result<()> {
+        File::create(self.folder.join(BEGUN)).map(drop)
+    }
+
+    /// Has it stay until its run is deleted.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Where the command's changes stay, if they do.
+    pub(super) fn left(&self) -> Option<PathBuf> {
+        let left = self.left.load(Ordering::Acquire);
+        left.then(|| self.folder.join(UPPER))
+    }
 }
 
 impl Drop for OpenView {
     fn drop(&mut self) {
-        if !self.kept.load(Ordering::Acquire) {
+        if !self.kept.load(Ordering::Acquire) && self.left().is_none() {
             remove(&self.folder);
         }
     }
@@ -104,20 +125,23 @@ impl Views {
             remove(&folder);
         }
         make_folder(&folder)?;
-        let lock = lock(&folder)?;
-        for part in [UPPER, WORK] {
-            make_folder(&folder.join(part))?;
-        }
-        let like = fs::metadata(self.workspace.root())?.permissions();
-        fs::set_permissions(folder.join(UPPER), like)?;
-        Ok(OpenView {
-            since: Since::of(&folder.join(UPPER))?,
+        // Removed with what was made so far, if the rest cannot be made.
+        let mut view = OpenView {
+            since: Since::of(&folder)?,
             name,
+            _lock: lock(&folder)?,
             folder,
             caches: Caches::default(),
             kept: AtomicBool::new(false),
-            _lock: lock,
-        })
+            left: AtomicBool::new(false),
+        };
+        let upper = view.folder.join(UPPER);
+        make_folder(&upper)?;
+        make_folder(&view.folder.join(WORK))?;
+        let like = fs::metadata(self.workspace.root())?.permissions();
+        fs::set_permissions(&upper, like)?;
+        view.since = Since::of(&upper)?;
+        Ok(view)
     }
 
     /// The view of an earlier call with this input that waits for a decision, if no process has it locked.
@@ -162,6 +186,7 @@ impl Views {
             since,
             caches: Caches::default(),
             kept: AtomicBool::new(true),
+            left: AtomicBool::new(false),
             _lock: lock,
         })
     }

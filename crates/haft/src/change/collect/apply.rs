@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
@@ -19,6 +20,9 @@ const MOST_SYNCED: usize = 32;
 
 const NOT_REPLACED: &str = "the folder above it is not replaced";
 const HOLDS_OTHERS: &str = "it holds something that is not deleted";
+
+const ONLY_DELETED: &str = "what was there is deleted, and nothing is in its place";
+const ONLY_MADE: &str = "the folder is made, and its permissions are not set";
 
 /// The changes that can be applied together.
 pub(super) struct Selection<'a> {
@@ -120,6 +124,7 @@ pub(super) fn apply(
             continue;
         }
         match now {
+            None if is_never_missing(change) => return Err(changed(&change.path)),
             None => plan.check_parents(workspace, &change.path)?,
             Some(now) => {
                 let stamp = collected.check(change, now)?;
@@ -141,6 +146,7 @@ pub(super) fn apply(
     let sync = || collected.sync(&plan);
     let _unlocked = collected.unlock(&plan)?;
     changer.record_set(&changes, sync, |changer| {
+        collected.touched.store(true, Ordering::Release);
         let workspace = &workspace.with_git();
         let targets = Targets {
             workspace,
@@ -150,6 +156,18 @@ pub(super) fn apply(
         };
         targets.apply_in_order()
     })
+}
+
+/// What is made of a change that is not made whole, by what is at its path now.
+pub(super) fn begun(change: &ViewChange, now: Option<Kind>) -> Option<&'static str> {
+    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+    match now {
+        None if change.before.is_some() && change.after.is_some() => Some(ONLY_DELETED),
+        Some(Kind::Directory) if folder(&change.after) && !folder(&change.before) => {
+            Some(ONLY_MADE)
+        }
+        _ => None,
+    }
 }
 
 /// The selected changes that are in the workspace; one that cannot be compared is not.
@@ -288,6 +306,15 @@ impl Collected {
             outside.iter().try_for_each(|file| file.sync())
         };
         written.map_err(|e| WorkspaceError::from_errno("write", Path::new("the view's files"), e))
+    }
+}
+
+/// Whether applying a change leaves something in its place at any time, so that only another program can have deleted it.
+fn is_never_missing(change: &ViewChange) -> bool {
+    match change.action {
+        Action::Modify => matches!(change.after, Some(State::File { .. })),
+        Action::Chmod => true,
+        _ => false,
     }
 }
 

@@ -110,6 +110,12 @@ impl Scene {
         Collected::collect(&self.workspace, &upper, self.since.unwrap()).unwrap()
     }
 
+    /// What is left when some of the changes may be applied.
+    fn collect_again(&self) -> Collected {
+        let upper = self.base.path().join("view/upper");
+        Collected::collect_again(&self.workspace, &upper, self.since.unwrap()).unwrap()
+    }
+
     fn changer(&self, run: &str) -> Changer {
         let (run, call) = (RunId::new(run), CallId::new("call-1"));
         Changer::of(&self.workspace, &self.log, &run, &call)

@@ -20,6 +20,9 @@ const OPAQUE: &str = "user.overlay.opaque";
 /// The mark of a folder whose content is that of another.
 const REDIRECT: &str = "user.overlay.redirect";
 
+/// The mark of what was copied up from below. Its value names what it is a copy of only where a privileged user mounts.
+const ORIGIN: &str = "user.overlay.origin";
+
 /// The upper folder of an overlay.
 #[derive(Debug, Clone)]
 pub(super) struct Upper {
@@ -193,6 +196,11 @@ pub(super) fn is_opaque(folder: BorrowedFd<'_>) -> rustix::io::Result<bool> {
 /// Whether a folder's content is that of another.
 pub(super) fn is_redirect(folder: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(mark(folder, REDIRECT)?.is_some())
+}
+
+/// Whether a file or folder was copied up, here or where it was moved from; not known of a file with several names below.
+pub(super) fn is_copied_up(fd: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+    Ok(mark(fd, ORIGIN)?.is_some())
 }
 
 /// Whether an empty file marks a deleted entry.

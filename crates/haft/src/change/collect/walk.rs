@@ -19,15 +19,15 @@ use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
 use crate::change::net::Action;
 use crate::workspace::{FileStamp, Kind, Workspace, open_within};
 
-mod meanwhile;
 mod content;
+mod finish;
+mod meanwhile;
+mod vanished;
 
 use content::Hasher;
+use vanished::Vanished;
 
 const CHANGED: &str = "it was changed while the command ran";
-const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
-const BELOW_CHANGED: &str = "the folder above it was changed while the command ran";
-const HOLDS_DROPPED: &str = "it holds something that is not deleted";
 const OWN: &str = "it is haft's own";
 const NOT_TEXT: &str = "its name is not UTF-8";
 const TOO_LONG: &str = "its path is longer than 4,095 bytes";
@@ -59,6 +59,8 @@ pub(super) struct Walk<'a> {
     stay: Vec<PathBuf>,
     /// Folders of the upper folder still to visit.
     todo: Vec<Todo>,
+    /// What another program may have deleted.
+    vanished: Vanished,
 }
 
 /// A folder of the upper folder.
@@ -94,7 +96,13 @@ fn kind(stat: &Stat) -> Kind {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(workspace: &'a Workspace, upper: &'a Upper, since: Since) -> Self {
+    /// A walk through the changes since a moment; in an `again`, some of them may be applied already.
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        upper: &'a Upper,
+        since: Since,
+        again: bool,
+    ) -> Self {
         Self {
             workspace,
             upper,
@@ -111,6 +119,7 @@ impl<'a> Walk<'a> {
                 opaque: false,
                 moved: false,
             }],
+            vanished: Vanished::new(again),
         }
     }
 
@@ -140,6 +149,7 @@ impl<'a> Walk<'a> {
         let moved = todo.moved || self.is_moved_folder(path, lower.as_ref())?;
         let names = all_names(path, &folder)?;
         let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(told)?;
+        self.enter(path, &folder, lower.as_ref(), opaque)?;
         if opaque && let Some(lower) = &lower {
             let there: HashSet<&OsString> = names.iter().collect();
             for name in all_names(path, lower)? {
@@ -212,7 +222,7 @@ impl<'a> Walk<'a> {
             stat,
         });
         if is_whiteout_device(&entry.stat) {
-            return below.map_or(Ok(()), |below| self.delete(&below));
+            return self.whiteout(below);
         }
         match entry.kind() {
             Kind::File => self.visit_file(entry, below),
@@ -245,8 +255,9 @@ impl<'a> Walk<'a> {
             other => other.map_err(&told)?,
         };
         if entry.stat.st_size == 0 && is_whiteout_file(&file).map_err(&told)? {
-            return below.map_or(Ok(()), |below| self.delete(&below));
+            return self.whiteout(below);
         }
+        self.look_for_mark(&entry, &file, below.as_ref())?;
         if may_be_metacopy(&file, &entry.stat).map_err(&told)? {
             return Err(CollectError::Incomplete { path: entry.path });
         }
@@ -504,53 +515,6 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-
-    /// The changes by path, and what is not applied. A folder that holds an entry that stays is not deleted either; a
-    /// conflict concerns the folders that would go with it, and what would be below it.
-    pub(super) fn finish(self) -> (BTreeMap<PathBuf, Found>, Vec<Dropped>) {
-        let (mut found, mut dropped) = (self.found, self.dropped);
-        for path in self.stay {
-            for folder in path.ancestors().skip(1) {
-                let goes = found
-                    .get(folder)
-                    .is_some_and(|found| is_folder_gone(&found.change));
-                if goes && found.remove(folder).is_some() {
-                    let (path, why) = (folder.to_owned(), HOLDS_DROPPED);
-                    dropped.push(Dropped { path, why });
-                }
-            }
-        }
-        let conflicts = found
-            .values()
-            .filter(|found| found.change.conflict.is_some());
-        let conflicts: Vec<PathBuf> = conflicts.map(|found| found.change.path.clone()).collect();
-        for path in conflicts {
-            for folder in path.ancestors().skip(1) {
-                if let Some(found) = found.get_mut(folder)
-                    && is_folder_gone(&found.change)
-                {
-                    found.change.conflict.get_or_insert(HOLDS_CHANGED);
-                }
-            }
-        }
-        let mut above: Option<PathBuf> = None;
-        for (path, found) in &mut found {
-            if above.as_ref().is_some_and(|above| path.starts_with(above)) {
-                found.change.conflict.get_or_insert(BELOW_CHANGED);
-            } else if found.change.conflict.is_some()
-                && matches!(found.change.after, Some(State::Folder { .. }))
-            {
-                above = Some(path.clone());
-            }
-        }
-        (found, dropped)
-    }
-}
-
-/// Whether a folder would be deleted or replaced.
-fn is_folder_gone(change: &ViewChange) -> bool {
-    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-    folder(&change.before) && !folder(&change.after)
 }
 
 fn all_names(path: &Path, folder: &OwnedFd) -> Result<Vec<OsString>, CollectError> {

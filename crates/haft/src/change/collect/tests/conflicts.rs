@@ -28,7 +28,7 @@ const ROWS: [(&str, &str, &[&str]); 14] = [
         "mv d e; ln -s e d",
         &["modify b", "!replace d", "!create d/x"],
     ),
-    ("echo new > d/x", "mv d e; mkdir d", &["create d/x"]),
+    ("echo new > d/x", "mv d e; mkdir d", &["!create d/x"]),
     // Another file was changed.
     ("echo new > a", "echo mine > b", &["modify a"]),
 ];
@@ -60,12 +60,95 @@ fn what_another_program_changed_meanwhile_is_a_conflict() {
     }
 }
 
+/// The same where another program deletes.
+const DELETIONS: [(&str, &str, &[&str]); 18] = [
+    ("echo new > a", "rm a", &["!create a"]),
+    (
+        "echo new >> a; echo c > c; mkdir n",
+        "rm a",
+        &["!create a", "create c", "create n"],
+    ),
+    ("echo new > a", "mv a e", &["!create a"]),
+    ("chmod 600 a", "rm a", &["!create a"]),
+    ("echo new > d/x", "rm -r d", &["!create d", "!create d/x"]),
+    ("echo new > d/x", "mv d e", &["!create d", "!create d/x"]),
+    ("chmod 700 d", "rm -r d", &["!create d"]),
+    (
+        "echo new > d/x; echo y > d/y",
+        "rm -r d",
+        &["create d", "!create d/x", "create d/y"],
+    ),
+    // New files, at these names or not.
+    ("echo new > c", "rm a", &["create c"]),
+    ("rm a; echo new > a", "rm a", &["create a"]),
+    (
+        "rm -r d; mkdir d; echo new > d/x",
+        "rm -r d",
+        &["create d", "create d/x"],
+    ),
+    // Moved, not deleted: whatever is deleted beside it, and though it was changed.
+    ("mv a e; echo more >> e", "rm b", &["delete a", "create e"]),
+    ("mv a e; echo more >> e; echo a > a", "rm b", &["create e"]),
+    (
+        "mkdir n; mv a n; echo more >> n/a",
+        "rm b",
+        &["delete a", "create n", "create n/a"],
+    ),
+    ("ln a e; echo more >> e", "rm b", &["modify a", "create e"]),
+    (
+        "mv a t; mv d/x a; mv t d/x; echo more >> a",
+        "rm b",
+        &["modify a", "modify d/x"],
+    ),
+    // Where a moved file is known by its content, a deleted one is as well; otherwise it is not.
+    (
+        "mv a e; echo new > b",
+        "rm b",
+        &["delete a", "!create b", "create e"],
+    ),
+    (
+        "mv a e; echo more >> e; echo new > b",
+        "rm b",
+        &["delete a", "create b", "create e"],
+    ),
+];
+
+#[test]
+fn what_another_program_deleted_meanwhile_is_a_conflict() {
+    for (command, meanwhile, expect) in DELETIONS {
+        let mut scene = Scene::new();
+        scene.prepare("echo a > a; echo b > b; mkdir d; echo x > d/x; chmod 755 d; chmod 644 a");
+        if !scene.run(command) {
+            return;
+        }
+        scene.prepare(meanwhile);
+        let collected = scene.collect();
+        assert_eq!(actions(&collected), expect, "{command} / {meanwhile}");
+        scene.apply(&collected).unwrap();
+        for change in &collected.changes {
+            let there = scene.work("").join(&change.path).exists();
+            let expected = change.after.is_some() && change.conflict.is_none();
+            assert_eq!(there, expected, "{command}: {}", change.path.display());
+        }
+        assert!(
+            scene
+                .collect_again()
+                .changes
+                .iter()
+                .all(|change| change.after.is_some())
+        );
+    }
+}
+
 #[test]
 fn what_changes_between_collecting_and_applying_is_not_overwritten() {
     for (command, then) in [
         ("echo new > a", "echo mine > a"),
         ("echo new > a", "echo mine > t; mv t a"),
         ("rm a", "echo mine > a"),
+        ("echo new > a", "rm a"),
+        ("chmod 600 a", "rm a"),
+        ("chmod 700 d", "rm -r d"),
         ("echo new > c", "echo mine > c"),
         ("echo new > c", "mkdir c"),
         ("echo new > c", "ln -s a c"),
@@ -121,7 +204,7 @@ fn a_part_that_is_applied_already_is_completed() {
         if count % 2 == 0 {
             scene.apply(&collected).unwrap();
         } else {
-            let again = scene.collect();
+            let again = scene.collect_again();
             let conflicts = again
                 .changes
                 .iter()

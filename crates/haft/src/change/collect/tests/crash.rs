@@ -128,7 +128,7 @@ fn is_completed_or_undone(moment: &str, undone: bool) {
         assert!(scene.tree() == before, "{moment}");
         return;
     }
-    let again = scene.collect();
+    let again = scene.collect_again();
     let conflicts = again
         .changes
         .iter()

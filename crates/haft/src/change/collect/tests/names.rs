@@ -209,6 +209,30 @@ fn what_is_hidden_is_neither_read_nor_changed() {
 }
 
 #[test]
+fn more_files_than_the_bound_are_refused() {
+    let mut scene = Scene::new();
+    scene.begin();
+    // In memory where possible, and all names of one file: they are made quickly.
+    let fast = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let fast = fast.unwrap();
+    let mut file = PathBuf::new();
+    for number in 0..=MAX_ENTRIES {
+        let folder = fast.path().join((number / 1_000).to_string());
+        if number % 1_000 == 0 {
+            fs::create_dir(&folder).unwrap();
+            file = folder.join("first");
+            fs::write(&file, "").unwrap();
+        } else {
+            fs::hard_link(&file, folder.join(number.to_string())).unwrap();
+        }
+    }
+    let since = scene.since.unwrap();
+    let error = Collected::collect(&scene.workspace, fast.path(), since).unwrap_err();
+    assert!(matches!(error, CollectError::TooMany), "{error}");
+    assert!(scene.tree().is_empty());
+}
+
+#[test]
 fn a_mount_point_is_refused() {
     let mut scene = Scene::new();
     scene.prepare("mkdir -p d/m");

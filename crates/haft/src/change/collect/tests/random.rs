@@ -64,7 +64,7 @@ proptest! {
         prop_assert_eq!(scene.tree(), scene.copy(), "{:?}", actions(&collected));
         // Again: nothing is left to do, for these changes and for those that are collected again.
         scene.apply(&collected).unwrap();
-        let again = scene.collect();
+        let again = scene.collect_again();
         prop_assert_eq!(actions(&again), Vec::<String>::new());
         prop_assert_eq!(scene.log.read(&RunId::new("r1")).unwrap().len(), usize::from(!collected.changes.is_empty()));
         if !collected.changes.iter().any(|change| change.path.starts_with(".git")) {

@@ -1,0 +1,62 @@
+//! What the changes of a walk mean for each other: folders that must stay, and conflicts that concern others.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::change::State;
+use crate::change::collect::walk::{Found, Walk};
+use crate::change::collect::{Dropped, ViewChange};
+
+const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
+const BELOW_CHANGED: &str = "the folder above it was changed while the command ran";
+const HOLDS_DROPPED: &str = "it holds something that is not deleted";
+
+impl Walk<'_> {
+    /// The changes by path, and what is not applied. A folder that holds an entry that stays is not deleted either; a
+    /// conflict concerns the folders that would go with it, and what would be below it.
+    pub(in crate::change::collect) fn finish(mut self) -> (BTreeMap<PathBuf, Found>, Vec<Dropped>) {
+        self.find_vanished();
+        let (mut found, mut dropped) = (self.found, self.dropped);
+        for path in self.stay {
+            for folder in path.ancestors().skip(1) {
+                let goes = found
+                    .get(folder)
+                    .is_some_and(|found| is_folder_gone(&found.change));
+                if goes && found.remove(folder).is_some() {
+                    let (path, why) = (folder.to_owned(), HOLDS_DROPPED);
+                    dropped.push(Dropped { path, why });
+                }
+            }
+        }
+        let conflicts = found
+            .values()
+            .filter(|found| found.change.conflict.is_some());
+        let conflicts: Vec<PathBuf> = conflicts.map(|found| found.change.path.clone()).collect();
+        for path in conflicts {
+            for folder in path.ancestors().skip(1) {
+                if let Some(found) = found.get_mut(folder)
+                    && is_folder_gone(&found.change)
+                {
+                    found.change.conflict.get_or_insert(HOLDS_CHANGED);
+                }
+            }
+        }
+        let mut above: Option<PathBuf> = None;
+        for (path, found) in &mut found {
+            if above.as_ref().is_some_and(|above| path.starts_with(above)) {
+                found.change.conflict.get_or_insert(BELOW_CHANGED);
+            } else if found.change.conflict.is_some()
+                && matches!(found.change.after, Some(State::Folder { .. }))
+            {
+                above = Some(path.clone());
+            }
+        }
+        (found, dropped)
+    }
+}
+
+/// Whether a folder would be deleted or replaced.
+fn is_folder_gone(change: &ViewChange) -> bool {
+    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+    folder(&change.before) && !folder(&change.after)
+}

@@ -1,0 +1,191 @@
+//! What another program deleted in the workspace while a command changed it on its view.
+//!
+//! overlayfs marks a file that it copied into the upper folder. A marked file without one below was deleted below, or the
+//! command moved it there: then the place that it came from hides a file, without a marked one in its place. So as long as
+//! there are fewer such places than marked files, some were deleted. A folder that lies below cannot be moved on a view: a
+//! marked one without one below was deleted.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use crate::change::State;
+use crate::change::collect::upper::{failed, is_copied_up};
+use crate::change::collect::walk::{Entry, Found, Walk};
+use crate::change::collect::{CollectError, Since};
+use crate::workspace::{FileStamp, Kind};
+
+const GONE: &str = "it was deleted while the command ran";
+
+/// What was copied up, as far as it tells what was deleted.
+#[derive(Default)]
+pub(super) struct Vanished {
+    /// Changes may be applied already, so that what is missing says nothing.
+    ignored: bool,
+    /// Something may have been deleted in the folder that is being visited.
+    possible: bool,
+    /// Marked folders without one below.
+    folders: BTreeSet<PathBuf>,
+    /// Marked files without one below, by inode.
+    files: BTreeMap<u64, Marked>,
+    /// Inodes of marked files that have another name with a file below.
+    in_place: HashSet<u64>,
+    /// Files that the command put in the place of others.
+    replaced: HashSet<PathBuf>,
+    /// Deleted entries that are not below either.
+    deleted: usize,
+}
+
+impl Vanished {
+    pub(super) fn new(ignored: bool) -> Self {
+        Self {
+            ignored,
+            ..Self::default()
+        }
+    }
+}
+
+/// A marked file without one below.
+#[derive(Default)]
+struct Marked {
+    paths: Vec<PathBuf>,
+    /// Nothing was deleted where it lies.
+    moved: bool,
+}
+
+impl Walk<'_> {
+    /// Notes whether something in a folder may have been deleted.
+    pub(super) fn enter(
+        &mut self,
+        path: &Path,
+        folder: &OwnedFd,
+        lower: Option<&OwnedFd>,
+        opaque: bool,
+    ) -> Result<(), CollectError> {
+        let told = |e| failed("look at", path, e);
+        let possible = if self.vanished.ignored || opaque {
+            false
+        } else if let Some(lower) = lower {
+            Since::modified(&rustix::fs::fstat(lower).map_err(told)?) > self.since
+        } else {
+            is_copied_up(folder.as_fd()).map_err(told)?
+        };
+        if possible && lower.is_none() {
+            self.vanished.folders.insert(path.to_owned());
+        }
+        self.vanished.possible = possible;
+        Ok(())
+    }
+
+    /// Adds what a whiteout says.
+    pub(super) fn whiteout(&mut self, below: Option<Entry<'_>>) -> Result<(), CollectError> {
+        if let Some(below) = below {
+            return self.delete(&below);
+        }
+        self.vanished.deleted += 1;
+        Ok(())
+    }
+
+    /// Notes whether a file was copied up.
+    pub(super) fn look_for_mark(
+        &mut self,
+        entry: &Entry<'_>,
+        file: &File,
+        below: Option<&Entry<'_>>,
+    ) -> Result<(), CollectError> {
+        if self.vanished.ignored {
+            return Ok(());
+        }
+        let marked = is_copied_up(file.as_fd()).map_err(entry.failed("read"))?;
+        let inode = FileStamp::of(&entry.stat).inode;
+        let in_place = below.is_some_and(|below| below.kind() == Kind::File);
+        let vanished = &mut self.vanished;
+        match (marked, in_place) {
+            (true, true) => _ = vanished.in_place.insert(inode),
+            (false, true) => _ = vanished.replaced.insert(entry.path.clone()),
+            (true, false) => {
+                let file = vanished.files.entry(inode).or_default();
+                file.moved |= below.is_some() || !vanished.possible;
+                file.paths.push(entry.path.clone());
+            }
+            (false, false) => {}
+        }
+        Ok(())
+    }
+
+    /// Makes conflicts of the changes of what was deleted.
+    pub(super) fn find_vanished(&mut self) {
+        for path in self.vanished_files() {
+            if let Some(found) = self.found.get_mut(&path) {
+                found.change.conflict = Some(GONE);
+            }
+        }
+        if self.vanished.folders.is_empty() {
+            return;
+        }
+        // Something new in a deleted folder makes it again.
+        let mut used = HashSet::new();
+        for (path, found) in self.found.iter_mut().rev() {
+            if self.vanished.folders.contains(path) && !used.contains(path) {
+                found.change.conflict = Some(GONE);
+            } else if found.change.conflict.is_none()
+                && let Some(folder) = path.parent()
+            {
+                used.insert(folder.to_owned());
+            }
+        }
+    }
+
+    /// The files that were deleted for sure.
+    fn vanished_files(&self) -> Vec<PathBuf> {
+        let all = self.vanished.files.iter();
+        let all = all.filter(|(inode, _)| !self.vanished.in_place.contains(inode));
+        let mut marked: Vec<&Marked> = all.map(|(_, marked)| marked).collect();
+        if marked.iter().all(|marked| marked.moved) {
+            return Vec::new();
+        }
+        let (mut known, unknown) = self.sources();
+        marked.retain(|marked| {
+            let hash = marked.paths.first().and_then(|path| self.hash_at(path));
+            let source = hash.and_then(|hash| known.iter().position(|known| *known == hash));
+            source.map(|at| known.swap_remove(at)).is_none()
+        });
+        let moved = marked.iter().filter(|marked| marked.moved).count();
+        if known.len() + unknown > moved {
+            return Vec::new();
+        }
+        let deleted = marked.into_iter().filter(|marked| !marked.moved);
+        deleted.flat_map(|marked| marked.paths.clone()).collect()
+    }
+
+    /// The places that marked files may come from: the hashes of what is hidden there, and the number of the others.
+    fn sources(&self) -> (Vec<&str>, usize) {
+        let (mut known, mut unknown) = (Vec::new(), 0);
+        let gone = |found: &Found| !matches!(found.change.after, Some(State::File { .. }));
+        for (path, found) in &self.found {
+            let Some(State::File { sha256, .. }) = &found.change.before else {
+                continue;
+            };
+            if !gone(found) && !self.vanished.replaced.contains(path) {
+                continue;
+            }
+            match sha256 {
+                Some(sha256) => known.push(&**sha256),
+                None => unknown += 1,
+            }
+        }
+        // The same content again in the place of a file is no change.
+        let same = self.vanished.replaced.iter();
+        let same = same.filter(|path| !self.found.contains_key(*path)).count();
+        let hidden = self.dropped.len() + self.stay.len() + self.vanished.deleted;
+        (known, unknown + same + hidden)
+    }
+
+    fn hash_at(&self, path: &Path) -> Option<&str> {
+        match &self.found.get(path)?.change.after {
+            Some(State::File { sha256, .. }) => sha256.as_deref(),
+            _ => None,
+        }
+    }
+}
