@@ -11,6 +11,7 @@ mod probe;
 mod settle;
 mod sweep;
 mod unread;
+mod versions;
 mod view;
 
 use std::collections::HashMap;

@@ -280,6 +280,11 @@ async fn at_the_same_time(sandbox: &Sandbox) {
         assert_eq!(is.as_deref(), expected, "{told}");
         assert_eq!(not_applied(&outcome).len(), 1, "{told}");
         assert_eq!(scene.views_left(), 0, "{told}");
+        // Neither version is lost.
+        let kept = &data(&outcome)["not_applied"][0]["kept"];
+        let artifact = outcome.artifacts.first();
+        assert_eq!(kept.as_str(), artifact.map(|one| &*one.reference), "{told}");
+        assert_eq!(kept.is_string(), line.contains("theirs"), "{told}");
     }
     two_commands(sandbox).await;
     eprintln!("changes: {} changes at the same time: ok", rows.len() + 1);

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::artifact::ArtifactStore;
+use haft::artifact::memory::MemoryArtifacts;
 use haft::audit::BoxFuture;
 use haft::call::{Origin, ToolCall};
 use haft::change::ChangeLog;
@@ -127,8 +129,10 @@ impl Scene {
             says_no: settings.says_no,
             ..Person::default()
         };
+        let artifacts: Arc<dyn ArtifactStore> = Arc::new(MemoryArtifacts::new());
         let executor = Executor::new(policy)
             .with_changes(log)
+            .with_artifacts(Arc::clone(&artifacts))
             .with_internal_tools(Arc::new(own))
             .with_approver(person.clone());
         let tools = Arc::new(tools);

@@ -9,7 +9,7 @@ mod walk;
 mod tests;
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -239,6 +239,23 @@ impl Collected {
             content.into_iter().chain(preview::mode_change(change))
         });
         shown.collect()
+    }
+
+    /// What the command left in a file.
+    ///
+    /// # Errors
+    /// There is no such file, it is longer than `most` bytes, or it cannot be read.
+    pub fn content(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let file = self.upper.file(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes)
     }
 
     /// Applies the selected changes and records them as one set. What is in the workspace already is skipped, so that a

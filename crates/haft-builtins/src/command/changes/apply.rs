@@ -133,7 +133,7 @@ impl TypedTool for ApplyChanges {
             if input.part == Part::Allowed {
                 return kept.applied();
             }
-            let result = kept.result()?;
+            let result = kept.result(&context)?;
             if resumed {
                 kept.keep(false);
             }

@@ -49,6 +49,9 @@ pub struct NotApplied {
     pub path: String,
     /// The reason.
     pub why: String,
+    /// The artifact with the command's version, where another program made another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
 }
 
 /// The changes to name, and how many more files were added or modified. What is deleted, replaced or made accessible is

@@ -11,6 +11,7 @@ use haft::ErrorKind;
 use haft::call::{CallId, RunId};
 use haft::change::PathText;
 use haft::change::collect::{Collected, Since, ViewChange};
+use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::{Artifact, Failure, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::command::changes::data::{self, Changed, NotApplied};
 use crate::command::changes::view::{self, OpenView};
-use crate::command::changes::{Views, failed};
+use crate::command::changes::{Views, failed, versions};
 use crate::command::{CommandData, RunData};
 
 /// What is kept of an ended command beside its changes.
@@ -252,7 +253,8 @@ impl Kept {
     }
 
     /// The result of the command, with what became of its changes.
-    pub(super) fn result(&self) -> Result<ToolResult, ToolError> {
+    pub(super) fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
+        let versions = versions::keep(self, context);
         let note = self.with_note(|note| note.clone());
         let (changes, more_changes) = data::named(note.applied);
         let (mut not_applied, mut why_not) = (note.dropped.clone(), WhyNot::Refused);
@@ -265,9 +267,12 @@ impl Kept {
                 Fate::Conflict(_) => WhyNot::Conflict,
                 _ => WhyNot::Refused,
             });
+            let path = path.to_string_lossy();
+            let version = versions.iter().find(|(kept, _)| *kept == path);
             not_applied.push(NotApplied {
-                path: path.to_string_lossy().into_owned(),
+                path: path.into_owned(),
                 why: why.clone(),
+                kept: version.map(|(_, artifact)| artifact.reference.clone()),
             });
         }
         let data = RunData {
@@ -285,6 +290,8 @@ impl Kept {
         let error = error.map(|error| self.with_left(error));
         let mut result = ToolResult::data(&data)?;
         result.artifacts.clone_from(&note.said.artifacts);
+        let versions = versions.into_iter().map(|(_, artifact)| artifact);
+        result.artifacts.extend(versions);
         result.summary.clone_from(&note.said.summary);
         result.strength.clone_from(&note.said.strength);
         result.error = error.or_else(|| note.said.error());
@@ -309,7 +316,7 @@ impl WhyNot {
             ),
             Self::Conflict => (
                 ErrorKind::Conflict,
-                "read the file as it is now, and run the command again",
+                "read the file as it is now, and run the command again; `kept` in `data.not_applied` names the artifact with its version",
             ),
             Self::Failed => (
                 ErrorKind::Failed,

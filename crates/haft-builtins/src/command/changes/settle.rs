@@ -46,14 +46,14 @@ pub(crate) async fn settle(
         kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
     }
     if kept.changes_of(&Fate::Asked).is_empty() {
-        return kept.result();
+        return kept.result(context);
     }
     let saved = Arc::clone(&kept);
     let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
     if let Err(error) = saved {
         // What cannot be kept cannot be asked about; what the command said is told.
         kept.decide(&Fate::Asked, |_| Fate::Failed(error.message().to_owned()));
-        return kept.result();
+        return kept.result(context);
     }
     ask(&kept, context).await
 }
@@ -106,6 +106,7 @@ async fn collect(
         let dropped = |one: &Dropped| NotApplied {
             path: one.path.to_string_lossy().into_owned(),
             why: one.why.to_owned(),
+            kept: None,
         };
         let note = Note {
             v: 1,
@@ -163,7 +164,7 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
         let why = refusal(&outcome);
         kept.decide(&Fate::Asked, |_| Fate::Refused(why.clone()));
     }
-    kept.result()
+    kept.result(context)
 }
 
 async fn call(kept: &Kept, part: Part, context: &CallContext) -> Outcome {
