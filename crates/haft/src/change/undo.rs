@@ -378,8 +378,8 @@ impl Plan {
         gone.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
-    /// Applies the undo. Up to 200 files are written and deleted together or not at all, unless folders move in between. A
-    /// folder that holds other files stays.
+    /// Applies the undo. Up to 1,000 files in 200 folders are written and deleted together or not at all, unless folders move
+    /// in between. A folder that holds other files stays.
     ///
     /// # Errors
     /// Something cannot be changed, or changed since this was planned.
