@@ -36,7 +36,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A path a call names, as the policy must see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PathClaim {
     /// As written, made relative to the workspace root where it lies below it (`.` is the root itself), lexically cleaned; absolute elsewhere.
     pub path: String,
@@ -55,7 +55,7 @@ impl PathClaim {
 }
 
 /// One intended effect of a call, with its risk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Permission {
     /// What would be done.
     pub effect: Effect,
@@ -64,7 +64,7 @@ pub struct Permission {
 }
 
 /// The kinds of effect rules can speak of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// The call itself, by tool name: every call has it.

@@ -1,5 +1,6 @@
 //! `undo_changes`: undoes what a run, or one call of it, changed. Only `haft runs undo` offers it; no model sees it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,6 +119,36 @@ impl UndoChanges {
         Ok(self.files.workspace.entry(text)?)
     }
 
+    /// The permissions that a plan needs.
+    fn wanted(&self, input: &UndoInput, plan: &Plan) -> Result<Vec<Permission>, ToolError> {
+        // What a person let a command change they may take back.
+        let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
+        for (is, aside) in &plan.set_aside {
+            wanted.push(Permission::read(claim(is)?));
+            wanted.push(Permission::remove(claim(is)?));
+            wanted.push(Permission::write(claim(aside)?));
+        }
+        for (is, was) in &plan.moves {
+            let below = tree(&self.files.workspace, &self.entry(is)?)?;
+            let below = below.iter().map(Path::new);
+            for from in below.chain([is.as_path()]) {
+                let rest = from.strip_prefix(is).unwrap_or(Path::new(""));
+                let from = claim(from)?;
+                wanted.push(Permission::read(from.clone()));
+                wanted.push(Permission::remove(from));
+                wanted.push(Permission::write(claim(&was.join(rest))?));
+            }
+        }
+        for (path, to) in plan.targets() {
+            let claim = claim(path)?;
+            wanted.push(match to {
+                Target::Nothing => Permission::remove(claim),
+                _ => Permission::write(claim),
+            });
+        }
+        Ok(wanted)
+    }
+
     /// The bytes of the file at a place now.
     fn read_current(&self, place: &Place) -> Option<Vec<u8>> {
         if place.kind() != Some(Kind::File) {
@@ -197,33 +228,7 @@ impl TypedTool for UndoChanges {
     }
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        let plan = self.plan(input)?;
-        // What a person let a command change they may take back.
-        let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
-        for (is, aside) in &plan.set_aside {
-            wanted.push(Permission::read(claim(is)?));
-            wanted.push(Permission::remove(claim(is)?));
-            wanted.push(Permission::write(claim(aside)?));
-        }
-        for (is, was) in &plan.moves {
-            let below = tree(&self.files.workspace, &self.entry(is)?)?;
-            let below = below.iter().map(Path::new);
-            for from in below.chain([is.as_path()]) {
-                let rest = from.strip_prefix(is).unwrap_or(Path::new(""));
-                let from = claim(from)?;
-                wanted.push(Permission::read(from.clone()));
-                wanted.push(Permission::remove(from));
-                wanted.push(Permission::write(claim(&was.join(rest))?));
-            }
-        }
-        for (path, to) in plan.targets() {
-            let claim = claim(path)?;
-            wanted.push(match to {
-                Target::Nothing => Permission::remove(claim),
-                _ => Permission::write(claim),
-            });
-        }
-        Ok(wanted)
+        self.wanted(input, &self.plan(input)?)
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
@@ -264,15 +269,14 @@ impl TypedTool for UndoChanges {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let now = self.permissions(&input)?;
-        if !now
-            .iter()
-            .all(|wanted| context.permissions().contains(wanted))
-        {
+        // One plan is compared and applied: there is no other that could differ from what was compared.
+        let plan = self.plan(&input)?;
+        let cleared: HashSet<&Permission> = context.permissions().iter().collect();
+        let wanted = self.wanted(&input, &plan)?;
+        if !wanted.iter().all(|wanted| cleared.contains(wanted)) {
             let message = "what would be undone changed since it was shown";
             return Err(ToolError::conflict(message));
         }
-        let plan = self.plan(&input)?;
         let changes = entries(&plan);
         let workspace = self.files.workspace.clone();
         let changer = context.changer(&workspace);

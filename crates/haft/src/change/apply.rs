@@ -1,6 +1,6 @@
 //! Makes each path of a plan what its target says: for an undo, and for what a command changed on a view.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +12,10 @@ use crate::workspace::{
     Change, FileRemoval, FileStamp, Import, Kind, OutsideFile, Place, Workspace, WorkspaceError,
 };
 
-/// Most files that are changed all or none: each holds its folder and its draft open.
-const MOST_TOGETHER: usize = 200;
+/// Most files that are changed all or none: more of them cost fewer syncs.
+const MOST_TOGETHER: usize = 1_000;
+/// Most folders that these lie in: each is held open.
+const MOST_FOLDERS: usize = 200;
 /// The bits by which the owner may change the entries of a folder.
 const WRITABLE: u32 = 0o300;
 
@@ -286,9 +288,12 @@ impl<'a> Targets<'a> {
 
     /// Changes files together, so many all or none.
     fn change(&self, steps: &[FileStep<'_>]) -> Result<(), WorkspaceError> {
-        for steps in steps.chunks(MOST_TOGETHER) {
-            let changes: Vec<_> = steps.iter().map(|step| step.change(self.stamps)).collect();
+        let mut rest = steps;
+        while !rest.is_empty() {
+            let (now, others) = rest.split_at(together(rest));
+            let changes: Vec<_> = now.iter().map(|step| step.change(self.stamps)).collect();
             self.changer.change(&changes)?;
+            rest = others;
         }
         Ok(())
     }
@@ -361,6 +366,17 @@ impl<'a> Targets<'a> {
             _ => false,
         }
     }
+}
+
+/// How many of the first files are changed together.
+fn together(steps: &[FileStep<'_>]) -> usize {
+    let mut folders = HashSet::new();
+    let first = steps.iter().take(MOST_TOGETHER);
+    let first = first.map(|step| step.place.real().parent());
+    let fitting = first.take_while(|folder| {
+        folders.contains(folder) || (folders.len() < MOST_FOLDERS && folders.insert(*folder))
+    });
+    fitting.count()
 }
 
 /// A file that is deleted, or written from memory.

@@ -35,6 +35,11 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Longest line of the log.
 const LONGEST_LINE: u64 = 64 << 20;
+/// Largest file that is read whole to be saved.
+const AT_ONCE: u64 = 128 << 10;
+/// Bytes that are read first of a file, and then at once.
+const FIRST_READ: usize = 8 << 10;
+const LARGEST_READ: usize = 128 << 10;
 /// Most saved files that are written to the disk one by one.
 const MOST_SYNCED: usize = 32;
 /// Change sets that a slow watcher may be behind.
@@ -147,26 +152,36 @@ impl ChangeLog {
             return Ok(None);
         }
         let files = self.ensure_folder(run)?.join(FILES);
+        let small = match bytes {
+            ..=AT_ONCE => read_at_once(file, bytes)?,
+            _ => None,
+        };
+        if let Some(content) = &small {
+            // A new file for what is kept already costs more than all the rest, and what a crash left empty is kept anew.
+            let sha256 = hex(&Sha256::digest(content));
+            let kept = read_regular_file(&files.join(&sha256));
+            if kept.is_ok_and(|kept| kept == *content) || !self.reserve(run, &files, bytes)? {
+                return Ok(Some(sha256));
+            }
+            return self.write_saved(run, &files, |mut copy| {
+                copy.write_all(content)?;
+                Ok(Some(sha256))
+            });
+        }
         if !self.reserve(run, &files, bytes)? {
             return hash_file(file, None);
         }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let draft = files.join(format!(".draft-{}-{number}", std::process::id()));
-        let copy = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)?;
-        let kept = hash_file(file, Some(copy)).and_then(|sha256| {
-            match &sha256 {
-                Some(sha256) => fs::rename(&draft, files.join(sha256))?,
-                // It grew while it was read.
-                None => fs::remove_file(&draft)?,
-            }
-            Ok(sha256)
-        });
-        kept.inspect_err(|_| {
-            let _ = fs::remove_file(&draft);
+        self.write_saved(run, &files, |copy| hash_file(file, Some(copy)))
+    }
+
+    /// Saves what `write` writes under the SHA-256 that it returns.
+    fn write_saved(
+        &self,
+        run: &RunId,
+        files: &Path,
+        write: impl FnOnce(File) -> io::Result<Option<String>>,
+    ) -> io::Result<Option<String>> {
+        write_draft(files, write).inspect_err(|_| {
             // What was reserved is not taken: it is counted again.
             let kept = self.saved_bytes.lock();
             kept.unwrap_or_else(PoisonError::into_inner).remove(run);
@@ -401,6 +416,49 @@ impl ChangeLog {
     }
 }
 
+/// Keeps what `write` writes to a file, under the SHA-256 that it returns; nothing where it returns none.
+fn write_draft(
+    files: &Path,
+    write: impl FnOnce(File) -> io::Result<Option<String>>,
+) -> io::Result<Option<String>> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let draft = files.join(format!(".draft-{}-{number}", std::process::id()));
+    let copy = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)?;
+    let kept = write(copy).and_then(|sha256| {
+        match &sha256 {
+            Some(sha256) => fs::rename(&draft, files.join(sha256))?,
+            // It grew while it was read.
+            None => fs::remove_file(&draft)?,
+        }
+        Ok(sha256)
+    });
+    kept.inspect_err(|_| {
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+/// The bytes of a file of about this size; none if it has grown.
+fn read_at_once(file: &File, bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let most = usize::try_from(bytes).map_err(io::Error::other)?;
+    let (mut content, mut all) = (vec![0; most + 1], 0);
+    while let Some(rest) = content.get_mut(all..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, all as u64) {
+            Ok(0) => {
+                content.truncate(all);
+                return Ok(Some(content));
+            }
+            Ok(count) => all += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
 /// Reads a regular file up to the size limit.
 fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -435,7 +493,8 @@ fn drop_partial_line(log: &File) -> io::Result<()> {
 /// The SHA-256 of a file, which is copied to `copy`, too; none if it is too large.
 pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<String>> {
     let (mut hasher, mut all) = (Sha256::new(), 0_u64);
-    let mut buffer = vec![0; 128 << 10];
+    // Most files are small: clearing a large buffer would take longer than reading them.
+    let mut buffer = vec![0; FIRST_READ];
     loop {
         let count = match file.read(&mut buffer) {
             Ok(0) => break,
@@ -451,6 +510,9 @@ pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<O
         hasher.update(part);
         if let Some(copy) = &mut copy {
             copy.write_all(part)?;
+        }
+        if count == buffer.len() {
+            buffer.resize(LARGEST_READ, 0);
         }
     }
     Ok(Some(hex(&hasher.finalize())))

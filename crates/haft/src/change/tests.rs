@@ -365,6 +365,35 @@ fn what_is_kept_is_a_plain_file_and_its_size_is_not_believed() {
 }
 
 #[test]
+fn what_is_kept_already_is_kept_once_and_anew_where_it_is_damaged() {
+    let scene = Scene::new();
+    let files = scene.home.path().join("runs/r1/changes/files");
+    let kept = || fs::read_dir(&files).unwrap().map(|kept| kept.unwrap());
+    let mut first: Option<PathBuf> = None;
+    // As it was kept, as a crash may leave it, and with other bytes of the same length.
+    for (left, again) in [("one\n", false), ("", true), ("two\n", true)] {
+        fs::write(scene.work.path().join("a"), "one\n").unwrap();
+        if let Some(path) = &first {
+            fs::write(path, left).unwrap();
+        }
+        let before: Vec<u64> = first.iter().map(|path| inode(path)).collect();
+        Does::Write("a", "new\n").it(&scene, &scene.changer("r1"));
+        let all: Vec<PathBuf> = kept().map(|kept| kept.path()).collect();
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(fs::read_to_string(&all[0]).unwrap(), "one\n", "{left:?}");
+        let other = before
+            .first()
+            .is_some_and(|before| *before != inode(&all[0]));
+        assert_eq!(other, again, "{left:?}");
+        first = all.into_iter().next();
+    }
+}
+
+fn inode(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+}
+
+#[test]
 fn what_cannot_be_noted_is_not_done() {
     let scene = Scene::new();
     fs::remove_dir_all(scene.home.path().join("runs/r1")).unwrap();

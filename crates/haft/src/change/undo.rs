@@ -1,6 +1,6 @@
 //! Undo: restores only the paths of a change set, only if they are unchanged since, and records this like any change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::call::RunId;
@@ -83,6 +83,8 @@ pub fn plan(
         run,
         changed,
         nets,
+        occupied: nets.iter().filter_map(occupied).collect(),
+        moved: nets.iter().filter_map(NetChange::moved_folder).collect(),
         plan: Plan::default(),
         bytes: 0,
     };
@@ -110,8 +112,18 @@ struct Planning<'a> {
     run: &'a RunId,
     changed: Changed,
     nets: &'a [NetChange],
+    /// What these changes put at paths outside moved folders.
+    occupied: HashSet<&'a Path>,
+    /// Folders that they moved: path now, path before.
+    moved: Vec<(&'a Path, &'a Path)>,
     plan: Plan,
     bytes: u64,
+}
+
+/// The path at which a change put something, unless that is a folder from elsewhere.
+fn occupied(net: &NetChange) -> Option<&Path> {
+    let is = net.after.as_ref().filter(|_| net.moved_folder().is_none());
+    is.map(|is| &*is.path)
 }
 
 impl Planning<'_> {
@@ -177,12 +189,10 @@ impl Planning<'_> {
         now: Option<&State>,
         why: &'static str,
     ) -> Result<bool, UndoError> {
-        let is_in = |net: &NetChange| {
-            let folders = net.moved_folder();
-            folders.is_some_and(|(is, was)| path.starts_with(is) || path.starts_with(was))
-        };
+        let mut moved = self.moved.iter();
+        let in_moved = moved.any(|(is, was)| path.starts_with(is) || path.starts_with(was));
         let may = matches!(now, None | Some(State::File { .. } | State::Link { .. }));
-        if self.changed == Changed::Refuse || !may || self.nets.iter().any(is_in) {
+        if self.changed == Changed::Refuse || !may || in_moved {
             self.conflict(path, why);
             return Ok(false);
         }
@@ -222,12 +232,7 @@ impl Planning<'_> {
 
     /// Whether these changes put something at this path.
     fn is_occupied_by_run(&self, path: &Path) -> bool {
-        let by = |net: &NetChange| match (&net.after, net.moved_folder()) {
-            (_, Some((is, _))) => path.starts_with(is),
-            (Some(is), None) => is.path == path,
-            (None, None) => false,
-        };
-        self.nets.iter().any(by)
+        self.occupied.contains(path) || self.moved.iter().any(|(is, _)| path.starts_with(is))
     }
 
     fn add_targets(&mut self, net: &NetChange) -> Result<(), UndoError> {
@@ -373,8 +378,8 @@ impl Plan {
         gone.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
-    /// Applies the undo. Up to 200 files are written and deleted together or not at all, unless folders move in between. A
-    /// folder that holds other files stays.
+    /// Applies the undo. Up to 1,000 files in 200 folders are written and deleted together or not at all, unless folders move
+    /// in between. A folder that holds other files stays.
     ///
     /// # Errors
     /// Something cannot be changed, or changed since this was planned.

@@ -1,18 +1,16 @@
 //! Several files changed together: all staged beside their places, then renamed one by one, or all put back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::workspace::write::{
-    Draft, draft_name, fill, keep_owner_and_mode, new_draft, put_in_place,
+    Draft, draft_name, fill, keep_owner, keep_owner_and_mode, new_draft, put_in_place,
 };
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode};
 
@@ -40,23 +38,48 @@ struct Staged<'a> {
     name: &'a OsStr,
     folder: BorrowedFd<'a>,
     expected: Option<FileStamp>,
-    draft: Option<(Draft<'a>, File)>,
+    draft: Option<StagedDraft<'a>>,
+}
+
+/// A draft with its text.
+struct StagedDraft<'a> {
+    draft: Draft<'a>,
+    stamp: FileStamp,
+    /// Held open only where the draft is synced by itself, or with all others on its file system.
+    file: Option<File>,
+}
+
+impl Staged<'_> {
+    /// The state of the new file in its place; none where the old one was deleted.
+    fn stamp_now(&self) -> rustix::io::Result<Option<FileStamp>> {
+        let Some(StagedDraft { stamp, file, .. }) = &self.draft else {
+            return Ok(None);
+        };
+        if let Some(file) = file {
+            return Ok(Some(FileStamp::of(&rustix::fs::fstat(file)?)));
+        }
+        let now = rustix::fs::statat(self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let now = now.ok().map(|stat| FileStamp::of(&stat));
+        // What somebody else put there since is not what was written.
+        Ok(now
+            .filter(|now| stamp.is_same_content(now))
+            .or(Some(*stamp)))
+    }
 }
 
 /// Writes the drafts to the disk before any is renamed, else a crash could leave empty files in the place of the old texts:
 /// one by one, or where there are many, all that is on their file systems.
 fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
-    let drafts = staged
-        .iter()
-        .filter_map(|one| Some((one.place, &one.draft.as_ref()?.1)));
-    let mut synced = HashSet::new();
-    for (place, file) in drafts {
-        let told = |e: io::Error| WorkspaceError::io("write", &place.shown(), e);
-        if staged.len() <= MOST_SYNCED {
-            file.sync_data().map_err(told)?;
-        } else if synced.insert(file.metadata().map_err(told)?.dev()) {
-            rustix::fs::syncfs(file).map_err(|e| told(e.into()))?;
-        }
+    for one in staged {
+        let Some(file) = one.draft.as_ref().and_then(|draft| draft.file.as_ref()) else {
+            continue;
+        };
+        let synced = if staged.len() <= MOST_SYNCED {
+            file.sync_data()
+        } else {
+            rustix::fs::syncfs(file).map_err(Into::into)
+        };
+        synced.map_err(|e| WorkspaceError::io("write", &one.place.shown(), e))?;
     }
     Ok(())
 }
@@ -93,13 +116,27 @@ impl Workspace {
         changes: &[Change<'_>],
         made: &mut Vec<PathBuf>,
     ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
-        let mut folders = Vec::with_capacity(changes.len());
+        let mut folders: HashMap<&Path, OwnedFd> = HashMap::new();
         for change in changes {
-            folders.push(self.folder_of(change, made)?);
+            self.may_make(change)?;
+            let folder = folder_of(change.place)?;
+            // Opened once for neighbours.
+            if !folders.contains_key(folder) {
+                folders.insert(folder, self.folder_noting(change.place, made)?);
+            }
         }
         let mut staged = Vec::with_capacity(changes.len());
-        for (change, folder) in changes.iter().zip(&folders) {
-            staged.push(self.stage(change, folder)?);
+        let mut file_systems = HashSet::new();
+        for change in changes {
+            let folder = folders.get(folder_of(change.place)?);
+            let mut one = self.stage(change, folder.ok_or(WorkspaceError::Root)?)?;
+            if let Some(draft) = &mut one.draft
+                && !file_systems.insert(draft.stamp.device)
+                && changes.len() > MOST_SYNCED
+            {
+                draft.file = None;
+            }
+            staged.push(one);
         }
         sync(&staged)?;
         // Before anything is touched: most of what could go wrong is seen here.
@@ -113,11 +150,7 @@ impl Workspace {
                 Err(cause) => return Err(put_back(done, cause)),
             }
         }
-        let stamps = staged.iter().map(|one| {
-            let (_, file) = one.draft.as_ref()?;
-            Some(rustix::fs::fstat(file).map(|stat| FileStamp::of(&stat)))
-        });
-        let stamps = stamps.map(Option::transpose).collect::<Result<_, _>>();
+        let stamps = staged.iter().map(Staged::stamp_now).collect();
         match stamps {
             Ok(stamps) => Ok(stamps),
             Err(e) => {
@@ -127,12 +160,8 @@ impl Workspace {
         }
     }
 
-    /// Refuses what may not be changed, then opens the folder that holds it.
-    fn folder_of(
-        &self,
-        change: &Change<'_>,
-        made: &mut Vec<PathBuf>,
-    ) -> Result<OwnedFd, WorkspaceError> {
+    /// Refuses what may not be changed.
+    fn may_make(&self, change: &Change<'_>) -> Result<(), WorkspaceError> {
         let place = change.place;
         self.may_change(place)?;
         match (place.kind(), change.expected) {
@@ -142,7 +171,7 @@ impl Workspace {
             (None, None) if change.content.is_none() => return Err(place.not_found()),
             (None, None) => {}
         }
-        self.folder_noting(place, made)
+        Ok(())
     }
 
     fn stage<'a>(
@@ -169,14 +198,23 @@ impl Workspace {
             let mut file = File::from(fd);
             fill(&mut file, None, content, WriteMode::Overwrite)
                 .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
-            if let Some(stat) = &like {
-                keep_owner_and_mode(&file, stat).map_err(told)?;
+            match (&like, change.mode) {
+                (Some(stat), mode) => {
+                    let mode = mode.unwrap_or(stat.st_mode);
+                    keep_owner(&file, stat, mode).map_err(told)?;
+                }
+                (None, Some(mode)) => {
+                    let mode = Mode::from_raw_mode(mode & 0o777);
+                    rustix::fs::fchmod(&file, mode).map_err(told)?;
+                }
+                (None, None) => {}
             }
-            if let Some(mode) = change.mode {
-                let mode = Mode::from_raw_mode(mode & 0o777);
-                rustix::fs::fchmod(&file, mode).map_err(told)?;
-            }
-            draft = Some((new, file));
+            let stamp = rustix::fs::fstat(&file).map_err(told)?;
+            draft = Some(StagedDraft {
+                draft: new,
+                stamp: FileStamp::of(&stamp),
+                file: Some(file),
+            });
         }
         Ok(Staged {
             place,
@@ -214,17 +252,20 @@ impl Workspace {
         };
         let old = match (&staged.expected, &mut staged.draft) {
             (None, None) => None,
-            (None, Some((draft, _))) => {
+            (None, Some(StagedDraft { draft, .. })) => {
                 put_in_place(draft, name, false).map_err(told)?;
                 draft.done = true;
                 None
             }
             (Some(_), None) => Some(set_aside(folder, name).map_err(told)?),
-            (Some(_), Some((draft, _))) => {
-                let old = self.second_name(place, folder, name)?;
-                put_in_place(draft, name, true).map_err(told)?;
-                draft.done = true;
-                Some(old)
+            (Some(expected), Some(StagedDraft { draft, .. })) => {
+                let mut old = swap(draft, place, name, expected)?;
+                if old.is_none() {
+                    old = Some(self.second_name(place, folder, name)?);
+                    put_in_place(draft, name, true).map_err(told)?;
+                    draft.done = true;
+                }
+                old
             }
         };
         Ok(Made {
@@ -270,6 +311,49 @@ impl Workspace {
             let _ = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
         }
     }
+}
+
+/// The folder that holds a place.
+fn folder_of(place: &Place) -> Result<&Path, WorkspaceError> {
+    place.real().parent().ok_or(WorkspaceError::Root)
+}
+
+/// Swaps a draft and the file at its place in one step, after which that has the draft's name. None, and nothing is done,
+/// where the file system cannot.
+pub(super) fn swap<'a>(
+    draft: &mut Draft<'a>,
+    place: &Place,
+    name: &OsStr,
+    expected: &FileStamp,
+) -> Result<Option<Draft<'a>>, WorkspaceError> {
+    let folder = draft.folder;
+    let swapped =
+        || rustix::fs::renameat_with(folder, &draft.name, folder, name, RenameFlags::EXCHANGE);
+    // Whatever is wrong, the way without a swap finds it, too.
+    if swapped().is_err() {
+        return Ok(None);
+    }
+    let out = rustix::fs::statat(folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
+    if out.is_ok_and(|out| expected.is_same_content(&FileStamp::of(&out))) {
+        draft.done = true;
+        return Ok(Some(Draft {
+            folder,
+            name: draft.name.clone(),
+            done: false,
+        }));
+    }
+    // It was written to or replaced after it was compared.
+    swapped().map_err(|e| {
+        draft.done = true;
+        let kept = place.real().with_file_name(&draft.name);
+        WorkspaceError::NotPutBack {
+            path: place.shown(),
+            cause: Box::new(WorkspaceError::Changed(place.shown())),
+            source: e.into(),
+            before: format!("what was there is in {:?}", kept.display()),
+        }
+    })?;
+    Err(WorkspaceError::Changed(place.shown()))
 }
 
 /// Takes a file out of its place; it goes for good when the draft is dropped.

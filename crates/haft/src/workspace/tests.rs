@@ -292,6 +292,49 @@ fn a_file_that_appears_during_a_write_is_not_replaced() {
 }
 
 #[test]
+fn a_swap_puts_back_what_came_after_the_file_was_compared() {
+    use super::change::swap;
+    use std::os::fd::AsFd as _;
+
+    let scene = scene();
+    let folder = std::fs::File::open(scene.ws.root()).unwrap();
+    // The entry in the place of a file as it was compared, and whether it may be replaced.
+    for (name, replaced) in [
+        ("a.txt", true),
+        ("src", false),
+        ("lnk", false),
+        ("pipe", false),
+        ("src/main.rs", false),
+    ] {
+        let compared = scene.ws.place("a.txt").unwrap();
+        let expected = scene.ws.stamp(&compared).unwrap().unwrap();
+        if name.contains('/') {
+            fs::write(scene.ws.root().join("a.txt"), "written to since").unwrap();
+        }
+        let name = if name.contains('/') { "a.txt" } else { name };
+        let before = listing(scene.ws.root());
+        let place = scene.ws.entry(name).unwrap();
+        let (mut draft, fd) = super::write::new_draft(folder.as_fd()).unwrap();
+        rustix::io::write(&fd, b"new").unwrap();
+        let swapped = swap(&mut draft, &place, name.as_ref(), &expected);
+        match swapped {
+            Ok(Some(_)) => assert!(replaced, "{name}"),
+            Ok(None) => panic!("this file system cannot swap"),
+            Err(WorkspaceError::Changed(_)) => {
+                assert!(!replaced, "{name}");
+                drop(draft);
+                assert_eq!(listing(scene.ws.root()), before, "{name}");
+                continue;
+            }
+            Err(other) => panic!("{name}: {other}"),
+        }
+        drop((swapped, draft));
+        assert_eq!(fs::read(scene.ws.root().join(name)).unwrap(), b"new");
+        assert_eq!(before.len(), listing(scene.ws.root()).len());
+    }
+}
+
+#[test]
 fn a_claim_says_where_links_lead() {
     let scene = scene();
     let rows = [

@@ -191,6 +191,11 @@ pub(super) fn fill(
 }
 
 pub(super) fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result<()> {
+    keep_owner(file, old, old.st_mode)
+}
+
+/// Gives a draft the owner of the old file, and these permission bits.
+pub(super) fn keep_owner(file: &File, old: &Stat, mode: u32) -> rustix::io::Result<()> {
     let new = rustix::fs::fstat(file)?;
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let (user, group) = (
@@ -201,7 +206,11 @@ pub(super) fn keep_owner_and_mode(file: &File, old: &Stat) -> rustix::io::Result
         let _ = rustix::fs::fchown(file, Some(user), Some(group));
     }
     // Never the bits by which a program runs as another user: what is in the file is somebody else's now.
-    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o777))
+    let mode = mode & 0o777;
+    if new.st_mode & 0o7777 == mode {
+        return Ok(());
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
 }
 
 /// Gives the draft its name. A file that appeared where there was none is not replaced.
