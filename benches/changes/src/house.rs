@@ -89,7 +89,7 @@ impl House {
 
     /// Has a command write so many files anew, and takes that back: the milliseconds of taking it back.
     pub(crate) fn undo_of(&self, files: usize) -> f64 {
-        let write = |word: &str| format!("for i in $(seq {files}); do echo {word} > f$i; done");
+        let write = |word: &str| format!("for i in $(seq {files}); do echo {word} $i > f$i; done");
         self.run(&write("before"));
         let changed = self.call("run_command", &json!({"command": write("after")}));
         let arguments = json!({"run": changed.run.as_str(), "call": changed.call.as_str()});
