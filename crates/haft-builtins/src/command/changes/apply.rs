@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
-use crate::command::changes::kept::{Fate, Kept, gone};
+use crate::command::changes::kept::{Kept, gone};
+use crate::command::changes::note::Fate;
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};

@@ -13,7 +13,7 @@ use haft_sandbox::{HomeFolder, View};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use crate::command::changes::Views;
-use crate::command::changes::view::{UPPER, WORK, lock, make_folder};
+use crate::command::changes::folder::{UPPER, WORK, lock, make_folder};
 
 /// What build tools download or compile once for all projects, below HOME. No folder here holds settings or credentials.
 const FOLDERS: [&str; 16] = [

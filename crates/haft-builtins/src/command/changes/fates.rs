@@ -9,7 +9,7 @@ use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
 
 use crate::command::changes::OnPartial;
-use crate::command::changes::kept::Fate;
+use crate::command::changes::note::Fate;
 
 /// The fates of some changes, as the policy says.
 pub(super) struct Fates<'a> {

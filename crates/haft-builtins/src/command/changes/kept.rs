@@ -1,6 +1,5 @@
 //! `Kept`: an ended command whose changes are being decided: what it said, and what becomes of each change.
 
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,108 +7,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use haft::ErrorKind;
-use haft::call::{CallId, RunId};
+use haft::call::RunId;
 use haft::change::PathText;
-use haft::change::collect::{Collected, Since, ViewChange};
+use haft::change::collect::{Collected, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::result::{Artifact, Failure, ToolResult};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use haft::result::ToolResult;
 
-use crate::command::changes::data::{self, Changed, NotApplied};
-use crate::command::changes::view::{self, OpenView};
+use crate::command::RunData;
+use crate::command::changes::data::{self, NotApplied};
+use crate::command::changes::folder::UPPER;
+use crate::command::changes::note::{Fate, NOTE, Note, Said, read};
+use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
-use crate::command::{CommandData, RunData};
 
-/// What is kept of an ended command beside its changes.
-pub(super) const NOTE: &str = "view.json";
-/// Longest note that is read.
-const LONGEST: u64 = 256 << 20;
 /// Most paths that a message names.
 const MOST_SAID: usize = 5;
-
-/// What is kept of an ended command.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Note {
-    pub(super) v: u32,
-    pub(super) run: RunId,
-    pub(super) call: CallId,
-    /// The command line, as people read it.
-    pub(super) command: String,
-    pub(super) since: Since,
-    /// The command was approved before it ran: ordinary changes need no decision.
-    pub(super) approved: bool,
-    pub(super) said: Said,
-    /// What becomes of each change.
-    pub(super) fates: BTreeMap<PathText, Fate>,
-    /// What was applied so far.
-    pub(super) applied: Vec<Changed>,
-    /// What is never applied.
-    pub(super) dropped: Vec<NotApplied>,
-}
-
-/// What becomes of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Fate {
-    /// It is applied unasked.
-    Allowed,
-    /// A person decides.
-    Asked,
-    /// It was applied.
-    Applied,
-    /// It is not applied, for this reason.
-    Refused(String),
-    /// Another program changed the same file.
-    Conflict(String),
-    /// It could not be applied, for this reason.
-    Failed(String),
-}
-
-/// What a command said and how it ended, without its changes.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Said {
-    data: CommandData,
-    artifacts: Vec<Artifact>,
-    summary: Option<String>,
-    strength: Option<String>,
-    failure: Option<Failure>,
-    operator: Option<String>,
-}
-
-impl Said {
-    /// Of the result of a command, whose data is a [`CommandData`].
-    pub(super) fn of(result: ToolResult) -> Result<Self, ToolError> {
-        let data = result.data.as_deref().map_or("{}", RawValue::get);
-        let data = serde_json::from_str(data);
-        let error = result.error.as_ref();
-        Ok(Self {
-            data: data.map_err(|error| failed("read the result of", error))?,
-            failure: error.map(|error| Failure {
-                kind: error.kind(),
-                message: error.message().to_owned(),
-                advice: error.advice().map(str::to_owned),
-            }),
-            operator: error.and_then(|error| error.operator_advice().map(str::to_owned)),
-            artifacts: result.artifacts,
-            summary: result.summary,
-            strength: result.strength,
-        })
-    }
-
-    fn error(&self) -> Option<ToolError> {
-        let failure = self.failure.as_ref()?;
-        let mut error = ToolError::new(failure.kind, failure.message.clone());
-        if let Some(advice) = &failure.advice {
-            error = error.with_advice(advice.clone());
-        }
-        if let Some(operator) = &self.operator {
-            error = error.for_operator(operator.clone());
-        }
-        Some(error)
-    }
-}
 
 /// An ended command whose changes are being decided.
 #[derive(Debug)]
@@ -133,7 +46,7 @@ impl Kept {
     pub(super) fn look(views: &Views, run: &RunId, name: &str) -> Result<Self, ToolError> {
         let folder = views.folder(run, name).map_err(|error| gone(&error))?;
         let note = read(&folder).map_err(|error| gone(&error))?;
-        let upper = folder.join(view::UPPER);
+        let upper = folder.join(UPPER);
         let collected = Collected::collect_again(&views.workspace, &upper, note.since);
         Ok(Self {
             collected: collected.map_err(|error| failed("read", error))?,
@@ -254,8 +167,8 @@ impl Kept {
 
     /// The result of the command, with what became of its changes.
     pub(super) fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
-        let versions = versions::keep(self, context);
         let note = self.with_note(|note| note.clone());
+        let versions = versions::keep(&note, &self.collected, context);
         let (changes, more_changes) = data::named(note.applied);
         let (mut not_applied, mut why_not) = (note.dropped.clone(), WhyNot::Refused);
         for (path, fate) in &note.fates {
@@ -356,19 +269,6 @@ fn not_all(said: &Said, not_applied: &[NotApplied], why_not: WhyNot) -> Option<T
         }
         None => why_not.error(words),
     })
-}
-
-/// From when the view in a folder is that waits for a decision.
-pub(super) fn since(folder: &Path) -> io::Result<Since> {
-    Ok(read(folder)?.since)
-}
-
-fn read(folder: &Path) -> io::Result<Note> {
-    let path = folder.join(NOTE);
-    if fs::metadata(&path)?.len() > LONGEST {
-        return Err(io::Error::other("its note is too long"));
-    }
-    Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
 
 pub(super) fn gone(error: &io::Error) -> ToolError {

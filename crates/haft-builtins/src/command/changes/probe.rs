@@ -9,7 +9,8 @@ use haft::policy::Denials;
 use haft_sandbox::{CommandSpec, HomeFolder, Mounts};
 
 use crate::command::changes::Views;
-use crate::command::changes::view::{OpenView, remove};
+use crate::command::changes::folder::remove;
+use crate::command::changes::view::OpenView;
 
 /// Where this process sees what is mounted.
 const MOUNTS: &str = "/proc/self/mountinfo";

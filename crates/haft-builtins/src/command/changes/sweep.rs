@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use haft::approval;
 
-use crate::command::changes::view::{BEGUN, lock, remove};
-use crate::command::changes::{CommandChanges, kept};
+use crate::command::changes::CommandChanges;
+use crate::command::changes::folder::{BEGUN, lock, remove};
+use crate::command::changes::note::NOTE;
 
 /// From when on a view that nobody has locked and that waits for no decision was left by a killed process.
 const LEFT: Duration = Duration::from_hours(1);
@@ -64,7 +65,7 @@ fn sweep_view(folder: &Path, now: SystemTime) -> bool {
         // What was half applied may be nowhere else.
         return false;
     }
-    let note = folder.join(kept::NOTE);
+    let note = folder.join(NOTE);
     let over = if note.exists() {
         // Its decision, if there was one, comes too late.
         is_older(&note, approval::STANDS + LEFT, now)

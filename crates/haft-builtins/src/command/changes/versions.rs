@@ -1,27 +1,28 @@
 //! The command's versions of files of which another program made another: kept as artifacts, so that neither is lost.
 
+use haft::change::collect::Collected;
 use haft::context::CallContext;
 use haft::result::Artifact;
 
-use crate::command::changes::kept::{Fate, Kept};
+use crate::command::changes::note::{Fate, Note};
 
 /// Most files that are kept of one command, and the bytes of the longest.
 const MOST: usize = 20;
 const LONGEST: u64 = 16 << 20;
 
 /// The versions that can be kept, by path; without a store for artifacts there are none.
-pub(super) fn keep(kept: &Kept, context: &CallContext) -> Vec<(String, Artifact)> {
+pub(super) fn keep(
+    note: &Note,
+    collected: &Collected,
+    context: &CallContext,
+) -> Vec<(String, Artifact)> {
     let Ok(artifacts) = context.artifacts() else {
         return Vec::new();
     };
-    let in_conflict = kept.with_note(|note| {
-        let fates = note.fates.iter();
-        let conflicts = fates.filter(|(_, fate)| matches!(fate, Fate::Conflict(_)));
-        let paths = conflicts.map(|(path, _)| path.0.clone());
-        paths.take(MOST).collect::<Vec<_>>()
-    });
-    let versions = in_conflict.into_iter().filter_map(|path| {
-        let bytes = kept.collected.content(&path, LONGEST).ok()?;
+    let fates = note.fates.iter();
+    let in_conflict = fates.filter(|(_, fate)| matches!(fate, Fate::Conflict(_)));
+    let versions = in_conflict.take(MOST).filter_map(|(path, _)| {
+        let bytes = collected.content(&path.0, LONGEST).ok()?;
         let text = std::str::from_utf8(&bytes).is_ok();
         let media_type = if text {
             "text/plain; charset=utf-8"
@@ -31,7 +32,7 @@ pub(super) fn keep(kept: &Kept, context: &CallContext) -> Vec<(String, Artifact)
         let size = bytes.len() as u64;
         let reference = artifacts.put(media_type, bytes.into());
         let reference = reference.inspect_err(|error| {
-            tracing::warn!(%error, path = %path.display(), "keep the command's version of a file");
+            tracing::warn!(%error, path = %path.0.display(), "keep the command's version of a file");
         });
         let artifact = Artifact {
             reference: reference.ok()?.as_str().to_owned(),

@@ -1,0 +1,75 @@
+//! A folder for what a command changes, in haft's state folder: made, locked and removed.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// Where the command's changes are.
+pub(super) const UPPER: &str = "upper";
+/// What the overlay needs for itself.
+pub(super) const WORK: &str = "work";
+
+/// The file that says that applying its changes has begun.
+pub(super) const BEGUN: &str = "begun";
+
+/// Makes a folder that only its owner enters, with those above it.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Locks a folder for this process until the file is closed.
+pub(super) fn lock(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(io::Error::other("another process decides about it"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes a view's folder.
+pub(super) fn remove(folder: &Path) {
+    // The overlay closes its own folder to everybody.
+    let _ = fs::set_permissions(
+        folder.join(WORK).join("work"),
+        fs::Permissions::from_mode(0o700),
+    );
+    let removed = fs::remove_dir_all(folder).or_else(|_| {
+        // A command may have closed folders to their owner.
+        open_folders(folder);
+        fs::remove_dir_all(folder)
+    });
+    if let Err(error) = removed
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, folder = %folder.display(), "remove the view of a command");
+    }
+}
+
+/// Lets the owner into each folder that is closed to them.
+fn open_folders(folder: &Path) {
+    let mut left = vec![folder.to_path_buf()];
+    while let Some(folder) = left.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let path = entry.path();
+                let closed = entry.metadata().map(|meta| meta.permissions());
+                if let Ok(mut mode) = closed
+                    && mode.mode() & 0o700 != 0o700
+                {
+                    mode.set_mode(0o700);
+                    let _ = fs::set_permissions(&path, mode);
+                }
+                left.push(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `Note`: what is kept of an ended command on the disk while its changes are being decided.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use haft::call::{CallId, RunId};
+use haft::change::PathText;
+use haft::change::collect::Since;
+use haft::error::ToolError;
+use haft::result::{Artifact, Failure, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::command::CommandData;
+use crate::command::changes::data::{Changed, NotApplied};
+use crate::command::changes::failed;
+
+/// What is kept of an ended command beside its changes.
+pub(super) const NOTE: &str = "view.json";
+/// Longest note that is read.
+const LONGEST: u64 = 256 << 20;
+/// What is kept of an ended command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) v: u32,
+    pub(super) run: RunId,
+    pub(super) call: CallId,
+    /// The command line, as people read it.
+    pub(super) command: String,
+    pub(super) since: Since,
+    /// The command was approved before it ran: ordinary changes need no decision.
+    pub(super) approved: bool,
+    pub(super) said: Said,
+    /// What becomes of each change.
+    pub(super) fates: BTreeMap<PathText, Fate>,
+    /// What was applied so far.
+    pub(super) applied: Vec<Changed>,
+    /// What is never applied.
+    pub(super) dropped: Vec<NotApplied>,
+}
+
+/// What becomes of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Fate {
+    /// It is applied unasked.
+    Allowed,
+    /// A person decides.
+    Asked,
+    /// It was applied.
+    Applied,
+    /// It is not applied, for this reason.
+    Refused(String),
+    /// Another program changed the same file.
+    Conflict(String),
+    /// It could not be applied, for this reason.
+    Failed(String),
+}
+
+/// What a command said and how it ended, without its changes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub(super) data: CommandData,
+    pub(super) artifacts: Vec<Artifact>,
+    pub(super) summary: Option<String>,
+    pub(super) strength: Option<String>,
+    failure: Option<Failure>,
+    operator: Option<String>,
+}
+
+impl Said {
+    /// Of the result of a command, whose data is a [`CommandData`].
+    pub(super) fn of(result: ToolResult) -> Result<Self, ToolError> {
+        let data = result.data.as_deref().map_or("{}", RawValue::get);
+        let data = serde_json::from_str(data);
+        let error = result.error.as_ref();
+        Ok(Self {
+            data: data.map_err(|error| failed("read the result of", error))?,
+            failure: error.map(|error| Failure {
+                kind: error.kind(),
+                message: error.message().to_owned(),
+                advice: error.advice().map(str::to_owned),
+            }),
+            operator: error.and_then(|error| error.operator_advice().map(str::to_owned)),
+            artifacts: result.artifacts,
+            summary: result.summary,
+            strength: result.strength,
+        })
+    }
+
+    pub(super) fn error(&self) -> Option<ToolError> {
+        let failure = self.failure.as_ref()?;
+        let mut error = ToolError::new(failure.kind, failure.message.clone());
+        if let Some(advice) = &failure.advice {
+            error = error.with_advice(advice.clone());
+        }
+        if let Some(operator) = &self.operator {
+            error = error.for_operator(operator.clone());
+        }
+        Some(error)
+    }
+}
+
+/// Reads the note in a view's folder.
+pub(super) fn read(folder: &Path) -> io::Result<Note> {
+    let path = folder.join(NOTE);
+    if fs::metadata(&path)?.len() > LONGEST {
+        return Err(io::Error::other("its note is too long"));
+    }
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
