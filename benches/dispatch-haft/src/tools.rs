@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft::error::ToolError;
 use haft::{
     CallContext, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec, TypedTool, tool_fn,

@@ -26,6 +26,7 @@ pub mod write;
 
 use crate::command::Commands;
 use check::Check;
+use haft::text::hex;
 use seen::Seen;
 
 /// How the file tools behave (settings `files.*`).
@@ -205,14 +206,4 @@ impl Files {
 /// The SHA-256 of some bytes as hex.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-/// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

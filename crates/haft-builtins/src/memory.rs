@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use haft::audit::BoxFuture;
 use haft::audit::redact::Redactor;
 use haft::call::{Principal, RunId};
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::memory::record::digest;
 use haft::memory::run_texts::RunText;
 use haft::memory::{

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use haft::approval::form::{Form, Question};
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::spec::{NameError, ToolName, ToolSpec};
 use haft::tool::{Tool, input_schema};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 
 /// What runs scripts.
 pub trait Engine: Send + Sync + fmt::Debug {

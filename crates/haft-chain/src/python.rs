@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft_sandbox::code::{CodeJail, Kind, Script};
 
 use crate::engine::{Engine, EngineError, Worker};

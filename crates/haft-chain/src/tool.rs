@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
 use haft::clock;
 use haft::context::{CallContext, Resumption, Scope};
 use haft::error::{ErrorKind, ToolError};
+use haft::future::BoxFuture;
 use haft::journal::{ChainStart, Journal, JournalError, Recorded};
 use haft::result::ToolResult;
 use haft::session::{Limits, LimitsError};

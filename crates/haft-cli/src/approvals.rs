@@ -1,6 +1,5 @@
 //! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
 
-use std::fmt::Write as _;
 
 use haft::approval::inbox::Entry;
 use haft::approval::{Choice, Decision, Scope};
@@ -132,16 +131,6 @@ impl Decided {
         }
         decided
     }
-}
-
-/// Bytes as hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// The exit code of a decided request's outcome.

@@ -1,6 +1,6 @@
 //! Small files of haft's own: read whole within a bound and never from a device or FIFO; written all or not at all.
 
-use std::fmt;
+use haft::text::hex;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -95,10 +95,5 @@ pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
 pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let mut hex = String::with_capacity(2 * bytes);
-    for byte in random {
-        // A String takes any text.
-        let _ = fmt::Write::write_fmt(&mut hex, format_args!("{byte:02x}"));
-    }
-    Ok(hex)
+    Ok(hex(&random))
 }

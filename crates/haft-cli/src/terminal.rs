@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision, Scope};
-use haft::audit::BoxFuture;
 use haft::audit::redact::Redactor;
+use haft::future::BoxFuture;
 use haft::spec::Risk;
 use tokio::sync::{Mutex, mpsc};
 

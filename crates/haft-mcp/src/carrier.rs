@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft::spec::Risk;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use haft::audit::BoxFuture;
 use haft::bounds::Class;
 use haft::call::Principal;
 use haft::executor::Executor;
+use haft::future::BoxFuture;
 use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::audit::BoxFuture;
 use crate::call::{CallId, Origin, Principal, RunId};
+use crate::future::BoxFuture;
 use crate::permission::Verdict;
-use crate::spec::{Risk, ToolName, hex};
+use crate::spec::{Risk, ToolName};
+use crate::text::hex;
 
 pub mod decision;
 pub mod form;
 mod grant;
+pub mod id;
 pub mod inbox;
 mod kept;
 pub mod listing;
@@ -24,6 +26,7 @@ pub mod suspended;
 
 pub use decision::{Choice, Decision, Scope};
 pub(crate) use grant::{Extent, Grant};
+pub use id::ApprovalId;
 pub use kept::{KeptRules, RuleStore};
 pub use snapshot::Snapshot;
 
@@ -32,45 +35,6 @@ use preview::FileChange;
 
 /// How long a request stands whose asker does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
-
-/// Random bytes of an id: nobody guesses one.
-const ID_BYTES: usize = 12;
-
-/// Names a request, for good and everywhere: `ap-` and 24 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ApprovalId(String);
-
-impl ApprovalId {
-    /// Keeps an id as given.
-    pub fn new(id: impl Into<String>) -> Self {
-        Self(id.into())
-    }
-
-    /// A fresh one; none where the system has no randomness to give.
-    pub(crate) fn generate() -> Option<Self> {
-        let mut random = [0; ID_BYTES];
-        getrandom::fill(&mut random).ok()?;
-        Some(Self(format!("ap-{}", hex(&random))))
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for ApprovalId {
-    fn from(id: String) -> Self {
-        Self(id)
-    }
-}
-
-impl std::fmt::Display for ApprovalId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A call that waits for a person, or a question to them: whole and immutable. What is approved is what is written here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

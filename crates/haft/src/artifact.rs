@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::artifact::quota::Usage;
 use crate::artifact::source::Source;
 use crate::call::{Principal, RunId};
-use crate::spec::hex;
+use crate::text::hex;
 
 pub mod dir;
 pub mod memory;

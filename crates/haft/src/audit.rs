@@ -1,14 +1,13 @@
 //! Audit: the events every call leaves, and the sinks that must hear them.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::approval::ApprovalId;
+use crate::approval::id::ApprovalId;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
+use crate::future::BoxFuture;
 use crate::permission::Verdict;
 use crate::result::Status;
 
@@ -111,9 +110,6 @@ pub struct CallEnd {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("record the call: {0}")]
 pub struct AuditError(pub String);
-
-/// A future that a trait object can return.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Whoever must hear every event. Hooks are sinks: they watch, they never change a call.
 pub trait AuditSink: Send + Sync + fmt::Debug {

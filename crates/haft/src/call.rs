@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clock;
-use crate::spec::{MAX_NAME, hex};
+use crate::spec::MAX_NAME;
+use crate::text::hex;
 
 /// Names one call within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

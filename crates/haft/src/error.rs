@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::approval::ApprovalId;
+use crate::approval::id::ApprovalId;
 
 /// What sort of failure it was; the word on the wire (`error.kind` of an outcome).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

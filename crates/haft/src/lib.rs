@@ -1,5 +1,7 @@
 //! Contracts and pipeline of the tool runtime: a call is admitted, cleared, invoked, shaped, recorded.
 
+pub mod future;
+pub mod text;
 pub mod error;
 pub mod spec;
 pub mod permission;

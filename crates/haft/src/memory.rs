@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::audit::BoxFuture;
 use crate::call::{Principal, RunId};
 use crate::clock;
+use crate::future::BoxFuture;
 
 pub mod candidate_file;
 pub mod record;

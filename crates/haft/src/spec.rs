@@ -1,5 +1,6 @@
 //! `ToolSpec`: what a tool says of itself, and what of that is proven.
 
+use crate::text::hex;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -307,14 +308,4 @@ impl ToolSpec {
             .or_else(|| self.i18n.get(primary))
             .unwrap_or(&self.description)
     }
-}
-
-/// Lower-case hex of bytes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
-    bytes
-        .iter()
-        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
-        .collect()
 }

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::approval::preview::FileChange;
 use crate::arguments::Arguments;
-use crate::audit::BoxFuture;
 use crate::context::CallContext;
 use crate::error::ToolError;
+use crate::future::BoxFuture;
 use crate::permission::{Condition, Permission};
 use crate::result::{Content, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::CommandSpec;
 use sha2::{Digest, Sha256};
 
-use crate::files::hex;
+use haft::text::hex;
 
 /// Hosts of package registries: what `sandbox.network = "install"` reaches beside `sandbox.allow_hosts`.
 pub const REGISTRIES: &[&str] = &[

@@ -10,7 +10,7 @@ use haft::error::{ErrorKind, ToolError};
 
 use crate::command::Started;
 use crate::command::output::Shown;
-use crate::files::hex;
+use haft::text::hex;
 
 /// Most tasks kept of one run, ended ones included; the oldest ended one goes first.
 const MAX_TASKS: usize = 32;

@@ -1,6 +1,6 @@
 //! `HttpEmbedder`: embeddings from any service that speaks `OpenAI`'s `/v1/embeddings`.
 
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft::toolset::search::meaning::{EmbedError, Embedder};
 use serde::{Deserialize, Serialize};
 

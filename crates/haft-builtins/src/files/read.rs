@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
-use crate::files::{Caller, Files, hex};
+use crate::files::{Caller, Files};
+use haft::text::hex;
 
 /// Longest line that is shown whole.
 pub(crate) const MAX_LINE: usize = 16 * 1024;

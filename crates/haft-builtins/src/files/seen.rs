@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::workspace::{FileStamp, Place, Workspace};
 use sha2::{Digest, Sha256};
 
-use crate::files::hex;
+use haft::text::hex;
 
 /// Most runs remembered; the one longest unused is forgotten first, and its files must be read again.
 const MAX_RUNS: usize = 256;

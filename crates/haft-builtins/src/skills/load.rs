@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
 use haft::call::Origin;
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::session::{Activated, Activation};
 use haft::skill::{Resources, Skill};

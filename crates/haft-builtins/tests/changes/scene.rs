@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::artifact::ArtifactStore;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::audit::BoxFuture;
 use haft::call::{Origin, ToolCall};
 use haft::change::ChangeLog;
+use haft::future::BoxFuture;
 use haft::policy::{Commands, Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::session::Session;
 

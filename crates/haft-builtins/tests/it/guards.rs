@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use haft::ErrorKind::Denied;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
-use haft::audit::BoxFuture;
 use haft::call::ToolCall;
+use haft::future::BoxFuture;
 use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;

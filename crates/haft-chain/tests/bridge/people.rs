@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft::result::Status;
 use serde_json::json;
 

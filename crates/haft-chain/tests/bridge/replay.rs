@@ -154,7 +154,7 @@ impl World {
                 concurrency_safe: true,
                 ..TestTool::echo(name)
             };
-            let body = move |value: serde_json::Value, _| -> haft::audit::BoxFuture<'static, _> {
+            let body = move |value: serde_json::Value, _| -> haft::future::BoxFuture<'static, _> {
                 lines.lock().unwrap().push(value["n"].to_string());
                 Box::pin(async move { ToolResult::data(&value) })
             };
@@ -331,7 +331,7 @@ impl Engine for Slow {
     fn start<'a>(
         &'a self,
         _: &'a str,
-    ) -> haft::audit::BoxFuture<'a, Result<Box<dyn Worker>, EngineError>> {
+    ) -> haft::future::BoxFuture<'a, Result<Box<dyn Worker>, EngineError>> {
         let journal = std::fs::metadata(self.0.join("runs/r1/journal.jsonl"));
         assert!(journal.is_ok_and(|file| file.len() > 0), "not recorded yet");
         Box::pin(async {

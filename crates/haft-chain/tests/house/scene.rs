@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::artifact::memory::MemoryArtifacts;
-use haft::audit::BoxFuture;
 use haft::call::{RunId, ToolCall};
 use haft::executor::Executor;
+use haft::future::BoxFuture;
 use haft::journal::Journal;
 use haft::policy::Policy;
 use haft::result::Outcome;

@@ -17,10 +17,10 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::approvals::hex;
 use crate::assemble::House;
 use crate::commands::runs;
 use crate::plain_file;
+use haft::text::hex;
 
 /// The folder below haft's state folder.
 const FOLDER: &str = "rules";

@@ -4,18 +4,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalRequest, Approver};
-use haft::audit::BoxFuture;
 use haft::audit::redact::Redactor;
 use haft::clock;
+use haft::future::BoxFuture;
 use haft_builtins::web::http::{Http, Limits};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::Sha256;
 
 use crate::approvals::fact::Fact;
-use crate::approvals::hex;
 use crate::problem::Problem;
 use crate::settings::Settings;
+use haft::text::hex;
 
 /// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.
 pub(crate) const SIGNATURE: &str = "x-haft-signature";

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use haft::audit::BoxFuture;
 use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
 use haft::audit::redact::Redactor;
 use haft::call::RunId;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::memory::run_texts::{self, RunText};
 use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};

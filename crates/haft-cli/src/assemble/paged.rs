@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
 use haft::tool::Tool;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use haft::ToolError;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
-use haft::audit::BoxFuture;
 use haft::call::ToolCall;
 use haft::change::undo::{Conflict, Content, Plan, Target};
+use haft::future::BoxFuture;
 use haft::result::Outcome;
 use haft::session::Session;
 use haft::tool::TypedTool as _;

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use haft::audit::BoxFuture;
 use haft::bounds::Class;
 use haft::executor::Executor;
+use haft::future::BoxFuture;
 use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;

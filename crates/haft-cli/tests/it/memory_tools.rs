@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haft::approval::AutoApprove;
-use haft::audit::BoxFuture;
 use haft::audit::redact::Redactor;
 use haft::call::{RunId, ToolCall};
 use haft::error::ToolError;
+use haft::future::BoxFuture;
 use haft::memory::run_texts::{self, RunText};
 use haft::memory::{Asker, Counts, Decision, MemoryId, MemoryStore as _, Record, WriteMode};
 use haft::toolset::Toolset as _;

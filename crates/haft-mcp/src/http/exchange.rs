@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::audit::BoxFuture;
 use haft::bounds::Class;
+use haft::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::sync::mpsc;

@@ -1,7 +1,6 @@
 //! The sessions of the handshake era, by their ids: bounded for each class of callers, swept when idle.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use super::Caller;
 use super::session::{Lease, Session, least_missed};
 use crate::run::Run;
 use crate::server::{Limits, shares};
+use haft::text::hex;
 
 /// How often idle sessions are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -139,9 +139,5 @@ async fn sweep(sessions: Weak<Sessions>, every: Duration) {
 fn random_name() -> Option<Box<str>> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        write!(name, "{byte:02x}").ok()?;
-    }
-    Some(name.into())
+    Some(hex(&bytes).into())
 }

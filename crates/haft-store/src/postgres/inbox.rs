@@ -5,8 +5,8 @@ use haft::approval::inbox::{
 };
 use haft::approval::listing::{PAGE_BYTES, Page};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
-use haft::audit::BoxFuture;
 use haft::clock;
+use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;

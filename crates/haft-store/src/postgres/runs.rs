@@ -1,9 +1,10 @@
 //! The run index in `PostgreSQL`.
 
+use haft::audit::RunStart;
 use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex, RunState};
-use haft::audit::{BoxFuture, RunStart};
 use haft::call::{Principal, RunId};
 use haft::clock;
+use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 

@@ -2,9 +2,9 @@
 
 use haft::approval::ApprovalId;
 use haft::approval::suspended::{SuspendedCall, SuspendedCalls, SuspendedError};
-use haft::audit::BoxFuture;
 use haft::call::{CallId, RunId};
 use haft::clock;
+use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 

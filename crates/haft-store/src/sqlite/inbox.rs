@@ -14,7 +14,7 @@ use std::thread;
 
 use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::approvals::{BEHIND, Draft, Room, Verdict, unavailable};

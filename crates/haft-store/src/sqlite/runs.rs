@@ -1,9 +1,10 @@
 //! The run index in `SQLite`.
 
+use haft::audit::RunStart;
 use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex, RunState};
-use haft::audit::{BoxFuture, RunStart};
 use haft::call::{Principal, RunId};
 use haft::clock;
+use haft::future::BoxFuture;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
-use crate::audit::BoxFuture;
 use crate::call::RunId;
 use crate::clock;
+use crate::future::BoxFuture;
 
 /// How many requests may wait for a decision at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::approval::inbox::{
 };
 use crate::approval::listing::Page;
 use crate::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
-use crate::audit::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Most requests held; the oldest that has ended goes first.
 const MOST: usize = 10_000;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::spec::hex;
+use crate::text::hex;
 
 /// The longest text of one side that a preview holds, in bytes.
 pub const MAX_SIDE: usize = 256 * 1024;

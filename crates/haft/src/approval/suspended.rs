@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
-use crate::audit::BoxFuture;
 use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Principal, RunId};
-use crate::spec::{ToolName, hex};
+use crate::future::BoxFuture;
+use crate::spec::ToolName;
+use crate::text::hex;
 
 /// Most calls that a process remembers without a store.
 const MOST: usize = 1000;

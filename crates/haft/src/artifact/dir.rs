@@ -21,7 +21,7 @@ use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
-use crate::spec::hex;
+use crate::text::hex;
 
 mod disk;
 mod owners;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::artifact::ArtifactRef;
-use crate::spec::hex;
+use crate::text::hex;
 
 /// Bytes read at once.
 const PIECE: usize = 256 << 10;

@@ -11,9 +11,10 @@ use crate::audit::index::Closed;
 use crate::audit::queue::{Message, Queue};
 use crate::audit::redact::Redactor;
 use crate::audit::writer::Writer;
-use crate::audit::{AuditError, AuditSink, BoxFuture, Event};
+use crate::audit::{AuditError, AuditSink, Event};
 use crate::call::RunId;
 use crate::clock;
+use crate::future::BoxFuture;
 
 #[cfg(test)]
 mod tests;

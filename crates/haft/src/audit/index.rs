@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::audit::{BoxFuture, RunStart};
+use crate::audit::RunStart;
 use crate::call::{Principal, RunId};
+use crate::future::BoxFuture;
 
 /// How an archive was closed: what its `closed` event holds, and the hash of that event itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
-use crate::approval::ApprovalId;
+use crate::approval::id::ApprovalId;
 use crate::audit::canonical::args_digest;
 use crate::audit::redact::Redactor;
 use crate::audit::{CallEnd, CallRecord, Event, RunStart, What};
 use crate::clock;
 use crate::permission::Verdict;
 use crate::result::{Status, milliseconds};
-use crate::spec::hex;
+use crate::text::hex;
 
 /// The format's version, in every line.
 pub(super) const VERSION: u32 = 1;

@@ -10,7 +10,7 @@ use crate::call::{CallId, RunId};
 use crate::change::log::{ChangeLog, ChangesMade};
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{ChangeEntry, State};
-use crate::spec::hex;
+use crate::text::hex;
 use crate::workspace::{
     Change, FileRemoval, FileStamp, Import, Kind, Place, Workspace, WorkspaceError, WriteMode,
     Written,

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::approval::preview::FileChange;
 use crate::change::net::Action;
 use crate::change::{PathText, State};
-use crate::spec::hex;
+use crate::text::hex;
 use crate::workspace::{FileStamp, Workspace, WorkspaceError};
 
 use self::upper::Upper;

@@ -17,7 +17,7 @@ use crate::audit::runs;
 use crate::call::{CallId, RunId};
 use crate::change::ChangeEntry;
 use crate::clock;
-use crate::spec::hex;
+use crate::text::hex;
 
 /// The folder of the log, in the run's folder.
 const FOLDER: &str = "changes";

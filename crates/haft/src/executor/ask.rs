@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use crate::approval::inbox::{Ending, Entry, Filed, Inbox, InboxError, RequestStatus};
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Decision};
-use crate::audit::BoxFuture;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, told_again};
 use crate::executor::stop::Stop;
+use crate::future::BoxFuture;
 use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Patience, Session};
 
 /// How long a place for requests that does not answer is left alone before it is tried again.

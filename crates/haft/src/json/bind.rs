@@ -7,7 +7,7 @@ use crate::json::keys::Keys;
 use crate::json::lexer::Lexer;
 use crate::json::scan;
 use crate::json::schema::Violation;
-use crate::spec::hex;
+use crate::text::hex;
 
 /// Digits of the hash that stands for a value.
 const SEAL: usize = 16;

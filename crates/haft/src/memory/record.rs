@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
 use crate::memory::MemoryError;
-use crate::spec::hex;
+use crate::text::hex;
 
 /// Most bytes of a memory's text.
 pub const MAX_CONTENT: usize = 16 << 10;

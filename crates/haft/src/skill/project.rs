@@ -1,12 +1,12 @@
 //! A skill's files copied into a workspace, where a person may change them: what was changed there is never overwritten.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Read as _;
 
 use sha2::{Digest, Sha256};
 
 use crate::skill::{Skill, SkillError};
+use crate::text::hex;
 use crate::workspace::{Kind, Place, Workspace, WorkspaceError, WriteMode};
 
 /// Where copies go, below the workspace: the first place where its skills are looked for.
@@ -133,9 +133,5 @@ fn content(workspace: &Workspace, place: &Place) -> Result<Option<Vec<u8>>, Work
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex(&Sha256::digest(bytes))
 }

@@ -51,9 +51,9 @@ mod tests {
 
     use super::LARGEST;
     use crate::arguments::Arguments;
-    use crate::audit::BoxFuture;
     use crate::context::CallContext;
     use crate::error::{ErrorKind, ToolError};
+    use crate::future::BoxFuture;
     use crate::result::ToolResult;
     use crate::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
     use crate::tool::Tool;

@@ -37,7 +37,10 @@ fn counting() -> (ToolRegistry, Arc<AtomicUsize>) {
 struct Silent;
 
 impl haft::Approver for Silent {
-    fn ask<'a>(&'a self, _: &'a haft::ApprovalRequest) -> haft::audit::BoxFuture<'a, haft::Answer> {
+    fn ask<'a>(
+        &'a self,
+        _: &'a haft::ApprovalRequest,
+    ) -> haft::future::BoxFuture<'a, haft::Answer> {
         Box::pin(std::future::pending())
     }
 }

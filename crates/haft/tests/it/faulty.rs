@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft::approval::preview::FileChange;
 use haft::arguments::Arguments;
-use haft::audit::BoxFuture;
 use haft::context::CallContext;
+use haft::future::BoxFuture;
 use haft::permission::{Condition, PathClaim, Permission};
 use haft::spec::ToolSpec;
 use haft::testing::{ScriptedApprover, TestTool};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
-use haft::audit::BoxFuture;
+use haft::future::BoxFuture;
 use haft::testing::TestTool;
 use haft::{Decision, Executor, Policy, Risk, Session, ToolCall, ToolRegistry};
 use tokio::sync::broadcast::Receiver;

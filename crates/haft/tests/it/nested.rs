@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::audit::{BoxFuture, What};
+use haft::audit::What;
+use haft::future::BoxFuture;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{

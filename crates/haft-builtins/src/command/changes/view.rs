@@ -1,6 +1,5 @@
 //! `OpenView`: the folders of a copy-on-write view, from before a command starts until its changes are decided.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
@@ -17,6 +16,7 @@ use crate::command::changes::caches::Caches;
 use crate::command::changes::folder::{BEGUN, UPPER, WORK, lock, make_folder, remove};
 use crate::command::changes::note;
 use crate::command::changes::{Views, failed};
+use haft::text::hex;
 
 /// A view that this process has to itself, until it is dropped; then it is removed, unless it is to be kept.
 #[derive(Debug)]
@@ -188,8 +188,5 @@ impl Views {
 fn short_hash(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let (head, _) = hash.split_at(8);
-    head.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(head)
 }

@@ -12,7 +12,7 @@ use super::{DirArtifacts, digits};
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
-use crate::spec::hex;
+use crate::text::hex;
 
 /// The records' version.
 pub(super) const VERSION: u32 = 1;

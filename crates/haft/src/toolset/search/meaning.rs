@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-use crate::audit::BoxFuture;
+use crate::future::BoxFuture;
 use crate::spec::ToolSpec;
 use crate::toolset::search::top::Top;
 use crate::toolset::search::words::clipped;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::change::log::MAX_FILE_BYTES;
-use crate::spec::hex;
+use crate::text::hex;
 use crate::workspace::next_data;
 
 /// Bytes that are read at once.
