@@ -23,6 +23,7 @@ pub use load::{LoadSkillData, LoadSkillInput};
 
 use crate::skills::list::ListSkills;
 use crate::skills::load::LoadSkill;
+use haft::text::clip;
 
 /// The bundle's name, and the category of its tools: no active skill takes a tool of it away.
 pub const SKILLS: &str = "skills";
@@ -164,7 +165,7 @@ impl Shelf {
         let skills = self.skills()?;
         let found = skills.iter().find(|skill| skill.name() == name);
         found.filter(|_| seen(name)).cloned().ok_or_else(|| {
-            let shown: String = name.chars().take(64).collect();
+            let shown = clip(name, 64);
             ToolError::not_found(format!("no skill {shown:?}"))
                 .with_advice("list_skills names the skills there are")
         })

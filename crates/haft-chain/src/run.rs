@@ -21,6 +21,7 @@ use crate::engine::Worker;
 use crate::run::end::End;
 use crate::run::link::{Link, Received};
 use crate::run::record::{Answer, Asked, Step};
+use haft::text::clip;
 
 mod end;
 mod link;
@@ -388,7 +389,7 @@ async fn printed(
 /// A ref, as a script writes it.
 fn known(reference: &str) -> Result<ArtifactRef, ToolError> {
     ArtifactRef::parse(reference).ok_or_else(|| {
-        let shown: String = reference.chars().take(80).collect();
+        let shown = clip(reference, 80);
         ToolError::not_found(format!("no artifact {shown:?}"))
     })
 }

@@ -1,6 +1,5 @@
 //! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
 
-
 use haft::approval::inbox::Entry;
 use haft::approval::{Choice, Decision, Scope};
 use haft::clock;

@@ -9,6 +9,7 @@ use crate::elicit::Elicitation;
 use crate::era::{Era, MODERN, Revision, SUPPORTED};
 use crate::wire::RpcError;
 use crate::wire::params::{Implementation, Meta, Params, text};
+use haft::text::clip;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -176,7 +177,7 @@ impl Job {
                 Self::GetPrompt(params.name()?.into_owned(), params.arguments().to_owned())
             }
             _ => {
-                let shown: String = method.chars().take(128).collect();
+                let shown = clip(method, 128);
                 let message = format!("unknown method {shown:?}");
                 return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
             }
@@ -225,7 +226,7 @@ impl<'a> Envelope<'a> {
 
 /// The version error of the stateless era, with the versions that are served.
 pub(crate) fn unsupported_version(requested: &str) -> RpcError {
-    let shown: String = requested.chars().take(64).collect();
+    let shown = clip(requested, 64);
     let data = serde_json::json!({ "supported": SUPPORTED, "requested": shown });
     RpcError::new(RpcError::VERSION, "unsupported protocol version").with_data(data.to_string())
 }

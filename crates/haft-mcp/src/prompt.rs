@@ -16,6 +16,7 @@ use crate::resource::page;
 use crate::run::Run;
 use crate::wire::RpcError;
 use crate::wire::reply;
+use haft::text::clip;
 
 /// The tool that loads a skill for a person. Where the host has switched it off there are no prompts.
 const TOOL: &str = "invoke_skill";
@@ -110,7 +111,7 @@ pub(crate) async fn write(
     let all = offered(run).await?;
     let skill = all.iter().find(|skill| skill.name() == name);
     let skill = skill.ok_or_else(|| {
-        let shown: String = name.chars().take(64).collect();
+        let shown = clip(name, 64);
         RpcError::invalid_params(format!("no prompt {shown:?}"))
     })?;
     let given = line(skill, arguments)?;
@@ -152,7 +153,7 @@ fn line(skill: &Skill, arguments: &str) -> Result<String, RpcError> {
     match given.keys().next() {
         None => Ok(line),
         Some(unknown) => {
-            let shown: String = unknown.chars().take(64).collect();
+            let shown = clip(unknown, 64);
             Err(RpcError::invalid_params(format!(
                 "this prompt has no argument {shown:?}"
             )))

@@ -12,6 +12,7 @@ use crate::run::Run;
 use crate::skill;
 use crate::wire::RpcError;
 use crate::wire::reply;
+use haft::text::clip;
 
 const SCHEME: &str = "artifact://";
 /// How long a client may keep an artifact: its name is the hash of its bytes.
@@ -200,7 +201,7 @@ async fn encode(
 
 /// The error of an address that names nothing here.
 pub(crate) fn missing(run: &Run, uri: &str) -> RpcError {
-    let shown: String = uri.chars().take(256).collect();
+    let shown = clip(uri, 256);
     RpcError::new(
         run.era.missing_resource_code(),
         format!("no resource {shown} in this run"),

@@ -8,6 +8,7 @@ use haft::result::{Status, ToolResult};
 
 use crate::bridge::BridgeError;
 use crate::bridge::message::{Done, ScriptError};
+use haft::text::clip;
 
 /// How a script ended.
 pub(super) enum End {
@@ -127,7 +128,7 @@ fn summary(scope: &Scope, printed: u64) -> String {
 }
 
 fn of_script(failed: &ScriptError) -> ToolError {
-    let shown: String = failed.message.chars().take(1000).collect();
+    let shown = clip(&failed.message, 1000);
     if failed.class == "Refused" {
         return ToolError::failed(shown)
             .with_advice("nothing ran; correct the script and run it again");
@@ -137,7 +138,7 @@ fn of_script(failed: &ScriptError) -> ToolError {
         .map_or_else(String::new, |n| format!(" (line {n})"));
     let class: String = failed.class.chars().take(100).collect();
     let message = match class.as_str() {
-        "SystemExit" => shown,
+        "SystemExit" => shown.into_owned(),
         "SyntaxError" | "IndentationError" | "TabError" => format!("{class}: {shown}"),
         _ if shown.is_empty() => format!("{class}{line}"),
         _ => format!("{class}: {shown}{line}"),

@@ -11,6 +11,7 @@ use haft::journal::{
 };
 use haft::result::Status;
 use haft::spec::{Risk, Suspension, ToolSpec};
+use haft::text::clip;
 use haft::toolset::Snapshot;
 use serde_json::value::RawValue;
 
@@ -369,7 +370,7 @@ fn in_doubt(call: &JournalCall) -> ToolError {
 }
 
 fn diverged(recorded: &JournalCall, now: &JournalCall, arguments: &str) -> ToolError {
-    let shown: String = arguments.chars().take(200).collect();
+    let shown = clip(arguments, 200);
     let message = format!(
         "the script went another way than it did before it was interrupted: call {} was {} (arguments {}) \
          and is now {} (arguments {}: {shown})",

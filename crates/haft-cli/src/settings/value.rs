@@ -1,8 +1,12 @@
 //! Types of settings: whether a value is what its key takes, and which of two is the stricter.
 
+use haft::text::clip;
 use toml::Value;
 
 use crate::settings::keys::{Key, Kind, Untrusted};
+
+/// Most characters of a value that a message shows.
+const SHOWN: usize = 60;
 
 /// How a value fails its key's type.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
         expected: expected(key.kind),
         got: match value {
             Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {
-                clipped(&value.to_string())
+                clip(&value.to_string(), SHOWN).into_owned()
             }
             _ => article(value.type_str()),
         },
@@ -126,14 +130,6 @@ pub(crate) fn article(kind: &str) -> String {
         "a"
     };
     format!("{article} {kind}")
-}
-
-fn clipped(text: &str) -> String {
-    const SHOWN: usize = 60;
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 /// Whether an untrusted folder may put `new` where `old` stands.

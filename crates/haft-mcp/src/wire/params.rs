@@ -1,5 +1,6 @@
 //! A request's `params`, read once, each member as raw JSON.
 
+use haft::text::clip;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -157,7 +158,7 @@ impl<'a> Params<'a> {
         if LEVELS.contains(&&*level) {
             return Ok(());
         }
-        let shown: String = level.chars().take(64).collect();
+        let shown = clip(&level, 64);
         let known = LEVELS.join(", ");
         Err(RpcError::invalid_params(format!(
             "params.level {shown:?} is none of {known}"

@@ -14,6 +14,7 @@ use crate::executor::stop::Stop;
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
+use crate::text::clip;
 use crate::tool::Tool;
 use crate::toolset::{Entry, Run};
 
@@ -187,7 +188,7 @@ fn find(session: &Session, name: &str) -> Found {
             None if near.is_empty() => String::new(),
             None => format!("did you mean {near}?"),
         };
-        let shown: String = name.chars().take(128).collect();
+        let shown = clip(name, 128);
         return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}"))
             .advise(advice)
             .for_operator(off.unwrap_or_default()));

@@ -12,6 +12,7 @@ use crate::executor::stop::Stop;
 use crate::json::refs::{self, Found, Takes};
 use crate::json::scan;
 use crate::session::Session;
+use crate::text::clip;
 use crate::toolset::Entry;
 
 /// Most bytes of all artifacts that one call's arguments take in.
@@ -72,9 +73,10 @@ fn read(
             format!("argument {}: {other}", at.pointer()),
         ),
     };
-    let shown: String = named.chars().take(80).collect();
+    let shown = clip(named, 80);
     let reference = ArtifactRef::parse(named);
-    let reference = reference.ok_or_else(|| missing(ArtifactError::NotFound(shown)))?;
+    let reference =
+        reference.ok_or_else(|| missing(ArtifactError::NotFound(shown.into_owned())))?;
     let owner = session.owner();
     let info = store.info(owner, &reference).map_err(missing)?;
     *left = left.checked_sub(info.bytes).ok_or_else(|| {

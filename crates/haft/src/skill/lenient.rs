@@ -6,6 +6,7 @@ use crate::skill::front::{self, FrontMatter, NARROWING, ToolRules};
 use crate::skill::split::{self, Split, Uncut};
 use crate::skill::yaml::{self, Node, Note};
 use crate::skill::{Level, Problem, overlay, strict};
+use crate::text::clip;
 
 /// The longest description that is used, in characters (Agent Skills format).
 pub(super) const MAX_DESCRIPTION: usize = 1024;
@@ -213,7 +214,7 @@ fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<Problem>)
             }
             return name;
         }
-        let shown: String = name.chars().take(MAX_NAME).collect();
+        let shown = clip(&name, MAX_NAME);
         problems.push(Problem::warning(format!(
             "{shown:?} cannot be used as a name; the folder's name is"
         )));

@@ -1,5 +1,7 @@
 //! The format between `*** Begin Patch` and `*** End Patch`: places are found by context, not by numbers.
 
+use haft::text::clip;
+
 use crate::files::patch::parse::{Action, Hunk, Kind, Op, PatchError, Reader, Section};
 use crate::files::patch::unified;
 
@@ -167,9 +169,5 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
 
 /// The beginning of a line, quoted, for a message.
 pub(super) fn clipped(line: &str) -> String {
-    let mut start: String = line.chars().take(60).collect();
-    if start.len() < line.len() {
-        start.push('…');
-    }
-    format!("{start:?}")
+    format!("{:?}", clip(line, 60))
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use haft::error::ToolError;
 use haft::memory::MAX_PATH;
+use haft::text::clip;
 
 /// Where all files of the memory lie.
 const ROOT: &str = "/memories";
@@ -21,7 +22,7 @@ pub(crate) struct MemoryPath(String);
 impl MemoryPath {
     /// Reads a path as a model writes it. The sentences are the reference's.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
-        let shown: String = text.chars().take(MAX_NAME).collect();
+        let shown = clip(text, MAX_NAME);
         let outside = format!("Path must start with {ROOT}, got: {shown}");
         let below = match text.strip_prefix(ROOT) {
             Some("") => return Ok(Self(ROOT.to_owned())),

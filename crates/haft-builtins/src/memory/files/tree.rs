@@ -12,6 +12,7 @@ use haft::memory::{
 use crate::memory::files::path::MemoryPath;
 use crate::memory::files::text::{listing, numbered, snippet};
 use crate::memory::{Memory, asker, told};
+use haft::text::clip;
 
 /// Most files of one project.
 const MAX_FILES: usize = 500;
@@ -166,7 +167,7 @@ impl Tree {
         if old.is_empty() {
             return Err(ToolError::invalid_arguments("old_str is empty"));
         }
-        let shown: String = old.chars().take(REPEATED).collect();
+        let shown = clip(old, REPEATED);
         let line = |at: usize| content[..at].matches('\n').count();
         let found: Vec<usize> = content.match_indices(old).map(|(at, _)| at).collect();
         let changed = match found[..] {
