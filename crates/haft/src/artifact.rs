@@ -5,47 +5,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::artifact::quota::Usage;
 use crate::artifact::source::Source;
 use crate::call::{Principal, RunId};
-use crate::text::hex;
 
 pub mod dir;
 pub mod memory;
 pub mod quota;
+pub mod reference;
 pub mod source;
+
+pub use reference::ArtifactRef;
 
 #[cfg(test)]
 mod tests;
-
-/// Names an artifact: `sha256-` and 64 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct ArtifactRef(Arc<str>);
-
-impl ArtifactRef {
-    /// The ref of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(format!("sha256-{}", hex(&Sha256::digest(bytes))).into())
-    }
-
-    /// Reads a ref; `None` when the text is no ref.
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("sha256-")?;
-        let valid = digits.len() == 64
-            && digits
-                .bytes()
-                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        valid.then(|| Self(text.into()))
-    }
-
-    /// The ref as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// Whose artifacts: the owner of a ref. Two runs of other tenants never see each other's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,10 +3,6 @@
 use std::io;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
-
-use crate::artifact::ArtifactRef;
-use crate::text::hex;
 
 /// Bytes read at once.
 const PIECE: usize = 256 << 10;
@@ -78,19 +74,4 @@ pub fn each_piece<S: Source + ?Sized>(
         }
     }
     Ok(())
-}
-
-impl ArtifactRef {
-    /// The ref of a source's bytes.
-    ///
-    /// # Errors
-    /// The source cannot be read.
-    pub fn of_source(source: &dyn Source) -> io::Result<Self> {
-        let mut hasher = Sha256::new();
-        each_piece(source, |piece| {
-            hasher.update(piece);
-            Ok(())
-        })?;
-        Ok(Self(format!("sha256-{}", hex(&hasher.finalize())).into()))
-    }
 }

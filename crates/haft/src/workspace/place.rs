@@ -1,7 +1,6 @@
 //! `Place`: where a path really leads, found link by link from the root's descriptor.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -9,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::permission::PathClaim;
-use crate::workspace::{Workspace, WorkspaceError, is_git, shown};
+use crate::workspace::{Kind, Workspace, WorkspaceError, is_git, shown};
 
 /// Most links followed on one path: the kernel's own limit.
 const MAX_LINKS: u32 = 40;
@@ -19,61 +18,6 @@ const MAX_PATH: usize = 4095;
 const NEAR: f64 = 0.6;
 /// Most names compared to offer a near one.
 const MAX_NEAR: usize = 10_000;
-
-/// What lies at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A folder.
-    Directory,
-    /// A symbolic link.
-    Link,
-    /// A named pipe.
-    Pipe,
-    /// A socket.
-    Socket,
-    /// A device.
-    Device,
-}
-
-impl Kind {
-    pub(crate) fn of(kind: FileType) -> Self {
-        match kind {
-            FileType::RegularFile => Self::File,
-            FileType::Directory => Self::Directory,
-            FileType::Symlink => Self::Link,
-            FileType::Fifo => Self::Pipe,
-            FileType::Socket => Self::Socket,
-            _ => Self::Device,
-        }
-    }
-
-    /// One word, for `data`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Directory => "directory",
-            Self::Link => "link",
-            Self::Pipe => "pipe",
-            Self::Socket => "socket",
-            Self::Device => "device",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::File => "a regular file",
-            Self::Directory => "a folder",
-            Self::Link => "a link",
-            Self::Pipe => "a named pipe",
-            Self::Socket => "a socket",
-            Self::Device => "a device",
-        })
-    }
-}
 
 /// Where a path leads: a path without links below the root, and what lay there when it was looked up.
 #[derive(Debug, Clone)]
