@@ -170,7 +170,7 @@ pub struct Mounts {
     /// refused below [`Strength::NoProc`](crate::Strength::NoProc).
     pub view: Option<View>,
     /// Folders of the user's home that the command sees copies of below its own `HOME`: not below
-    /// [`Strength::NoProc`](crate::Strength::NoProc).
+    /// [`Strength::NoProc`](crate::Strength::NoProc), and none that a jail must not show.
     pub home: Vec<HomeFolder>,
 }
 

@@ -21,6 +21,7 @@ mod import;
 mod kind;
 mod list;
 mod place;
+mod put_back;
 mod read;
 mod remove;
 mod view;

@@ -2,6 +2,7 @@
 //!
 //! Where there are repositories, commands that look at files start git in them, and it obeys the settings that it finds there.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -15,11 +16,6 @@ const MODE: usize = 24;
 const OBJECT: usize = 40;
 /// Bytes of an object's name; where settings choose longer ones, the index is not looked through.
 const OBJECT_BYTES: usize = 20;
-/// The object of an empty file.
-const EMPTY: [u8; OBJECT_BYTES] = [
-    0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2,
-    0xe4, 0x8c, 0x53, 0x91,
-];
 const EXTENDED: u16 = 0x4000;
 
 /// May the index of the workspace's repository hold other repositories? One that cannot be read may.
@@ -53,9 +49,9 @@ pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let mut whole = true;
     each_entry(
         &read(workspace, ".git/index", LARGEST)?,
-        &mut |entry, name| {
+        &mut |mode, _, name| {
             // A folder that stands for all that is in it.
-            whole &= entry.mode >> 12 != 0o4;
+            whole &= mode >> 12 != 0o4;
             names.push(name.to_vec());
             whole
         },
@@ -63,17 +59,23 @@ pub(super) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     whole.then_some(names)
 }
 
-/// The files that the index at this path records as empty; none where that cannot be told.
-pub(super) fn empty_files(folder: &Workspace, path: &Path) -> Option<Vec<String>> {
+/// What an index records of a file: its mode and its object.
+pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
+
+/// What the index at this path records of each file; none where that cannot be told.
+pub(super) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     let index = read(folder, path.to_str()?, LARGEST)?;
-    let mut names = Vec::new();
-    each_entry(&index, &mut |entry, name| {
-        if entry.object == EMPTY {
-            names.push(String::from_utf8_lossy(name).into_owned());
-        }
-        true
+    let (mut files, mut all) = (BTreeMap::new(), true);
+    each_entry(&index, &mut |mode, object, name| {
+        // A folder that stands for all that is in it.
+        all &= mode >> 12 != 0o4;
+        all &= object.try_into().is_ok_and(|object| {
+            files.insert(name.to_vec(), (mode, object));
+            true
+        });
+        all
     })?;
-    Some(names)
+    all.then_some(files)
 }
 
 /// Do parts of the index lie in files of their own?
@@ -98,23 +100,20 @@ fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
 /// Is an entry another repository, or a folder that stands for what is in it? `None` for what is no index.
 fn holds_repositories(index: &[u8]) -> Option<bool> {
     let mut found = false;
-    each_entry(index, &mut |entry, _| {
+    each_entry(index, &mut |mode, _, _| {
         // 016 is another repository, 004 a folder.
-        found |= matches!(entry.mode >> 12, 0o16 | 0o4);
+        found |= matches!(mode >> 12, 0o16 | 0o4);
         !found
     })?;
     Some(found)
 }
 
-/// What an entry says of its file.
-struct Recorded<'a> {
-    mode: u32,
-    /// The name of its content.
-    object: &'a [u8],
-}
+/// Looks at the mode, the object and the name of an entry, and says whether to go on.
+type Look<'a> = dyn FnMut(u32, &[u8], &[u8]) -> bool + 'a;
 
-/// Calls `look` for each entry and its name until it says false. `None` for what is no index.
-fn each_entry(index: &[u8], look: &mut dyn FnMut(Recorded<'_>, &[u8]) -> bool) -> Option<()> {
+/// Calls `look` for the mode, the object and the name of each entry until it says false. `None` for what is no index, or one
+/// with longer names of objects or parts in other files.
+fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -126,10 +125,7 @@ fn each_entry(index: &[u8], look: &mut dyn FnMut(Recorded<'_>, &[u8]) -> bool) -
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..word(8)? {
         let flags = at + OBJECT + OBJECT_BYTES;
-        let entry = Recorded {
-            mode: word(at + MODE)?,
-            object: index.get(at + OBJECT..flags)?,
-        };
+        let (mode, object) = (word(at + MODE)?, index.get(at + OBJECT..flags)?);
         let bytes = index.get(flags..flags + 2)?;
         let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED != 0;
         let mut begin = flags + if extended { 4 } else { 2 };
@@ -143,7 +139,7 @@ fn each_entry(index: &[u8], look: &mut dyn FnMut(Recorded<'_>, &[u8]) -> bool) -
         let rest = index.get(begin..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(rest.get(..length)?);
-        if !look(entry, &name) {
+        if !look(mode, object, &name) {
             return Some(());
         }
         let end = begin + length;
@@ -153,7 +149,22 @@ fn each_entry(index: &[u8], look: &mut dyn FnMut(Recorded<'_>, &[u8]) -> bool) -
             at + ((end - at) / 8 + 1) * 8
         };
     }
-    Some(())
+    ends(index.get(at..)?)
+}
+
+/// Whether what follows the entries are parts of an index, and its own hash last.
+fn ends(mut rest: &[u8]) -> Option<()> {
+    while rest.len() > OBJECT_BYTES {
+        let (name, length) = (rest.get(..4)?, rest.get(4..8)?);
+        let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
+        // The entries are in another file.
+        let split = name == b"link";
+        if split || !name.iter().all(u8::is_ascii_alphabetic) {
+            return None;
+        }
+        rest = rest.get(8 + length..)?;
+    }
+    (rest.len() == OBJECT_BYTES).then_some(())
 }
 
 /// How many bytes of the name before are not kept, and how many bytes say so (the variable width numbers of git's packs).

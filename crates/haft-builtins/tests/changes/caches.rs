@@ -16,7 +16,9 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     shared_by_a_run(sandbox).await;
     used_at_once(sandbox).await;
     denied(sandbox).await;
+    linked(sandbox).await;
     swept(sandbox).await;
+    swept_without_links(sandbox).await;
     eprintln!("changes: caches and what is swept: ok");
 }
 
@@ -92,6 +94,50 @@ async fn denied(sandbox: &Sandbox) {
         let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
         assert_eq!(said(&scene, line).await, seen, "{rule}");
     }
+}
+
+/// Rules hold under every name of a cache, and a cache that leads to another place of the home is not shown.
+async fn linked(sandbox: &Sandbox) {
+    let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
+    for (rule, to, seen) in [
+        ("Read(*.pem)", "disk", "old\n\n"),
+        ("Read(//**/.npm/**)", "disk", "False\n"),
+        ("Read(//**/disk/**)", "disk", "False\n"),
+        ("Read(*.pem)", "user/.ssh", "False\n"),
+    ] {
+        let mut settings = with_cache();
+        settings.deny = Box::leak(Box::new([rule]));
+        let scene = Scene::with(sandbox, &settings);
+        let (cache, to) = (
+            scene.dir.path().join("user/.npm/_cacache"),
+            scene.dir.path().join(to),
+        );
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(&cache, &to).unwrap();
+        std::os::unix::fs::symlink(&to, &cache).unwrap();
+        assert_eq!(said(&scene, line).await, seen, "{rule} {}", to.display());
+    }
+}
+
+/// The daily look deletes nothing that a link leads to.
+async fn swept_without_links(sandbox: &Sandbox) {
+    let scene = Scene::with(sandbox, &with_cache());
+    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    let run = caches(&scene).join("../..").canonicalize().unwrap();
+    let victim = scene.dir.path().join("victim");
+    fs::create_dir_all(victim.join("changes/views/a1-b1/work/work")).unwrap();
+    fs::create_dir_all(victim.join("changes/caches")).unwrap();
+    let link = |to: &Path, at: &Path| {
+        let _ = fs::remove_dir_all(at);
+        std::os::unix::fs::symlink(to, at).unwrap();
+    };
+    link(&victim, &run.with_file_name("linked"));
+    link(&victim.join("changes/views"), &run.join("changes/views"));
+    link(&victim.join("changes/caches"), &run.join("changes/caches"));
+    let removed = scene.changes.sweep(clock::wall() + 1000 * HOUR).unwrap();
+    assert_eq!(removed, 0);
+    assert!(victim.join("changes/views/a1-b1/work/work").exists());
+    assert!(victim.join("changes/caches").exists());
 }
 
 async fn swept(sandbox: &Sandbox) {

@@ -70,33 +70,83 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     eprintln!("changes: {} git commands: ok", DAY.len());
 }
 
-/// A file that a rule hides looks empty to git in a command: no commit of a command may record it so.
+/// Repositories of a person, each with a file `.env` in `at` that a rule hides, and what a command commits there.
+const HIDING: &[(&str, &str, &str, &str)] = &[
+    ("plain", "git init -q -b main .", ".", "git add -A"),
+    ("commit -a", "git init -q -b main .", ".", "true"),
+    (
+        "version 4",
+        "git init -q -b main . && git config index.version 4",
+        ".",
+        "git add -A",
+    ),
+    (
+        "SHA-256",
+        "git init -q -b main --object-format=sha256 .",
+        ".",
+        "git add -A",
+    ),
+    (
+        "split",
+        "git init -q -b main . && git config core.splitIndex true",
+        ".",
+        "git add -A",
+    ),
+    (
+        "other folder",
+        "git init -q -b main --separate-git-dir=meta .",
+        ".",
+        "git add -u",
+    ),
+    (
+        "worktree",
+        "git init -q -b main . && git commit -q --allow-empty -m first && git worktree add -q tree",
+        "tree",
+        "git add -A",
+    ),
+    (
+        "submodule",
+        "git init -q -b main lib && git -C lib commit -q --allow-empty -m first && git init -q . && \
+            git -c protocol.file.allow=always submodule --quiet add ./lib sub && git commit -q -m sub",
+        "sub",
+        "git add -A",
+    ),
+];
+
+/// What rules hide looks empty or gone to git in a command: no commit of a command may record it so.
 async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
-    let settings = Settings {
-        profile: Profile::Trusted,
-        deny: &["Read(.env)"],
-        ..Settings::default()
-    };
-    let scene = Scene::with(sandbox, &settings);
-    host(
-        &scene.at(""),
-        "git init --quiet -b main . && git config user.name Ada && git config user.email ada@example.com && \
-            echo KEY=1 > .env && echo one > file && touch empty && git add . && git commit --quiet -m one",
-    );
-    let all = scene
-        .run("echo two > file; git add -A && git commit --quiet -m two")
-        .await;
-    let why = all.error.unwrap().message;
-    assert!(
-        why.contains(".git/index: it records .env as empty"),
-        "{why}"
-    );
-    let log = "git log --format=%s; git status --porcelain";
-    assert_eq!(host(&scene.at(""), log), "one\n M file\n");
-    let one = scene.run("git commit --quiet -m two file").await;
-    assert!(one.is_ok(), "{one:?}");
-    assert_eq!(host(&scene.at(""), log), "two\none\n");
-    assert_eq!(host(&scene.at(""), "git show HEAD:.env"), "KEY=1\n");
+    for deny in [&["Read(.env)"][..], &["Read(//**/hidden/**)"]] {
+        for (name, make, at, add) in HIDING {
+            let settings = Settings {
+                profile: Profile::Trusted,
+                deny,
+                ..Settings::default()
+            };
+            let scene = Scene::with(sandbox, &settings);
+            host(&scene.at(""), make);
+            let line = "mkdir -p hidden && echo KEY=1 > hidden/.env && echo one > file && touch empty && \
+                git add hidden file empty && git commit -q -m one";
+            host(&scene.at(at), line);
+            let log =
+                "git log -1 --format=%s; git show HEAD:hidden/.env; git status --porcelain -uno";
+            let before = host(&scene.at(at), log);
+            let who = "-c user.name=A -c user.email=a@localhost";
+            let line = format!("cd {at} && echo two > file && {add} && git {who} commit -qam two");
+            let outcome = scene.run(&line).await;
+            let why = outcome.error.map(|error| error.message).unwrap_or_default();
+            assert!(
+                why.contains("commands cannot read"),
+                "{name} {deny:?}: {why:?}"
+            );
+            let after = host(&scene.at(at), log).replace(" M file\n", "");
+            assert_eq!(after, before, "{name} {deny:?}");
+            if *name == "plain" {
+                let one = scene.run(&format!("git {who} commit -q -m two file")).await;
+                assert!(one.is_ok(), "{one:?}");
+                assert_eq!(host(&scene.at(at), log), "two\nKEY=1\n");
+            }
+        }
+    }
 }
 
 /// Runs a command of the person, outside the jail.
@@ -106,6 +156,8 @@ fn host(folder: &Path, line: &str) -> String {
         .args(["-c", line])
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "ada")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "ada@localhost")))
         .output()
         .unwrap();
     assert!(

@@ -274,22 +274,37 @@ impl ChangeLog {
         Ok(self.folder(run)?.join(CACHES))
     }
 
-    /// The folders of [`views_folder`](Self::views_folder) and [`caches_folder`](Self::caches_folder) of all runs, as far
-    /// as they exist.
+    /// The folders of [`views_folder`](Self::views_folder) of all runs, as far as they exist.
     ///
     /// # Errors
     /// The runs cannot be listed.
-    pub fn working_folders(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    pub fn all_views(&self) -> io::Result<Vec<PathBuf>> {
+        self.of_all_runs(VIEWS)
+    }
+
+    /// The folders of [`caches_folder`](Self::caches_folder) of all runs, as far as they exist.
+    ///
+    /// # Errors
+    /// The runs cannot be listed.
+    pub fn all_caches(&self) -> io::Result<Vec<PathBuf>> {
+        self.of_all_runs(CACHES)
+    }
+
+    /// The folders of this name. No link is followed: what it leads to is not the log's.
+    fn of_all_runs(&self, name: &str) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let runs = match fs::read_dir(self.home.join("runs")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
             runs => runs?,
         };
         for run in runs {
-            let changes = run?.path().join(FOLDER);
-            let (views, caches) = (changes.join(VIEWS), changes.join(CACHES));
-            if views.is_dir() || caches.is_dir() {
-                found.push((views, caches));
+            let run = run?.path();
+            let changes = run.join(FOLDER);
+            let folder = changes.join(name);
+            let is_folder =
+                |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+            if [&run, &changes, &folder].into_iter().all(is_folder) {
+                found.push(folder);
             }
         }
         Ok(found)

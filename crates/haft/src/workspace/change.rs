@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::workspace::put_back::{Made, is, put_back};
 use crate::workspace::write::{
     Draft, draft_name, fill, keep_owner, keep_owner_and_mode, new_draft, put_in_place,
 };
@@ -82,14 +83,6 @@ fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
         synced.map_err(|e| WorkspaceError::io("write", &one.place.shown(), e))?;
     }
     Ok(())
-}
-
-/// A change made, and what undoes it: the old file under a name of its own, or nothing where none was.
-struct Made<'a> {
-    place: &'a Place,
-    name: &'a OsStr,
-    folder: BorrowedFd<'a>,
-    old: Option<Draft<'a>>,
 }
 
 impl Workspace {
@@ -257,7 +250,13 @@ impl Workspace {
                 draft.done = true;
                 None
             }
-            (Some(_), None) => Some(set_aside(folder, name).map_err(told)?),
+            (Some(expected), None) => {
+                let old = set_aside(folder, name).map_err(told)?;
+                if !is(folder, OsStr::new(&old.name), expected) {
+                    return Err(left_aside(old, place, name));
+                }
+                Some(old)
+            }
             (Some(expected), Some(StagedDraft { draft, .. })) => {
                 let mut old = swap(draft, place, name, expected)?;
                 if old.is_none() {
@@ -273,6 +272,7 @@ impl Workspace {
             name,
             folder,
             old,
+            new: staged.draft.as_ref().map(|draft| draft.stamp),
         })
     }
 
@@ -333,8 +333,7 @@ pub(super) fn swap<'a>(
     if swapped().is_err() {
         return Ok(None);
     }
-    let out = rustix::fs::statat(folder, &draft.name, AtFlags::SYMLINK_NOFOLLOW);
-    if out.is_ok_and(|out| expected.is_same_content(&FileStamp::of(&out))) {
+    if is(folder, OsStr::new(&draft.name), expected) {
         draft.done = true;
         return Ok(Some(Draft {
             folder,
@@ -356,6 +355,24 @@ pub(super) fn swap<'a>(
     Err(WorkspaceError::Changed(place.shown()))
 }
 
+/// Puts back what was taken out of its place and is not what was compared.
+fn left_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
+    old.done = true;
+    let changed = WorkspaceError::Changed(place.shown());
+    match put_in_place(&old, name, false) {
+        Ok(()) => changed,
+        Err(e) => WorkspaceError::NotPutBack {
+            path: place.shown(),
+            cause: Box::new(changed),
+            source: e.into(),
+            before: format!(
+                "what was there is in {:?}",
+                place.real().with_file_name(&old.name).display()
+            ),
+        },
+    }
+}
+
 /// Takes a file out of its place; it goes for good when the draft is dropped.
 fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<Draft<'a>> {
     let aside = draft_name();
@@ -372,31 +389,4 @@ fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<Dra
         name: aside,
         done: false,
     })
-}
-
-/// Undoes changes, the last one first. What cannot be undone keeps its old text beside it, and the error says so.
-fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceError {
-    let mut error = cause;
-    for made in done.into_iter().rev() {
-        let real = made.place.real();
-        let (undone, before) = if let Some(mut old) = made.old {
-            let undone = rustix::fs::renameat(made.folder, &old.name, made.folder, made.name);
-            // Also where it failed: then it is the only one left.
-            old.done = true;
-            let kept = real.with_file_name(&old.name);
-            (undone, format!("its old text is in {:?}", kept.display()))
-        } else {
-            let undone = rustix::fs::unlinkat(made.folder, made.name, AtFlags::empty());
-            (undone, "it was not there before".to_owned())
-        };
-        if let Err(e) = undone {
-            error = WorkspaceError::NotPutBack {
-                path: made.place.shown(),
-                cause: Box::new(error),
-                source: e.into(),
-                before,
-            };
-        }
-    }
-    error
 }

@@ -98,13 +98,23 @@ impl Views {
         Ok(caches)
     }
 
-    /// A cache that the user has and that commands may see.
+    /// A cache that the user has and that commands may see. One on another disk may be a link; one that leads to another
+    /// place of the home is not shown.
     fn cache(&self, at: &str, denials: &Denials) -> Option<PathBuf> {
-        let folder = self.options.home.as_ref()?.join(at).canonicalize().ok()?;
+        let home = self.options.home.as_ref()?;
+        let written = home.join(at);
+        let folder = written.canonicalize().ok()?;
+        let real_home = home.canonicalize().ok()?;
         let apart = |other: &Path| !folder.starts_with(other) && !other.starts_with(&folder);
-        let text = folder.to_str()?;
-        let named = denials.denies_reading(text) || denials.may_name_below(text);
-        let shown = folder.is_dir() && apart(self.workspace.root()) && !named;
-        shown.then_some(folder)
+        let elsewhere = folder.starts_with(&real_home) && folder != real_home.join(at);
+        let own = self.options.log.home().canonicalize().ok()?;
+        let apart = apart(self.workspace.root()) && apart(&own) && !elsewhere;
+        // A rule may be written with either name.
+        let names = [written, real_home.join(at), folder.clone()];
+        let denied = names.iter().any(|name| {
+            let name = name.to_string_lossy();
+            denials.denies_reading(&name) || denials.may_name_below(&name)
+        });
+        (folder.is_dir() && apart && !denied).then_some(folder)
     }
 }

@@ -33,11 +33,12 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// Refuses a change for another reason than the policy's.
-    pub(super) fn refuse(&mut self, path: &Path, why: &str) {
-        let of = |change: &ViewChange| change.path == path;
-        if let Some(at) = self.changes.iter().position(of) {
-            self.fates[at] = Fate::Refused(why.to_owned());
+    /// Refuses all changes below a folder for another reason than the policy's.
+    pub(super) fn refuse_below(&mut self, folder: &Path, why: &str) {
+        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
+            if change.path.starts_with(folder) {
+                *fate = Fate::Refused(why.to_owned());
+            }
         }
     }
 

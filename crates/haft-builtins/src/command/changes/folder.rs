@@ -32,13 +32,18 @@ pub(super) fn lock(folder: &Path) -> io::Result<File> {
     }
 }
 
+/// Whether it is a folder itself, and no link to one.
+pub(super) fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
 /// Removes a view's folder.
 pub(super) fn remove(folder: &Path) {
-    // The overlay closes its own folder to everybody.
-    let _ = fs::set_permissions(
-        folder.join(WORK).join("work"),
-        fs::Permissions::from_mode(0o700),
-    );
+    let work = folder.join(WORK);
+    if is_folder(&work) && is_folder(&work.join("work")) {
+        // The overlay closes its own folder to everybody.
+        let _ = fs::set_permissions(work.join("work"), fs::Permissions::from_mode(0o700));
+    }
     let removed = fs::remove_dir_all(folder).or_else(|_| {
         // A command may have closed folders to their owner.
         open_folders(folder);

@@ -14,7 +14,7 @@ use crate::command::changes::data::NotApplied;
 use crate::command::changes::fates::Fates;
 use crate::command::changes::kept::Kept;
 use crate::command::changes::note::{Fate, Note, Said};
-use crate::command::changes::unread::emptied;
+use crate::command::changes::unread::unseen;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::work::blocking;
 
@@ -132,10 +132,14 @@ fn judge(views: &Views, kept: &Kept, context: &CallContext) {
     // The first is about applying anything at all.
     let said = context.verdicts(APPLY, &all).into_iter().skip(1);
     let mut fates = Fates::new(&kept.collected.changes, said, views.reviews());
-    let changes = &kept.collected.changes;
     let upper = kept.upper().unwrap_or_default();
-    for (path, why) in emptied(&upper, changes, &views.workspace, &context.denials()) {
-        fates.refuse(&path, &why);
+    for (repository, why) in unseen(
+        &upper,
+        &kept.collected,
+        &views.workspace,
+        &context.denials(),
+    ) {
+        fates.refuse_below(&repository, &why);
     }
     let fates = fates.together(views.options.on_partial);
     kept.with_note(|note| note.fates = fates);

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use haft::approval;
 
 use crate::command::changes::CommandChanges;
-use crate::command::changes::folder::{BEGUN, lock, remove};
+use crate::command::changes::folder::{BEGUN, is_folder, lock, remove};
 use crate::command::changes::note::NOTE;
 
 /// From when on a view that nobody has locked and that waits for no decision was left by a killed process.
@@ -35,8 +35,8 @@ impl CommandChanges {
         {
             return Ok(None);
         }
-        let folders = self.views.options.log.working_folders()?;
-        if !folders.is_empty() {
+        let log = &self.views.options.log;
+        if !(log.all_views()?.is_empty() && log.all_caches()?.is_empty()) {
             File::create(&mark)?.set_modified(now)?;
         }
         self.sweep(now).map(Some)
@@ -50,10 +50,13 @@ impl CommandChanges {
     /// The runs cannot be listed.
     pub fn sweep(&self, now: SystemTime) -> io::Result<u64> {
         let mut removed = 0;
-        for (views, caches) in self.views.options.log.working_folders()? {
-            for view in fs::read_dir(views).into_iter().flatten().flatten() {
+        let log = &self.views.options.log;
+        for views in log.all_views()? {
+            for view in fs::read_dir(views)?.flatten() {
                 removed += u64::from(sweep_view(&view.path(), now));
             }
+        }
+        for caches in log.all_caches()? {
             removed += u64::from(is_older(&caches, UNUSED, now) && remove_unlocked(&caches));
         }
         Ok(removed)
@@ -61,8 +64,8 @@ impl CommandChanges {
 }
 
 fn sweep_view(folder: &Path, now: SystemTime) -> bool {
-    if folder.join(BEGUN).exists() {
-        // What was half applied may be nowhere else.
+    // What was half applied may be nowhere else.
+    if !is_folder(folder) || folder.join(BEGUN).exists() {
         return false;
     }
     let note = folder.join(NOTE);

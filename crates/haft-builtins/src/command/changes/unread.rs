@@ -1,63 +1,155 @@
-//! What git in a command records of files that deny rules hide from it: they look empty, and a commit would empty them.
+//! What git in a command records of files that deny rules hide from it: they look empty or gone, and a commit would make
+//! them so. An index must record of them what it recorded before, whatever the command did.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::change::collect::ViewChange;
+use haft::change::collect::{Collected, ViewChange};
 use haft::policy::Denials;
 use haft::workspace::Workspace;
 
 use crate::command::index;
+use crate::command::lexical::cleaned;
 
-/// Those of these changes by which git would record a hidden file as empty that is not, each with why it must not be applied.
-/// `upper` holds what the command changed.
-pub(super) fn emptied(
+/// What every index begins with.
+const INDEX: &[u8] = b"DIRC";
+/// Longest file that says where a work tree is.
+const LONGEST: u64 = 64 << 10;
+/// Longest index that is read.
+const LONGEST_INDEX: u64 = 64 << 20;
+
+/// The repositories in which git would record hidden files otherwise than before, each with why nothing of it must be
+/// applied. `upper` holds what the command changed.
+pub(super) fn unseen(
     upper: &Path,
-    changes: &[ViewChange],
+    collected: &Collected,
     workspace: &Workspace,
     denials: &Denials,
 ) -> Vec<(PathBuf, String)> {
-    let hidden = denials.deny_reading();
-    let indexes = changes
-        .iter()
-        .filter(|change| hidden && change.after.is_some());
-    let refused = indexes.filter_map(|change| {
-        let folder = repository(&change.path)?;
-        let why = by_index(&change.path, folder, upper, workspace, denials)?;
-        Some((change.path.clone(), why))
+    if !denials.deny_reading() {
+        return Vec::new();
+    }
+    let look = Look {
+        upper: Workspace::open(upper).ok(),
+        collected,
+        workspace,
+        denials,
+    };
+    let changes = collected.changes.iter();
+    let refused = changes.filter(|change| look.is_index(change));
+    let refused = refused.filter_map(|change| {
+        let why = look.at(&change.path)?;
+        let told = format!("{}: {why}", change.path.display());
+        Some((repository(&change.path), told))
     });
     refused.collect()
 }
 
-/// The folder of the repository whose index this is: its own, or that of a worktree or a submodule.
-fn repository(path: &Path) -> Option<&Path> {
-    let is_git = |name: &OsStr| name.eq_ignore_ascii_case(".git");
-    let mut above = path.ancestors().skip(1);
-    let git = above.find(|above| above.file_name().is_some_and(is_git))?;
-    (path.file_name() == Some(OsStr::new("index"))).then(|| git.parent())?
+/// The folder of the repository that an index belongs to, also of one of its worktrees or submodules.
+fn repository(index: &Path) -> PathBuf {
+    let within = |part: &&Path| {
+        part.file_name()
+            .is_some_and(|name| name == "worktrees" || name == "modules")
+    };
+    let part = index.ancestors().filter(within).last().unwrap_or(index);
+    part.parent().unwrap_or(Path::new("")).to_owned()
 }
 
-fn by_index(
-    path: &Path,
-    folder: &Path,
-    upper: &Path,
-    workspace: &Workspace,
-    denials: &Denials,
-) -> Option<String> {
-    let upper = Workspace::open(upper).ok();
-    let empty = upper.and_then(|upper| index::empty_files(&upper, path));
-    let Some(empty) = empty else {
-        let why = "it cannot be told whether it records files as empty that commands cannot read";
-        return Some(why.to_owned());
-    };
-    let before = index::empty_files(workspace, path).unwrap_or_default();
-    let emptied = empty.into_iter().find(|name| {
-        let file = folder.join(name);
-        let meta = workspace.root().join(&file).symlink_metadata();
-        let is_empty = before.contains(name) || meta.is_ok_and(|meta| meta.len() == 0);
-        denials.denies_reading(&file.to_string_lossy()) && !is_empty
-    })?;
-    Some(format!(
-        "it records {emptied} as empty, which commands cannot read: leave that file out of what git adds"
-    ))
+struct Look<'a> {
+    upper: Option<Workspace>,
+    collected: &'a Collected,
+    workspace: &'a Workspace,
+    denials: &'a Denials,
+}
+
+impl Look<'_> {
+    /// Whether a change leaves an index, in a folder of any name.
+    fn is_index(&self, change: &ViewChange) -> bool {
+        let named = change.path.file_name() == Some(OsStr::new("index"));
+        let content = || self.collected.content(&change.path, LONGEST_INDEX);
+        named && change.after.is_some() && content().is_ok_and(|bytes| bytes.starts_with(INDEX))
+    }
+
+    /// Why an index must not be applied.
+    fn at(&self, path: &Path) -> Option<String> {
+        let unknown = || {
+            Some("it cannot be told what it records of files that commands cannot read".to_owned())
+        };
+        let read = |of: &Workspace| index::recorded(of, path);
+        let Some(after) = self.upper.as_ref().and_then(read) else {
+            return unknown();
+        };
+        let fresh = self.workspace.open_file(path).is_err();
+        let Some(before) = read(self.workspace).or_else(|| fresh.then(Default::default)) else {
+            return unknown();
+        };
+        let trees = self.work_trees(path);
+        let names: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+        let other = names.into_iter().find(|name| {
+            let differs = before.get(*name) != after.get(*name);
+            differs && trees.iter().any(|tree| self.is_hidden(tree, name))
+        })?;
+        let name = String::from_utf8_lossy(other);
+        Some(format!(
+            "it records {name} otherwise than before, which commands cannot read: leave that file out of what git adds"
+        ))
+    }
+
+    /// Whether a file of a work tree is hidden from commands. One that is empty or absent is seen as it is.
+    fn is_hidden(&self, tree: &Path, name: &[u8]) -> bool {
+        let file = tree.join(OsStr::from_bytes(name));
+        let is = self.workspace.root().join(&file).symlink_metadata();
+        let seen = is.map_or(true, |meta| meta.is_file() && meta.len() == 0);
+        self.denials.denies_reading(&file.to_string_lossy()) && !seen
+    }
+
+    /// The folders that the files of an index may be in: the one above its repository, and those that the repository's own
+    /// files name.
+    fn work_trees(&self, path: &Path) -> BTreeSet<PathBuf> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let above = folder.parent().unwrap_or(Path::new(""));
+        let mut trees = BTreeSet::from([above.to_owned(), PathBuf::new()]);
+        let is_git = |part: &Path| {
+            part.file_name()
+                .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+        };
+        trees.extend(
+            folder
+                .ancestors()
+                .find(|part| is_git(part))
+                .and_then(Path::parent)
+                .map(Path::to_owned),
+        );
+        // Of a worktree: the path of its `.git` file.
+        let linked = self.text(&folder.join("gitdir"));
+        trees.extend(
+            linked
+                .as_deref()
+                .and_then(|to| Path::new(to.trim()).parent())
+                .and_then(|to| self.inside(folder, to)),
+        );
+        // Of a submodule: the setting core.worktree.
+        let settings = self.text(&folder.join("config")).unwrap_or_default();
+        let lines = settings.lines().filter_map(|line| line.split_once('='));
+        let named = lines.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
+        trees.extend(
+            named.filter_map(|(_, to)| self.inside(folder, Path::new(to.trim().trim_matches('"')))),
+        );
+        trees
+    }
+
+    /// A small file as the command left it, or as it is in the workspace.
+    fn text(&self, path: &Path) -> Option<String> {
+        let left = self.collected.content(path, LONGEST).ok();
+        let bytes = left.or_else(|| std::fs::read(self.workspace.root().join(path)).ok())?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// A folder that a file in another names, below the root.
+    fn inside(&self, from: &Path, to: &Path) -> Option<PathBuf> {
+        let whole = cleaned(&self.workspace.root().join(from).join(to));
+        Some(whole.strip_prefix(self.workspace.root()).ok()?.to_owned())
+    }
 }

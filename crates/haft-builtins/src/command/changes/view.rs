@@ -94,11 +94,16 @@ impl Views {
     ) -> Result<OpenView, ToolError> {
         let with_caches = |mut view: OpenView| {
             if self.shows_caches() {
-                view.caches = self.caches(run, &view.folder, denials)?;
+                // A command runs without them, too.
+                let caches = self.caches(run, &view.folder, denials);
+                view.caches = caches.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "a command does not see the user's caches");
+                    Caches::default()
+                });
             }
-            Ok(view)
+            view
         };
-        let made = self.make(run, call, input).and_then(with_caches);
+        let made = self.make(run, call, input).map(with_caches);
         made.map_err(|error| failed("make", error))
     }
 

@@ -1,0 +1,113 @@
+//! Undoing changes that were made before one that failed. What another program put in a place since stays there.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::workspace::write::{Draft, draft_name, put_in_place};
+use crate::workspace::{FileStamp, Place, WorkspaceError};
+
+/// A change that was made.
+pub(super) struct Made<'a> {
+    pub(super) place: &'a Place,
+    pub(super) name: &'a OsStr,
+    pub(super) folder: BorrowedFd<'a>,
+    /// What was there before.
+    pub(super) old: Option<Draft<'a>>,
+    /// The state of what was put there; none if it was deleted.
+    pub(super) new: Option<FileStamp>,
+}
+
+/// Undoes changes, the last one first. What cannot be undone keeps its old text beside it, and the error says so.
+pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceError {
+    let mut error = cause;
+    for mut made in done.into_iter().rev() {
+        let Err(source) = made.put_back() else {
+            continue;
+        };
+        let before = match &mut made.old {
+            Some(old) => {
+                // It is the only one left.
+                old.done = true;
+                let kept = made.place.real().with_file_name(&old.name);
+                format!("its old text is in {:?}", kept.display())
+            }
+            None => "it was not there before".to_owned(),
+        };
+        error = WorkspaceError::NotPutBack {
+            path: made.place.shown(),
+            cause: Box::new(error),
+            source,
+            before,
+        };
+    }
+    error
+}
+
+impl Made<'_> {
+    fn put_back(&mut self) -> io::Result<()> {
+        match (&mut self.old, &self.new) {
+            (Some(old), Some(new)) => swap_back(old, self.name, new),
+            (Some(old), None) => {
+                put_in_place(old, self.name, false)?;
+                old.done = true;
+                Ok(())
+            }
+            (None, Some(new)) => remove(self.folder, self.name, new),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Puts the old file in the place of the new one, which goes.
+fn swap_back(old: &mut Draft<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
+    let folder = old.folder;
+    let swap = || rustix::fs::renameat_with(folder, &old.name, folder, name, RenameFlags::EXCHANGE);
+    match swap() {
+        Ok(()) if is(folder, OsStr::new(&old.name), new) => return Ok(()),
+        Ok(()) => {
+            swap()?;
+            return Err(changed());
+        }
+        // Some file systems cannot swap.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        Err(other) => return Err(other.into()),
+    }
+    if !is(folder, name, new) {
+        return Err(changed());
+    }
+    put_in_place(old, name, true)?;
+    old.done = true;
+    Ok(())
+}
+
+/// Removes a file that was made.
+fn remove(folder: BorrowedFd<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
+    let aside = Draft {
+        folder,
+        name: draft_name(),
+        done: true,
+    };
+    rustix::fs::renameat(folder, name, folder, &aside.name)?;
+    if is(folder, OsStr::new(&aside.name), new) {
+        return Ok(rustix::fs::unlinkat(folder, &aside.name, AtFlags::empty())?);
+    }
+    put_in_place(&aside, name, false)?;
+    Err(changed())
+}
+
+/// Whether an entry is a file in this state.
+pub(super) fn is(folder: BorrowedFd<'_>, name: &OsStr, state: &FileStamp) -> bool {
+    let now = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    now.is_ok_and(|now| state.is_same_content(&FileStamp::of(&now)))
+}
+
+fn changed() -> io::Error {
+    io::Error::other("another program changed it since")
+}
