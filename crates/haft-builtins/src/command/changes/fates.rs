@@ -133,6 +133,7 @@ impl<'a> Fates<'a> {
         for (place, change) in self.changes.iter().enumerate() {
             if change.after.is_some()
                 && let Some(folder) = above(change)
+                && !matches!(self.changes[folder].before, Some(State::Folder { .. }))
             {
                 let fate = self.fates[folder].clone();
                 self.fates[place] = stricter(

@@ -47,6 +47,8 @@ pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
     upper: &'a Upper,
     since: Since,
+    /// Some of the changes may be applied already.
+    again: bool,
     /// Entries so far.
     entries: usize,
     /// Bytes of deleted files that were hashed.
@@ -107,6 +109,7 @@ impl<'a> Walk<'a> {
             workspace,
             upper,
             since,
+            again,
             entries: 0,
             deleted_bytes: 0,
             hasher: Hasher::default(),
@@ -146,7 +149,7 @@ impl<'a> Walk<'a> {
             return Err(CollectError::Incomplete { path });
         }
         let lower = self.lower_folder(path)?;
-        let moved = todo.moved || self.is_moved_folder(path, lower.as_ref())?;
+        let moved = todo.moved || self.is_moved(path, lower.as_ref())?;
         let names = all_names(path, &folder)?;
         let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(told)?;
         self.enter(path, &folder, lower.as_ref(), opaque)?;
@@ -314,9 +317,13 @@ impl<'a> Walk<'a> {
         if below.kind() == Kind::Directory && action == Action::Replace {
             self.delete_content(&below.path)?;
         }
-        // A folder's time says nothing about its mode: any new entry changes it.
-        let later = action != Action::Chmod || below.kind() == Kind::File;
-        let later = later && self.is_later(&below)?;
+        let later = if action == Action::Chmod && below.kind() == Kind::Directory {
+            // Any new entry changes a folder's time, too: of which program the mode is cannot be told. What this one applied
+            // itself counts for nothing; there the states that were shown are compared.
+            !self.again && Since::changed(&below.stat) > self.since
+        } else {
+            self.is_later(&below)?
+        };
         let mut change = change(path, action, Some(before), Some(after));
         change.conflict = later.then_some(CHANGED);
         self.add(change, Stamps { lower, upper })
@@ -371,7 +378,12 @@ impl<'a> Walk<'a> {
         let folder = entry.kind() == Kind::Directory;
         let (before, lower) = self.before_deletion(entry)?;
         let mut change = change(entry.path.clone(), Action::Delete, Some(before), None);
-        let later = self.is_later(entry)? || (folder && self.is_moved(&entry.stat));
+        let content = if folder {
+            self.lower_folder(&entry.path)?
+        } else {
+            None
+        };
+        let later = self.is_later(entry)? || self.is_moved(&entry.path, content.as_ref())?;
         change.conflict = later.then_some(CHANGED);
         self.add(change, Stamps { lower, upper: None })?;
         if folder {
@@ -387,8 +399,7 @@ impl<'a> Walk<'a> {
             let Some(folder) = self.lower_folder(&parent)? else {
                 continue;
             };
-            let stat = rustix::fs::fstat(&folder).map_err(|e| failed("look at", &parent, e))?;
-            let moved = moved || self.is_moved(&stat);
+            let moved = moved || self.is_moved(&parent, Some(&folder))?;
             for name in all_names(&parent, &folder)? {
                 let path = parent.join(&name);
                 let stat = stat_in(folder.as_fd(), &name);

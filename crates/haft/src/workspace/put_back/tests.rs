@@ -33,9 +33,8 @@ fn save(path: &Path) {
 fn what_was_put_there_since_stays_and_the_old_text_beside_it() {
     type Act = fn(&Path);
     type Row<'a> = (Option<&'a str>, Option<&'a str>, Act, &'a [&'a str]);
-    let nothing: Act = |_| ();
+    let (nothing, save): (Act, Act) = (|_| (), save);
     let edit: Act = |path| fs::write(path, THEIRS).unwrap();
-    let save: Act = save;
     // What is there before and after the change, what another program does then, and the texts in the end.
     let rows: [Row<'_>; 9] = [
         (Some(OLD), Some(NEW), nothing, &[OLD]),

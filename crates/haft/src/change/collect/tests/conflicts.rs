@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the command does, what another program does meanwhile, and the changes: `!` is a conflict.
-const ROWS: [(&str, &str, &[&str]); 14] = [
+const ROWS: [(&str, &str, &[&str]); 18] = [
     ("echo new > a", "echo mine > a", &["!modify a"]),
     ("echo new > a", "echo mine > t; mv t a", &["!modify a"]),
     ("rm a", "echo mine > a", &["!delete a"]),
@@ -31,6 +31,19 @@ const ROWS: [(&str, &str, &[&str]); 14] = [
     ("echo new > d/x", "mv d e; mkdir d", &["!create d/x"]),
     // Another file was changed.
     ("echo new > a", "echo mine > b", &["modify a"]),
+    // A folder's mode and times are another program's; it was not moved.
+    (
+        "echo new > d/x",
+        "chmod 700 d; echo mine > d/new",
+        &["!chmod d", "modify d/x"],
+    ),
+    ("echo new > d/x", "chmod 700 d", &["!chmod d", "modify d/x"]),
+    ("echo new > d/x", "touch -d 2020-01-01 d", &["modify d/x"]),
+    (
+        "rm -r d",
+        "chmod 700 d; chmod 755 d",
+        &["delete d", "delete d/x"],
+    ),
 ];
 
 #[test]

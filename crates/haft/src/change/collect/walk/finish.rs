@@ -45,9 +45,7 @@ impl Walk<'_> {
         for (path, found) in &mut found {
             if above.as_ref().is_some_and(|above| path.starts_with(above)) {
                 found.change.conflict.get_or_insert(BELOW_CHANGED);
-            } else if found.change.conflict.is_some()
-                && matches!(found.change.after, Some(State::Folder { .. }))
-            {
+            } else if found.change.conflict.is_some() && is_folder_made(&found.change) {
                 above = Some(path.clone());
             }
         }
@@ -57,6 +55,14 @@ impl Walk<'_> {
 
 /// Whether a folder would be deleted or replaced.
 fn is_folder_gone(change: &ViewChange) -> bool {
-    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-    folder(&change.before) && !folder(&change.after)
+    is_folder(change.before.as_ref()) && !is_folder(change.after.as_ref())
+}
+
+/// Whether a folder would be made where none is.
+fn is_folder_made(change: &ViewChange) -> bool {
+    !is_folder(change.before.as_ref()) && is_folder(change.after.as_ref())
+}
+
+fn is_folder(state: Option<&State>) -> bool {
+    matches!(state, Some(State::Folder { .. }))
 }

@@ -3,8 +3,6 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::Stat;
-
 use crate::change::collect::walk::{CHANGED, Entry, Walk, born_in, failed};
 use crate::change::collect::{CollectError, Since};
 use crate::workspace::Kind;
@@ -24,13 +22,8 @@ impl Walk<'_> {
     }
 
     /// Whether another program moved a folder to its place since the view was made. A folder that is moved keeps the time of
-    /// its last entry; what is in it keeps all its times.
-    pub(super) fn is_moved(&self, stat: &Stat) -> bool {
-        Since::changed(stat) > self.since && Since::modified(stat) <= self.since
-    }
-
-    /// The same of the folder at a path below the root.
-    pub(super) fn is_moved_folder(
+    /// its last entry, and gives its new parent one; what is in it keeps all its times.
+    pub(super) fn is_moved(
         &self,
         path: &Path,
         folder: Option<&OwnedFd>,
@@ -39,7 +32,14 @@ impl Walk<'_> {
             return Ok(false);
         };
         let stat = rustix::fs::fstat(folder).map_err(|e| failed("look at", path, e))?;
-        Ok(self.is_moved(&stat))
+        if Since::changed(&stat) <= self.since || Since::modified(&stat) > self.since {
+            return Ok(false);
+        }
+        let Some(parent) = self.lower_folder(path.parent().unwrap_or(Path::new("")))? else {
+            return Ok(true);
+        };
+        let parent = rustix::fs::fstat(&parent).map_err(|e| failed("look at", path, e))?;
+        Ok(Since::modified(&parent) > self.since)
     }
 
     /// Makes conflicts of all changes at and below a path.
