@@ -1,4 +1,4 @@
-//! The house rules that no compiler checks: captions, sizes, names, arrows between crates, features of `serde_json`.
+//! The house rules that no compiler checks: captions, sizes, names, arrows between crates, features of `serde_json`, quotes of reference pages.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeSet;
@@ -260,4 +260,94 @@ fn every_attempt_of_the_security_page_is_held_by_a_test() {
             assert!(found, "{id}: no named crate has the row \"{row}\"");
         }
     }
+}
+
+/// Every quote in this text of `mark` and a number after it: the number, perhaps with points (`3`, `3.2`), and the line from 1.
+fn quoted_numbers(text: &str, mark: &str) -> Vec<(String, usize)> {
+    let mut quotes = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        for rest in line.split(mark).skip(1) {
+            let number = rest
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .map_or(rest, |end| &rest[..end]);
+            // The point at the end is the sentence's.
+            let number = number.trim_end_matches('.');
+            if !number.is_empty() {
+                quotes.push((number.to_owned(), at + 1));
+            }
+        }
+    }
+    quotes
+}
+
+/// Whether a page has a heading for this number: `## 3. …` for `3`, `### 3.2 …` for `3.2`.
+fn has_section(page: &str, number: &str) -> bool {
+    let heading = match number.matches('.').count() {
+        0 => format!("## {number}. "),
+        below => format!("{} {number} ", "#".repeat(below + 2)),
+    };
+    page.lines().any(|line| line.starts_with(&heading))
+}
+
+/// Fails with every quote of `marks` in the files of `folder` whose number `names` does not find on the page; returns how many
+/// quotes there are.
+fn check_quotes(page: &str, folder: &str, marks: &[&str], names: fn(&str, &str) -> bool) -> usize {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for (name, source) in sources() {
+        if !name.starts_with(folder) {
+            continue;
+        }
+        for mark in marks {
+            for (number, line) in quoted_numbers(&source, mark) {
+                seen += 1;
+                if !names(&text, &number) {
+                    faults.push(format!("{name}:{line}: {mark}{number}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{page} lacks:\n{}", faults.join("\n"));
+    seen
+}
+
+#[test]
+fn every_quoted_section_of_the_contract_exists() {
+    let page = "docs/reference/contract.md";
+    let quotes = check_quotes(page, "", &["contract §", "Contract §"], has_section);
+    assert!(quotes >= 20, "{quotes} quotes");
+}
+
+#[test]
+fn every_quoted_clause_of_the_shell_rules_exists() {
+    let names = |page: &str, number: &str| {
+        let heading = format!("### Clause {number}: ");
+        page.lines().any(|line| line.starts_with(&heading))
+    };
+    let page = "docs/reference/shell-rules.md";
+    let marks = ["clause ", "Clause "];
+    let quotes = check_quotes(page, "crates/haft/src/policy", &marks, names);
+    assert!(quotes >= 15, "{quotes} quotes");
+}
+
+#[test]
+fn a_quote_of_a_section_that_does_not_exist_is_found() {
+    let page = "# Page\n\n## 1. Commands\n\n### 1.2 Exit codes\n\n## 10. Shapes\n";
+    let rows = [
+        ("1", true),
+        ("1.2", true),
+        ("10", true),
+        ("0", false),
+        ("1.3", false),
+        ("2", false),
+        ("1.2.1", false),
+    ];
+    for (number, expect) in rows {
+        assert_eq!(has_section(page, number), expect, "{number}");
+    }
+    let text = "as rule 1 says.\nrule 1.2, rule 10.\nrule of thumb";
+    let expect = [("1", 1), ("1.2", 2), ("10", 2)];
+    let expect = expect.map(|(number, line)| (number.to_owned(), line));
+    assert_eq!(quoted_numbers(text, "rule "), expect);
 }

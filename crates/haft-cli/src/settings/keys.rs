@@ -73,7 +73,7 @@ const fn key(
 /// The profiles, the loosest first.
 pub(crate) const PROFILES: &[&str] = &["trusted", "workspace", "read-only"];
 
-/// How strong a sandbox must be, the weakest first (sandbox.md §1.3).
+/// How strong a sandbox must be, the weakest first: docs/guide/files-and-commands.md, "What each strength holds".
 const STRENGTHS: &[&str] = &["none", "landlock+seccomp", "no-proc", "full"];
 
 /// All keys, in the order in which `config show` prints them.
