@@ -229,6 +229,29 @@ fn save(root: &Path, name: &str, text: &str) {
     fs::rename(root.join(".save"), root.join(name)).unwrap();
 }
 
+/// A person edits a file before they approve its diff: nothing is applied, and nothing is lost.
+async fn before_the_answer(sandbox: &Sandbox) {
+    let scene = Scene::with(
+        sandbox,
+        &Settings {
+            acts: Some(|root| fs::write(root.join("a"), "mine\n").unwrap()),
+            ..Settings::default()
+        },
+    );
+    scene.put("a", "a\n");
+    scene.put("b", "b\n");
+    let outcome = scene
+        .run("echo theirs > a; echo theirs > b; echo said")
+        .await;
+    let told = shown("before the answer", &outcome);
+    assert_eq!(kind(&outcome), Some(ErrorKind::Conflict), "{told}");
+    assert_eq!(data(&outcome)["stdout"], "said\n", "{told}");
+    assert!(not_applied(&outcome).keys().eq(["a", "b"]), "{told}");
+    assert_eq!(outcome.artifacts.len(), 1, "the same text twice: {told}");
+    let read = |name| fs::read_to_string(scene.at(name)).unwrap();
+    assert_eq!((&*read("a"), &*read("b")), ("mine\n", "b\n"));
+}
+
 async fn at_the_same_time(sandbox: &Sandbox) {
     type Act = fn(&Path);
     let rows: [(&str, &str, Act, Option<&str>); 6] = [
@@ -287,7 +310,8 @@ async fn at_the_same_time(sandbox: &Sandbox) {
         assert_eq!(kept.is_string(), line.contains("theirs"), "{told}");
     }
     two_commands(sandbox).await;
-    eprintln!("changes: {} changes at the same time: ok", rows.len() + 1);
+    before_the_answer(sandbox).await;
+    eprintln!("changes: {} changes at the same time: ok", rows.len() + 2);
 }
 
 /// One of them is applied, and the other is told.

@@ -30,11 +30,19 @@ use serde_json::{Value, json};
 pub(crate) struct Person {
     says_no: bool,
     asked: Arc<Mutex<Vec<ApprovalRequest>>>,
+    /// What they do in the workspace before they answer.
+    acts: Option<Act>,
 }
+
+/// What somebody does in a folder.
+type Act = (fn(&Path), PathBuf);
 
 impl Approver for Person {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.asked.lock().unwrap().push(request.clone());
+        if let Some((act, root)) = &self.acts {
+            act(root);
+        }
         let decision = if self.says_no {
             Decision::deny("ada", "test")
         } else {
@@ -55,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) on_partial: OnPartial,
     pub(crate) says_no: bool,
     pub(crate) asks_before: bool,
+    /// What the person does in the workspace before they answer.
+    pub(crate) acts: Option<fn(&Path)>,
     /// Below the scene's folder there is a home with these files.
     pub(crate) home: &'static [(&'static str, &'static str)],
 }
@@ -70,6 +80,7 @@ impl Default for Settings {
             on_partial: OnPartial::Apply,
             says_no: false,
             asks_before: false,
+            acts: None,
             home: &[],
         }
     }
@@ -127,6 +138,7 @@ impl Scene {
         own.add_all([changes.tool().unwrap()]).unwrap();
         let person = Person {
             says_no: settings.says_no,
+            acts: settings.acts.map(|act| (act, dir.path().join("ws"))),
             ..Person::default()
         };
         let artifacts: Arc<dyn ArtifactStore> = Arc::new(MemoryArtifacts::new());

@@ -203,8 +203,11 @@ impl Kept {
         let error = error.map(|error| self.with_left(error));
         let mut result = ToolResult::data(&data)?;
         result.artifacts.clone_from(&note.said.artifacts);
-        let versions = versions.into_iter().map(|(_, artifact)| artifact);
-        result.artifacts.extend(versions);
+        for (_, version) in versions {
+            if !result.artifacts.contains(&version) {
+                result.artifacts.push(version);
+            }
+        }
         result.summary.clone_from(&note.said.summary);
         result.strength.clone_from(&note.said.strength);
         result.error = error.or_else(|| note.said.error());

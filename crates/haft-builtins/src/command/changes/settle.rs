@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use haft::ErrorKind;
 use haft::approval::ApprovalId;
 use haft::change::collect::{Collected, Dropped};
 use haft::context::CallContext;
@@ -167,7 +168,12 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
             return Ok(again(outcome));
         }
         let why = refusal(&outcome);
-        kept.decide(&Fate::Asked, |_| Fate::Refused(why.clone()));
+        let kind = outcome.error.as_ref().map(|error| error.kind);
+        kept.decide(&Fate::Asked, |_| match kind {
+            Some(ErrorKind::Conflict) => Fate::Conflict(why.clone()),
+            Some(ErrorKind::Failed | ErrorKind::Unavailable) => Fate::Failed(why.clone()),
+            _ => Fate::Refused(why.clone()),
+        });
     }
     kept.result(context)
 }
