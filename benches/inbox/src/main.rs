@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Filed, Filter, Inbox};
-use haft::approval::{ApprovalId, ApprovalRequest, Decision};
+use haft::approval::{ApprovalId, ApprovalRequest, Decision, Snapshot};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::spec::{Risk, ToolName};
@@ -43,13 +43,14 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         workspace: "/home/ada/project".into(),
         arguments: format!(r#"{{"path":"notes/{n}.md","content":"{}"}}"#, "text ".repeat(80)),
         args_digest: format!("{n:064x}"),
-        permissions: Vec::new(),
+        bound: serde_json::Map::new(),
+        unstated: String::new(),
+        snapshot: Snapshot::default(),
         risk: Risk::High,
         reason: "it writes a file".into(),
         rule: "profile workspace".into(),
         suggested: vec!["Edit(notes/**)".into()],
         verdicts: Vec::new(),
-        preview: Vec::new(),
         form: None,
         spec_hash: "0".repeat(64),
         fingerprint: format!("{tenant}{n:064x}"),
