@@ -1,0 +1,432 @@
+//! Files of a crate use each other in one direction; the circles that are left stand in a table, each with its reason.
+//!
+//! A parent's use of the modules below it is not counted: putting them together is what it is for. A child's use of its parent is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::sources;
+use crate::uses::Uses;
+
+/// For each file the files that it uses.
+type Edges = BTreeMap<String, BTreeSet<String>>;
+
+/// A circle that may stay.
+struct Circle {
+    /// The crate's folder.
+    home: &'static str,
+    /// Its files below `src`, all of them.
+    files: &'static [&'static str],
+    /// Why it stays, or what ends it.
+    #[expect(dead_code, reason = "for readers")]
+    reason: &'static str,
+}
+
+const CIRCLES: &[Circle] = &[
+    Circle {
+        home: "haft",
+        files: &["audit/run_folder.rs", "audit/runs.rs", "audit/verify.rs"],
+        reason: "a run is found, opened and verified in one folder format; the format moves down",
+    },
+    Circle {
+        home: "haft",
+        files: &[
+            "context.rs",
+            "policy.rs",
+            "policy/command.rs",
+            "policy/command_lines.rs",
+            "policy/denials.rs",
+            "policy/folders.rs",
+            "policy/guard.rs",
+            "policy/judge.rs",
+            "policy/names.rs",
+            "policy/pattern.rs",
+            "policy/removal.rs",
+            "policy/restriction.rs",
+            "policy/rule.rs",
+            "policy/rules.rs",
+            "policy/subject.rs",
+            "policy/suggest.rs",
+            "policy/view.rs",
+            "session.rs",
+            "session/active.rs",
+            "tool.rs",
+            "toolset.rs",
+            "toolset/registry.rs",
+            "toolset/view.rs",
+        ],
+        reason: "a tool is given a context, which holds the session, whose view holds the tools; the policy leaves the circle",
+    },
+    Circle {
+        home: "haft",
+        files: &[
+            "executor/admit.rs",
+            "executor/again.rs",
+            "executor/approve.rs",
+            "executor/ask.rs",
+            "executor/claim.rs",
+            "executor/clear.rs",
+            "executor/draft.rs",
+            "executor/effects.rs",
+            "executor/exit.rs",
+            "executor/invoke.rs",
+            "executor/refs.rs",
+            "executor/shape.rs",
+            "executor/stop.rs",
+        ],
+        reason: "the stages of one path; what a call carries is being split",
+    },
+    Circle {
+        home: "haft",
+        files: &[
+            "policy/builtin.rs",
+            "policy/find.rs",
+            "policy/options.rs",
+            "policy/shell.rs",
+            "policy/shell/arithmetic.rs",
+            "policy/shell/escapes.rs",
+            "policy/shell/extent.rs",
+            "policy/shell/variables.rs",
+            "policy/shell/word.rs",
+            "policy/wrapper.rs",
+        ],
+        reason: "the shell reader becomes a crate of its own",
+    },
+    Circle {
+        home: "haft",
+        files: &["skill/folder.rs", "skill/resources.rs"],
+        reason: "a skill finds its files when it is read and again when they are asked for",
+    },
+    Circle {
+        home: "haft",
+        files: &["skill/lenient.rs", "skill/strict.rs"],
+        reason: "both readers share their parts; the parts move down",
+    },
+    Circle {
+        home: "haft-cli",
+        files: &[
+            "approvals.rs",
+            "approvals/decide.rs",
+            "approvals/rule.rs",
+            "approvals/whole.rs",
+            "assemble.rs",
+            "assemble/follow.rs",
+            "assemble/runs.rs",
+            "changes.rs",
+            "changes/report.rs",
+            "changes/undo.rs",
+            "commands.rs",
+            "commands/approvals.rs",
+            "commands/call.rs",
+            "commands/changes.rs",
+            "commands/resume.rs",
+            "commands/runs.rs",
+            "invocation.rs",
+            "serve.rs",
+        ],
+        reason: "the composition root is being split into an application and a server",
+    },
+    Circle {
+        home: "haft-cli",
+        files: &[
+            "assemble/chain.rs",
+            "assemble/changes.rs",
+            "assemble/network.rs",
+            "assemble/parts.rs",
+            "assemble/policy.rs",
+            "assemble/selection.rs",
+            "assemble/skills.rs",
+        ],
+        reason: "the composition root is being split into an application and a server",
+    },
+    Circle {
+        home: "haft-builtins",
+        files: &[
+            "files/patch/parse.rs",
+            "files/patch/unified.rs",
+            "files/patch/v4a.rs",
+        ],
+        reason: "the parts of a patch stand in the reader of both forms; they move down",
+    },
+    Circle {
+        home: "haft-sandbox",
+        files: &["code/interpreter.rs", "code/locks.rs", "code/stage.rs"],
+        reason: "constants to move down",
+    },
+    Circle {
+        home: "haft-sandbox",
+        files: &[
+            "filter.rs",
+            "filter/command.rs",
+            "filter/outside.rs",
+            "jail.rs",
+            "running.rs",
+            "tree.rs",
+        ],
+        reason: "constants and guards to move down",
+    },
+    Circle {
+        home: "haft-sandbox",
+        files: &[
+            "jail/inside.rs",
+            "jail/lock.rs",
+            "jail/root.rs",
+            "jail/script.rs",
+            "jail/supervisor.rs",
+            "jail/users.rs",
+            "jail/waiting.rs",
+            "jail/watch.rs",
+            "jail/zygote.rs",
+        ],
+        reason: "errors and steps to move down",
+    },
+    Circle {
+        home: "haft-store",
+        files: &["approvals.rs", "sqlite.rs"],
+        reason: "the stores are cut anew, by idea",
+    },
+    Circle {
+        home: "haft-store",
+        files: &["postgres/filing.rs", "postgres/inbox.rs"],
+        reason: "the stores are cut anew, by idea",
+    },
+    Circle {
+        home: "haft-mcp",
+        files: &[
+            "http.rs",
+            "http/access.rs",
+            "listen.rs",
+            "server.rs",
+            "stdio.rs",
+        ],
+        reason: "the server knows its transports; what they share moves down",
+    },
+    Circle {
+        home: "haft-mcp",
+        files: &["resource.rs", "skill.rs"],
+        reason: "skills are resources; the shape of a resource moves down",
+    },
+    Circle {
+        home: "haft-mcp",
+        files: &["stdio/backlog.rs", "stdio/line.rs"],
+        reason: "a line and what waits to be written as one",
+    },
+    Circle {
+        home: "haft-console",
+        files: &[
+            "console.rs",
+            "cookie.rs",
+            "one_time.rs",
+            "routes.rs",
+            "secret.rs",
+            "sessions.rs",
+        ],
+        reason: "becomes a part of the server",
+    },
+];
+
+/// Whether the file `below` is in the folder of the module `above`.
+fn is_below(above: &str, below: &str) -> bool {
+    let folder = above.trim_end_matches(".rs");
+    folder == "lib"
+        || below
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The files that this one reaches, by one use or more.
+fn reached<'a>(edges: &'a Edges, from: &str) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(file) = next.pop() {
+        for target in edges.get(file).into_iter().flatten() {
+            if seen.insert(target.as_str()) {
+                next.push(target);
+            }
+        }
+    }
+    seen
+}
+
+/// The circles among the files of a crate.
+fn circles(mut edges: Edges) -> BTreeSet<BTreeSet<String>> {
+    for (file, targets) in &mut edges {
+        targets.retain(|target| !is_below(file, target));
+    }
+    let reach: BTreeMap<&str, BTreeSet<&str>> = edges
+        .keys()
+        .map(|file| (file.as_str(), reached(&edges, file)))
+        .collect();
+    let mut found = BTreeSet::new();
+    for (file, targets) in &reach {
+        let circle: BTreeSet<String> = targets
+            .iter()
+            .filter(|target| reach.get(*target).is_some_and(|back| back.contains(file)))
+            .map(ToString::to_string)
+            .collect();
+        if !circle.is_empty() {
+            found.insert(circle);
+        }
+    }
+    found
+}
+
+/// Files below `src` without those of tests, and without a program beside a library.
+fn files_of<'a>(all: &'a [(String, String)], home: &str) -> BTreeMap<&'a str, &'a str> {
+    let src = format!("crates/{home}/src/");
+    let is_test = |file: &str| {
+        file.split('/')
+            .any(|part| matches!(part, "tests" | "tests.rs"))
+    };
+    let mut files: BTreeMap<&str, &str> = all
+        .iter()
+        .filter_map(|(name, text)| Some((name.strip_prefix(&src)?, text.as_str())))
+        .filter(|(file, _)| !is_test(file))
+        .collect();
+    if files.contains_key("lib.rs") {
+        files.remove("main.rs");
+    }
+    files
+}
+
+#[test]
+fn files_use_each_other_in_one_direction() {
+    let all = sources();
+    let homes: BTreeSet<&str> = all
+        .iter()
+        .filter_map(|(name, _)| Some(name.strip_prefix("crates/")?.split_once("/src/")?.0))
+        .collect();
+    assert!(homes.len() >= 9, "{homes:?}");
+    let mut known: BTreeSet<(&str, BTreeSet<String>)> = CIRCLES
+        .iter()
+        .map(|circle| {
+            let files = circle.files.iter().map(ToString::to_string);
+            (circle.home, files.collect())
+        })
+        .collect();
+    assert_eq!(known.len(), CIRCLES.len(), "a circle stands twice");
+    let mut faults = Vec::new();
+    for home in homes {
+        let edges = Uses::new(files_of(&all, home)).edges();
+        for circle in circles(edges.clone()) {
+            if !known.remove(&(home, circle.clone())) {
+                faults.push(format!(
+                    "new, or with other files than its row:\n{}",
+                    drawing(home, &edges, &circle)
+                ));
+            }
+        }
+    }
+    let gone = known
+        .iter()
+        .map(|(home, files)| format!("gone, so its row goes: {home} {files:?}"));
+    faults.extend(gone);
+    assert!(
+        faults.is_empty(),
+        "circles among files:\n{}",
+        faults.join("\n")
+    );
+}
+
+/// A circle as a message shows it: the row for the table, and which file uses which.
+fn drawing(home: &str, edges: &Edges, circle: &BTreeSet<String>) -> String {
+    let mut lines = vec![format!("{home} {:?}", circle.iter().collect::<Vec<_>>())];
+    for file in circle {
+        let targets: Vec<&String> = edges
+            .get(file)
+            .into_iter()
+            .flatten()
+            .filter(|target| circle.contains(*target) && !is_below(file, target))
+            .collect();
+        lines.push(format!("    {file} uses {targets:?}"));
+    }
+    lines.join("\n")
+}
+
+/// Fails unless the files, with their texts, have these circles.
+fn check(files: &[(&str, &str)], expect: &[&[&str]]) {
+    let edges = Uses::new(files.iter().copied()).edges();
+    let found = circles(edges.clone());
+    let expect: BTreeSet<BTreeSet<String>> = expect
+        .iter()
+        .map(|files| files.iter().map(ToString::to_string).collect())
+        .collect();
+    assert_eq!(found, expect, "{files:?}: {edges:?}");
+}
+
+#[test]
+fn a_circle_is_found_by_statements_paths_and_reexports() {
+    let pair: &[&[&str]] = &[&["a.rs", "b.rs"]];
+    let none: &[&[&str]] = &[];
+    let rows = [
+        ("use crate::b::B;", "use super::a::A;", pair),
+        (
+            "use crate::{b::{self, B as C}};",
+            "fn f(a: &crate::a::A) {}",
+            pair,
+        ),
+        (
+            "use crate::b::B;",
+            "mod in_one_file { use super::super::a::A; }",
+            pair,
+        ),
+        ("use crate::B;", "use crate::a::A;", pair),
+        (
+            "pub use crate::b::B;\nfn f(b: B) {}",
+            "use crate::a::A;",
+            pair,
+        ),
+        (
+            "macro_rules! m { () => { crate::b::f() } }",
+            "use crate::a::*;",
+            pair,
+        ),
+        // Not a use: a re-export, a comment, a text, a test, another crate, a field, a visibility.
+        ("pub use crate::b::B;", "use crate::a::A;", none),
+        (
+            "/// [`crate::b::B`]\n// use crate::b::B;\nconst A: &str = \"crate::b\";",
+            "use crate::a::A;",
+            none,
+        ),
+        (
+            "#[cfg(test)]\nuse crate::b::B;\n#[cfg(test)]\nmod tests { use crate::b::B; }",
+            "use crate::a::A;",
+            none,
+        ),
+        (
+            "use other::b::B;\nfn f() { self.b.b(); ::b::c(); }",
+            "use crate::a::A;",
+            none,
+        ),
+        ("pub(in crate::b) struct A;", "use crate::a::A;", none),
+    ];
+    for (a, b, expect) in rows {
+        check(
+            &[
+                ("lib.rs", "mod a; mod b; pub use b::B;"),
+                ("a.rs", a),
+                ("b.rs", b),
+            ],
+            expect,
+        );
+    }
+}
+
+#[test]
+fn a_parent_may_use_its_children_but_not_what_uses_them() {
+    let lib = ("lib.rs", "mod a; mod other;");
+    let child = ("a/child.rs", "use super::A;\nuse crate::other::Other;");
+    let parent = "mod child;\nuse self::child::Child;\nfn f() { child::f() }";
+    check(&[lib, ("a.rs", parent), child, ("other.rs", "")], &[]);
+    let back = ("other.rs", "use crate::a::child::Child;");
+    check(
+        &[lib, ("a.rs", parent), child, back],
+        &[&["a/child.rs", "other.rs"]],
+    );
+    let through = "mod child;\nuse crate::other::Other;";
+    let back = ("other.rs", "use crate::a::child::Child;");
+    let child = ("a/child.rs", "use super::A;");
+    check(
+        &[lib, ("a.rs", through), child, back],
+        &[&["a.rs", "a/child.rs", "other.rs"]],
+    );
+}
