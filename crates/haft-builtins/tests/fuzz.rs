@@ -12,11 +12,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use haft::TypedTool;
-use haft::testing::fuzz::fuzz;
 use haft::workspace::Workspace;
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
 use haft_builtins::files::tools::ApplyPatch;
 use haft_builtins::files::{Caller, FileOptions, Files};
+use haft_fuzz::fuzz;
 
 const WORDS: &[&str] = &[
     "*** Begin Patch\n",

@@ -1,7 +1,5 @@
 //! For tests of hosts: an approver that answers from a script, a sink that remembers, a tool of any risk.
 
-pub mod fuzz;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -12,8 +12,8 @@ use haft::policy::{
     CommandLine, Policy, Profile, RuleSet, RuleText, RulesError, command_risk, join_words,
     line_risk, plain_words,
 };
-use haft::testing::fuzz::fuzz;
 use haft::testing::line_verdict;
+use haft_fuzz::fuzz;
 use serde_json::{Value, json};
 
 const WORDS: &[&str] = &[

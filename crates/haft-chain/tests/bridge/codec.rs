@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use haft::testing::fuzz::fuzz;
 use haft_chain::bridge::FRAME;
 use haft_chain::bridge::frame::{Frame, prefixed, unprefixed};
 use haft_chain::bridge::message::Assembler;
+use haft_fuzz::fuzz;
 
 use crate::runner::Test;
 

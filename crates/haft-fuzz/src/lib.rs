@@ -1,35 +1,53 @@
-//! A small fuzzer on the stable toolchain: mutates a kept corpus for some seconds, from a seed that a failure prints.
+//! A small fuzzer on the stable toolchain: mutates a corpus for some seconds, from a seed that a failure prints.
+//!
+//! It finds no new coverage as a fuzzer with instrumentation does; it runs wherever the tests run. A fuzz target is an ordinary test:
+//!
+//! ```
+//! # let corpus = std::env::temp_dir().join(format!("haft-fuzz-{}", std::process::id()));
+//! # std::fs::create_dir_all(&corpus)?;
+//! # std::fs::write(corpus.join("plain"), "a\nb")?;
+//! haft_fuzz::fuzz(&corpus, &["\r\n", "é"], |input| {
+//!     let text = String::from_utf8_lossy(input);
+//!     assert_eq!(text.split('\n').collect::<Vec<_>>().join("\n"), text);
+//! });
+//! # std::fs::remove_dir_all(&corpus)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `target` over mutations of the files in `corpus`.
+/// Runs `target` over the files in `corpus`, then over mutations of them that also insert words of `dictionary`.
 ///
-/// `HAFT_FUZZ_SECONDS` says for how long (default 2), `HAFT_FUZZ_SEED` from where. The target panics to report; the input that
-/// made it is printed first. Every corpus file itself is tried, too.
+/// `HAFT_FUZZ_SECONDS` sets for how long (default 2), `HAFT_FUZZ_SEED` the seed. A target reports a fault by a panic; the seed and the
+/// input that caused it are printed to stderr.
+///
+/// # Panics
+///
+/// Where the target panics, and where `corpus` holds no file.
 pub fn fuzz(corpus: &Path, dictionary: &[&str], target: impl Fn(&[u8])) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seconds = number("HAFT_FUZZ_SECONDS").unwrap_or(2);
     let seed = number("HAFT_FUZZ_SEED").unwrap_or(0x5eed_1e55);
-    let kept = kept(corpus);
-    assert!(!kept.is_empty(), "no corpus in {}", corpus.display());
+    let inputs = read_corpus(corpus);
+    assert!(!inputs.is_empty(), "no corpus in {}", corpus.display());
     let mut random = Random(seed);
     let mut tried = 0_u64;
-    for input in &kept {
+    for input in &inputs {
         target(input);
     }
     let end = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < end {
         for _ in 0..64 {
-            let input = mutated(&kept, dictionary, &mut random);
-            let shown = Shown {
+            let input = mutate(&inputs, dictionary, &mut random);
+            let report = Report {
                 input: &input,
                 seed,
                 tried,
             };
             target(&input);
-            std::mem::forget(shown);
+            std::mem::forget(report);
             tried += 1;
         }
     }
@@ -37,13 +55,13 @@ pub fn fuzz(corpus: &Path, dictionary: &[&str], target: impl Fn(&[u8])) {
 }
 
 /// Prints the input when the target panics: it is forgotten otherwise.
-struct Shown<'a> {
+struct Report<'a> {
     input: &'a [u8],
     seed: u64,
     tried: u64,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for Report<'_> {
     #[expect(clippy::print_stderr, reason = "a fuzzer's report")]
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(self.input);
@@ -51,7 +69,7 @@ impl Drop for Shown<'_> {
     }
 }
 
-fn kept(corpus: &Path) -> Vec<Vec<u8>> {
+fn read_corpus(corpus: &Path) -> Vec<Vec<u8>> {
     let entries = fs::read_dir(corpus).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
     files.sort();
@@ -61,9 +79,9 @@ fn kept(corpus: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One to eight changes of a kept input: bytes, pieces, words, doublings.
-fn mutated(kept: &[Vec<u8>], dictionary: &[&str], random: &mut Random) -> Vec<u8> {
-    let mut input = kept[random.below(kept.len())].clone();
+/// One to eight changes of an input: bytes, pieces, words, doublings.
+fn mutate(inputs: &[Vec<u8>], dictionary: &[&str], random: &mut Random) -> Vec<u8> {
+    let mut input = inputs[random.below(inputs.len())].clone();
     for _ in 0..=random.below(8) {
         let at = random.below(input.len() + 1);
         match random.below(7) {
@@ -87,7 +105,7 @@ fn mutated(kept: &[Vec<u8>], dictionary: &[&str], random: &mut Random) -> Vec<u8
                 input.splice(to..to, piece);
             }
             _ => {
-                let other = &kept[random.below(kept.len())];
+                let other = &inputs[random.below(inputs.len())];
                 let from = random.below(other.len() + 1);
                 input.splice(at..at, other[from..].iter().copied().take(256));
             }
