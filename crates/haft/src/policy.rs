@@ -1,32 +1,28 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
 pub mod address;
-mod builtin;
 mod command;
 mod command_lines;
 mod denials;
 mod explain;
 mod find;
 mod folders;
-mod fragments;
 mod git;
 mod glob;
 mod guard;
 mod judge;
-mod looks;
 mod names;
-mod options;
 mod parts;
 mod paths;
 mod pattern;
 mod protected;
 mod readers;
+mod remembered;
 mod removal;
 mod restriction;
 mod rule;
 mod rules;
 mod ruling;
-mod shell;
 mod subject;
 mod suggest;
 mod touched;
@@ -34,7 +30,6 @@ mod touched;
 mod tests;
 mod view;
 mod words;
-mod wrapper;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

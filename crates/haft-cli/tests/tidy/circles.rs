@@ -77,22 +77,6 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         home: "haft",
-        files: &[
-            "policy/builtin.rs",
-            "policy/find.rs",
-            "policy/options.rs",
-            "policy/shell.rs",
-            "policy/shell/arithmetic.rs",
-            "policy/shell/escapes.rs",
-            "policy/shell/extent.rs",
-            "policy/shell/variables.rs",
-            "policy/shell/word.rs",
-            "policy/wrapper.rs",
-        ],
-        reason: "the shell reader becomes a crate of its own",
-    },
-    Circle {
-        home: "haft",
         files: &["skill/folder.rs", "skill/resources.rs"],
         reason: "a skill finds its files when it is read and again when they are asked for",
     },

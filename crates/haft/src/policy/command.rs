@@ -1,13 +1,12 @@
 //! What a command does, as far as its words tell: how harmful it is.
 
+use haft_shell::{AsWord, inner_command, is_too_long};
 use serde_json::Value;
 
 use super::paths::clean;
 use super::readers::only_reads;
 use super::removal::{Ground, removes_critical};
-use super::shell::AsWord;
-use super::words::{LONGEST_LINE, join_words};
-use super::wrapper::unwrapped;
+use super::words::join_words;
 use crate::arguments::Arguments;
 use crate::spec::Risk;
 
@@ -32,7 +31,7 @@ pub fn command_risk(argv: &[String]) -> Risk {
 pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
     if removes_critical(words, &Ground::root(&Places::default())) {
         Risk::Critical
-    } else if only_reads(unwrapped(words)) {
+    } else if only_reads(inner_command(words)) {
         Risk::Safe
     } else {
         Risk::High
@@ -42,11 +41,6 @@ pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
 /// Does a file of this path, as it is written, keep nothing? By its text alone `..` says little: links may lead elsewhere.
 pub(crate) fn keeps_nothing(path: &str) -> bool {
     clean(path) == "/dev/null" && !path.split('/').any(|part| part == "..")
-}
-
-/// Is the command longer than one that is judged at all? Clause 16 of the shell rules.
-pub(crate) fn is_too_long(command: &str) -> bool {
-    command.len() > LONGEST_LINE && command.chars().count() > LONGEST_LINE
 }
 
 /// Variables that change nothing about which command runs: clause 6 of the shell rules.

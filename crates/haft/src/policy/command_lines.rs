@@ -1,14 +1,15 @@
 //! `CommandLines`: the guard over command lines.
 
+use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers};
+
 use super::JudgedCall;
-use super::command::{Places, is_too_long, keeps_nothing};
+use super::command::{Places, keeps_nothing};
 use super::folders::moves;
 use super::guard::{Floor, Guard, runs_command};
+use super::remembered::take_apart;
 use super::removal::{Ground, removes_critical};
-use super::shell::{AsWord, Unread, take_apart};
 use super::suggest::clip;
 use super::words::{may_spell, plain_words};
-use super::wrapper::{layers, unwrapped};
 use crate::permission::{Effect, PathClaim, Permission};
 
 /// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.
@@ -38,7 +39,7 @@ impl Guard for CommandLines {
             Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
                 target(call, claim)
             }
-            Effect::Run { command, .. } if is_too_long(command) => unread(Unread::TooLong),
+            Effect::Run { command, .. } if is_too_long(command) => unread(ParseError::TooLong),
             Effect::Run {
                 argv: Some(words), ..
             } if words.is_empty() => Floor::deny("the command is empty"),
@@ -70,7 +71,7 @@ pub(super) fn is_critical_removal(
     match argv {
         Some(words) => removes_critical(words, &ground),
         None => take_apart(command).is_ok_and(|read| {
-            let mut parts = read.parts.iter();
+            let mut parts = read.commands.iter();
             parts.any(|part| removes_critical(&part.words, &ground))
         }),
     }
@@ -78,7 +79,7 @@ pub(super) fn is_critical_removal(
 
 /// What is against running these words.
 fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> Floor {
-    if layers(words).cut {
+    if layers(words).truncated {
         return Floor::ask("it runs too many wrappers within wrappers");
     }
     if removes_critical(words, ground) {
@@ -87,7 +88,7 @@ fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> Floor {
     Floor::NONE
 }
 
-fn unread(why: Unread) -> Floor {
+fn unread(why: ParseError) -> Floor {
     Floor::ask(why.to_string())
         .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv")
 }
@@ -100,12 +101,12 @@ fn against_line(line: &str, ground: &Ground<'_>) -> Floor {
     if read.writes.iter().any(|to| !keeps_nothing(&to.text)) {
         return Floor::ask("it writes a file that is not judged by itself");
     }
-    for part in &read.parts {
-        let name = unwrapped(&part.words).words.first();
+    for part in &read.commands {
+        let name = inner_command(&part.words).words.first();
         if name.is_some_and(|name| !name.is_known()) {
             return Floor::ask(format!(
                 "which command {} runs is only known when it runs",
-                clip(&part.shown)
+                clip(&part.text)
             ))
             .advise("name the command");
         }

@@ -1,7 +1,6 @@
 //! `find`: the tests and actions that only look. One that is not listed here may run, write or delete.
 
-use super::shell::AsWord;
-use super::wrapper::Layer;
+use haft_shell::{AsWord, Layer};
 
 /// Words of an expression without a value.
 const ALONE: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \

@@ -1,15 +1,16 @@
 //! Folders of a call that runs commands: where its relative paths start.
 
+use haft_shell::{AsWord, inner_command};
+
 use super::JudgedCall;
 use super::paths::clean;
-use super::shell::{AsWord, take_apart};
+use super::remembered::take_apart;
 use super::words::may_spell;
-use super::wrapper::unwrapped;
 use crate::permission::{Effect, Permission};
 
 /// Where a command goes that changes the folder, if it is one and the folder is another; empty where that cannot be told.
 pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
-    let (name, rest) = unwrapped(words).words.split_first()?;
+    let (name, rest) = inner_command(words).words.split_first()?;
     match (name.text(), rest) {
         ("cd", [folder]) if folder.is_known() => {
             let folder = folder.text();
@@ -29,7 +30,7 @@ pub(crate) fn may_move(command: &str) -> bool {
     let named = ["cd", "pushd", "popd"];
     named.iter().any(|name| may_spell(command, name))
         && take_apart(command).map_or(true, |read| {
-            let mut parts = read.parts.iter();
+            let mut parts = read.commands.iter();
             parts.any(|part| folder_of(&part.words).is_some())
         })
 }

@@ -2,8 +2,7 @@
 //!
 //! What a repository's own settings make git run is not seen here; who starts git turns that off.
 
-use super::shell::AsWord;
-use super::wrapper::Layer;
+use haft_shell::{AsWord, Layer};
 
 /// Options before the command.
 const GENERAL: &str = "--no-pager -P --no-optional-locks";

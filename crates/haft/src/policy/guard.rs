@@ -3,13 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use haft_shell::{Word, fragments};
+
 use super::JudgedCall;
 use super::address::{check_host, refusal};
-use super::fragments::fragments;
 use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
+use super::remembered::take_apart;
 use super::ruling::Label;
-use super::shell::{Word, take_apart};
 use super::words::plain_words;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
@@ -339,7 +340,7 @@ impl OwnFiles {
         };
         match take_apart(line) {
             Ok(read) => {
-                let parts = read.parts.iter().map(|part| texts(&part.words));
+                let parts = read.commands.iter().map(|part| texts(&part.words));
                 parts
                     .chain([texts(&read.writes), texts(&read.reads)])
                     .any(|words| self.named(&words).is_some())

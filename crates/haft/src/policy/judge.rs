@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::command_lines::is_critical_removal;
 use super::guard::{Floor, Guard};
+use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
-use super::shell::remember;
 use super::subject::Subject;
 use super::suggest::{clip, phrase};
 use super::{Commands, JudgedCall, Policy, Profile};

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::builtin::{runs_quoted, unsettles};
+use haft_shell::{AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, runs_quoted};
+
 use super::command::{command_risk, harmless, keeps_nothing, risk};
 use super::folders::{folder_of, may_move};
-use super::shell::{AsWord, Line, Simple, Word, take_apart};
+use super::remembered::take_apart;
 use super::words::{join_words, plain_words};
-use super::wrapper::unwrapped;
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
@@ -67,9 +67,9 @@ impl CommandLine {
             return Self::of(vec![whole()], Line::default());
         };
         let mut read = Rc::unwrap_or_clone(read);
-        let parts = std::mem::take(&mut read.parts);
+        let parts = std::mem::take(&mut read.commands);
         let elsewhere = parts.iter().any(|part| folder_of(&part.words).is_some());
-        let unsettled = parts.iter().any(|part| unsettles(&part.words));
+        let unsettled = parts.iter().any(|part| alters_shell(&part.words));
         let parts: Vec<CommandPart> = parts
             .iter()
             .map(|part| stated(part, elsewhere, unsettled))
@@ -148,19 +148,19 @@ pub fn line_risk(line: &str) -> Risk {
 
 /// The part as it is stated. Where another part changes the folder, git obeys other settings; where another sets variables or
 /// names, no part is what it seems to be.
-fn stated(part: &Simple, elsewhere: bool, unsettled: bool) -> CommandPart {
+fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart {
     let program = program(&part.words);
     let changed = unsettled || (elsewhere && program.as_deref() == Some("git"));
     let risk = match risk(&part.words) {
-        _ if part.words.is_empty() && harmless(&part.assigned) => Risk::Safe,
-        Risk::Safe if changed || !harmless(&part.assigned) => Risk::High,
+        _ if part.words.is_empty() && harmless(&part.assignments) => Risk::Safe,
+        Risk::Safe if changed || !harmless(&part.assignments) => Risk::High,
         risk => risk,
     };
     let argv = part.argv();
     CommandPart {
         command: match &argv {
             Some(words) => join_words(words),
-            None => part.shown.clone(),
+            None => part.text.clone(),
         },
         argv,
         risk,
@@ -170,6 +170,6 @@ fn stated(part: &Simple, elsewhere: bool, unsettled: bool) -> CommandPart {
 
 /// The program within the wrappers that are looked through, where its name is known.
 fn program<W: AsWord>(words: &[W]) -> Option<String> {
-    let name = unwrapped(words).words.first()?;
+    let name = inner_command(words).words.first()?;
     name.is_known().then(|| name.text().to_owned())
 }

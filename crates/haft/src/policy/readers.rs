@@ -1,9 +1,8 @@
 //! The built-in set of commands that only read: clause 4 of the shell rules.
 
-use super::options::Options;
+use haft_shell::{AsWord, Layer, Options};
+
 use super::paths::clean;
-use super::shell::AsWord;
-use super::wrapper::Layer;
 use super::{find, git};
 
 /// Programs that only read and print, whatever their options.

@@ -2,13 +2,13 @@
 
 use std::cell::OnceCell;
 
+use haft_shell::{AsWord, Expansions, Layer, base_name, fragments, layers};
+
 use super::JudgedCall;
 use super::command::Places;
 use super::folders::{folder_of, folders, goes_anywhere, within};
-use super::fragments::fragments;
 use super::paths::clean;
-use super::shell::{AsWord, Open, take_apart};
-use super::wrapper::{Layer, base_name, layers};
+use super::remembered::take_apart;
 
 /// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more are critical.
 const DEEPEST_SCRIPT: usize = 8;
@@ -82,7 +82,11 @@ fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
             .any(|words| removes_within(words, ground, depth));
     };
     let mut within_it = ground.folders().clone();
-    for folder in read.parts.iter().filter_map(|part| folder_of(&part.words)) {
+    for folder in read
+        .commands
+        .iter()
+        .filter_map(|part| folder_of(&part.words))
+    {
         within_it.anywhere |= folder.is_empty();
         let next = within_it.paths.last().map(|last| within(last, folder));
         within_it.paths.extend(next);
@@ -92,7 +96,7 @@ fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
         call: None,
         folders: OnceCell::from(within_it),
     };
-    let mut parts = read.parts.iter();
+    let mut parts = read.commands.iter();
     parts.any(|part| removes_within(&part.words, &ground, depth))
 }
 
@@ -111,10 +115,10 @@ fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) ->
         // What a program puts in the place of a word may be any path.
         return !layer.knows(word) || is_critical_path(word.text(), ground);
     }
-    let open = word.open();
+    let open = word.expansions();
     let text = word.text();
-    if open.has(Open::PRINTED | Open::TILDE)
-        || (open.has(Open::BRACE) && text.contains(['/', '~', '.', '*', '?']))
+    if open.intersects(Expansions::OUTPUT | Expansions::TILDE)
+        || (open.intersects(Expansions::BRACE) && text.contains(['/', '~', '.', '*', '?']))
     {
         return true;
     }

@@ -2,13 +2,14 @@
 
 use std::cell::OnceCell;
 
+use haft_shell::alters_shell;
+
 use super::JudgedCall;
-use super::builtin::unsettles;
 use super::command::{Places, sets_variables};
 use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
 use super::paths::{PathPattern, PathView, clean};
+use super::remembered::take_apart;
 use super::rule::{Class, List, Rule, Selector, Specifier};
-use super::shell::take_apart;
 use super::view::{CommandView, Reach};
 use crate::permission::{Effect, PathClaim, Permission};
 use crate::spec::Risk;
@@ -300,9 +301,9 @@ impl<'a> Subject<'a> {
         others.any(|other| match &other.effect {
             Effect::Run {
                 argv: Some(words), ..
-            } => unsettles(words),
+            } => alters_shell(words),
             Effect::Run { command, .. } => take_apart(command).map_or(true, |read| {
-                read.parts.iter().any(|part| unsettles(&part.words))
+                read.commands.iter().any(|part| alters_shell(&part.words))
             }),
             _ => false,
         })

@@ -1,9 +1,9 @@
 //! Which files a command shows or edits, as far as its words tell: clause 14 of the shell rules.
 
+use haft_shell::{AsWord, Layer, base_name};
+
 use super::git;
 use super::paths::clean;
-use super::shell::AsWord;
-use super::wrapper::{Layer, base_name};
 
 /// Programs whose words name files that they show, or tell something of. What runs unasked is among them: a denied file would
 /// be read unasked through it.

@@ -1,13 +1,17 @@
 //! `CommandView`: a command as rules match it, taken apart once an effect.
 
-use super::command::{harmless, is_too_long, keeps_nothing};
-use super::fragments::{Fragments, fragments};
+use haft_shell::{
+    AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
+    inner_command, is_shell, is_too_long, is_wrapper, layers, script,
+};
+
+use super::command::{harmless, keeps_nothing};
+use super::find;
 use super::glob::{Glob, Piece};
 use super::paths::clean;
-use super::shell::{AsWord, Open, Unread, take_apart};
+use super::remembered::take_apart;
 use super::touched::{Touched, touched};
 use super::words::{join_words, plain_words};
-use super::wrapper::{Layer, Layers, base_name, layers, needs_exact_rule, unwrapped};
 
 /// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
 const DEEPEST_SCRIPT: usize = 8;
@@ -40,7 +44,7 @@ struct PartView {
 pub(crate) struct CommandView {
     parts: Vec<PartView>,
     /// Why it could not be taken apart.
-    pub(crate) unread: Option<Unread>,
+    pub(crate) unread: Option<ParseError>,
     /// What deny and ask match, in every spelling.
     forms: Vec<String>,
     /// The same for commands with words that are only known at run time: each stands for any text.
@@ -63,7 +67,7 @@ impl CommandView {
             targets: Vec::new(),
         };
         if is_too_long(line) {
-            view.unread = Some(Unread::TooLong);
+            view.unread = Some(ParseError::TooLong);
         }
         let read;
         let plain = if argv.is_some() {
@@ -78,8 +82,8 @@ impl CommandView {
         }
         match take_apart(line) {
             Ok(line) => {
-                for part in &line.parts {
-                    view.add(&part.words, &part.assigned);
+                for part in &line.commands {
+                    view.add(&part.words, &part.assignments);
                 }
                 let targets = line.writes.iter().map(|target| target.text.as_str());
                 let kept = targets.filter(|path| !keeps_nothing(path));
@@ -142,9 +146,9 @@ impl CommandView {
 
     fn add<W: AsWord>(&mut self, words: &[W], assigned: &[String]) {
         let all = layers(words);
-        let inner = unwrapped(words);
+        let inner = inner_command(words);
         let known = inner.words.first().is_some_and(AsWord::is_known);
-        let reach = if !known || !harmless(assigned) || all.cut {
+        let reach = if !known || !harmless(assigned) || all.truncated {
             Reach::Nothing
         } else if is_shy(inner) || needs_exact_rule(inner) {
             Reach::Exact
@@ -211,9 +215,27 @@ impl CommandView {
 /// Stands for words that a program adds.
 const FED: &str = " $()";
 
+/// Commands that no pattern allows, only a rule with the exact command: clause 7 of the shell rules.
+const NEVER_BY_PATTERN: &[&str] = &["watch", "setsid", "ionice", "flock"];
+
+/// A command that a pattern or a bare tool name may not allow, only a rule with exactly this command.
+fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
+    let Some(name) = layer.words.first().map(|name| base_name(name.text())) else {
+        return true;
+    };
+    NEVER_BY_PATTERN.contains(&name)
+        || script(layer.words).is_some()
+        || alters_shell(layer.words)
+        || (name == "find" && !find::only_looks(layer))
+        || (layer.fed && (is_shell(name) || is_wrapper(name)))
+}
+
 /// Could a pattern of files among the words become an option that writes or runs something?
 fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
-    let pattern = |word: &W| word.open().has(Open::GLOB | Open::BRACE);
+    let pattern = |word: &W| {
+        word.expansions()
+            .intersects(Expansions::GLOB | Expansions::BRACE)
+    };
     let name = layer.words.first();
     name.is_some_and(|name| GLOB_SHY.contains(&base_name(name.text())))
         && layer.words.iter().any(pattern)

@@ -1,9 +1,8 @@
 //! Reads a command line that is nothing but words, and writes words so that every spelling of them looks the same.
 
-use super::glob::Piece;
+use haft_shell::is_too_long;
 
-/// Longest command line that is judged part by part, in characters: clause 16 of the shell rules.
-pub(crate) const LONGEST_LINE: usize = 10_000;
+use super::glob::Piece;
 
 /// Words that begin a construct of the shell when they stand first.
 const RESERVED: &[&str] = &[
@@ -23,7 +22,7 @@ pub(crate) enum NotPlain {
 /// The words of a command line that uses no syntax of the shell but quotes and blanks; `None` for every other line, and for
 /// one longer than 10,000 characters.
 pub fn plain_words(line: &str) -> Option<Vec<String>> {
-    if line.len() > LONGEST_LINE && line.chars().count() > LONGEST_LINE {
+    if is_too_long(line) {
         return None;
     }
     let line = line.trim_matches([' ', '\t', '\n']);

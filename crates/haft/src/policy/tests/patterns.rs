@@ -1,7 +1,8 @@
 //! Command patterns, words and scanning.
 
+use haft_shell::fragments;
+
 use super::super::command::command_risk;
-use super::super::fragments::fragments;
 use super::super::join_words as join;
 use super::super::words::{join_words, plain_words};
 use super::*;

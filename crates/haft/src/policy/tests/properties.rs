@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::super::glob::Glob;
 use super::super::paths::{PathPattern, PathView};
-use super::super::{OwnFiles, fragments, join_words, plain_words};
+use haft_shell::fragments;
+
+use super::super::{OwnFiles, join_words, plain_words};
 use super::*;
 
 const RULES: &[&str] = &[
@@ -116,7 +118,7 @@ proptest! {
 
     #[test]
     fn any_text_is_taken_apart(text in "[a-c $'\"`(){}<>&|;\\\\\n#=-]{0,80}") {
-        let found = fragments::fragments(&text);
+        let found = fragments(&text);
         // A quoted brace or assignment is a word; the scan does not tell, and looks behind it: it only ever denies more.
         let odd = |word: &String| matches!(word.as_str(), "{" | "}" | "!") || word.contains('=');
         if let Some(words) = plain_words(&text)

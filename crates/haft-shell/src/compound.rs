@@ -1,15 +1,18 @@
 //! Compound commands: groups, conditions, loops, cases, functions. Every list of commands in them is read.
 
-use super::extent::{Bracket, end_of};
-use super::grammar::Parser;
-use super::lexer::{Sign, Token};
-use super::variables::{is_number, is_private};
-use super::word::{Open, ReadWord};
-use super::{DEEPEST, Simple, Unread, arithmetic};
+use crate::arithmetic;
+use crate::command::SimpleCommand;
+use crate::error::{DEEPEST, ParseError};
+use crate::extent::{Bracket, end_of};
+use crate::lexer::{Sign, Token};
+use crate::parser::Parser;
+use crate::variables::{is_number, is_private};
+use crate::walk::ReadWord;
+use crate::word::Expansions;
 
 impl<'a> Parser<'a> {
     /// `(…)` or `((…))`.
-    pub(super) fn bracketed(&mut self) -> Result<(), Unread> {
+    pub(crate) fn bracketed(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         if self.text()[at..].starts_with("((") {
             let text = self.arithmetic(at)?;
@@ -20,18 +23,18 @@ impl<'a> Parser<'a> {
             if p.eat_sign(Sign::Close)? {
                 return Ok(());
             }
-            Err(Unread::Syntax("a bracket is not closed"))
+            Err(ParseError::Syntax("a bracket is not closed"))
         })
     }
 
     /// The inside of `((…))` whose first bracket, at this place, was just taken. Two brackets that begin a group in a group are
     /// not read: only bash knows when it takes them for arithmetic.
-    fn arithmetic(&mut self, at: usize) -> Result<&'a str, Unread> {
+    fn arithmetic(&mut self, at: usize) -> Result<&'a str, ParseError> {
         let text = self.text();
         let end = end_of(text, at + 1, Bracket::Round)?;
         let inner = end_of(text, at + 2, Bracket::Round)?;
         if !text[at..].starts_with("((") || inner + 1 != end {
-            return Err(Unread::Syntax("(( that may be arithmetic or a group"));
+            return Err(ParseError::Syntax("(( that may be arithmetic or a group"));
         }
         self.found.structured = true;
         self.lexer.walk.at = end + 1;
@@ -39,7 +42,7 @@ impl<'a> Parser<'a> {
         Ok(&text[at + 2..inner])
     }
 
-    pub(super) fn conditional(&mut self) -> Result<(), Unread> {
+    pub(crate) fn conditional(&mut self) -> Result<(), ParseError> {
         self.take()?;
         loop {
             self.some_list()?;
@@ -56,14 +59,14 @@ impl<'a> Parser<'a> {
     }
 
     /// `do … done`.
-    pub(super) fn body(&mut self) -> Result<(), Unread> {
+    pub(crate) fn body(&mut self) -> Result<(), ParseError> {
         self.skip_lines()?;
         self.expect_word("do")?;
         self.some_list()?;
         self.expect_word("done")
     }
 
-    pub(super) fn each(&mut self) -> Result<(), Unread> {
+    pub(crate) fn each(&mut self) -> Result<(), ParseError> {
         self.take()?;
         if self.at_sign(Sign::Open)? {
             self.counting()?;
@@ -71,17 +74,17 @@ impl<'a> Parser<'a> {
             self.over_words()?;
         }
         if !self.eat_sign(Sign::Semicolon)? && matches!(self.peek()?, Token::Sign(_)) {
-            return Err(Unread::Syntax("a loop over more than words"));
+            return Err(ParseError::Syntax("a loop over more than words"));
         }
         self.body()
     }
 
     /// `((…; …; …))` of a loop.
-    fn counting(&mut self) -> Result<(), Unread> {
+    fn counting(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         let text = self.arithmetic(at)?;
         if text.split(';').count() != 3 {
-            return Err(Unread::Syntax("a loop that does not count"));
+            return Err(ParseError::Syntax("a loop that does not count"));
         }
         let variables = &mut self.lexer.walk.variables;
         text.split(';')
@@ -89,18 +92,18 @@ impl<'a> Parser<'a> {
     }
 
     /// `NAME in WORDS` of a loop.
-    fn over_words(&mut self) -> Result<(), Unread> {
+    fn over_words(&mut self) -> Result<(), ParseError> {
         let name = self.raw()?.unwrap_or_default();
         let fine = |c: char| c == '_' || c.is_ascii_alphanumeric();
         if name.is_empty() || !name.chars().all(fine) {
-            return Err(Unread::Syntax("a loop without a variable"));
+            return Err(ParseError::Syntax("a loop without a variable"));
         }
         self.take()?;
         if !is_private(name) {
-            self.found.parts.push(Simple {
-                assigned: vec![name.to_owned()],
+            self.found.commands.push(SimpleCommand {
+                assignments: vec![name.to_owned()],
                 words: Vec::new(),
-                shown: format!("{name}="),
+                text: format!("{name}="),
             });
         }
         self.skip_lines()?;
@@ -114,10 +117,10 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(super) fn case(&mut self) -> Result<(), Unread> {
+    pub(crate) fn case(&mut self) -> Result<(), ParseError> {
         self.take()?;
         if self.raw()?.is_none() {
-            return Err(Unread::Syntax("a case of nothing"));
+            return Err(ParseError::Syntax("a case of nothing"));
         }
         self.take()?;
         self.skip_lines()?;
@@ -130,14 +133,14 @@ impl<'a> Parser<'a> {
             self.eat_sign(Sign::Open)?;
             loop {
                 if self.raw()?.is_none() {
-                    return Err(Unread::Syntax("a case without a pattern"));
+                    return Err(ParseError::Syntax("a case without a pattern"));
                 }
                 self.take()?;
                 if self.eat_sign(Sign::Close)? {
                     break;
                 }
                 if !self.eat_sign(Sign::Pipe)? {
-                    return Err(Unread::Syntax("a case without a pattern"));
+                    return Err(ParseError::Syntax("a case without a pattern"));
                 }
             }
             self.list()?;
@@ -148,20 +151,20 @@ impl<'a> Parser<'a> {
     }
 
     /// `function name { … }`.
-    pub(super) fn function(&mut self) -> Result<(), Unread> {
+    pub(crate) fn function(&mut self) -> Result<(), ParseError> {
         self.take()?;
         let (Token::Word(name), _) = self.take()? else {
-            return Err(Unread::Syntax("a function without a name"));
+            return Err(ParseError::Syntax("a function without a name"));
         };
         if self.eat_sign(Sign::Open)? && !self.eat_sign(Sign::Close)? {
-            return Err(Unread::Syntax("a function without a body"));
+            return Err(ParseError::Syntax("a function without a body"));
         }
         self.function_body(&name)
     }
 
-    fn function_body(&mut self, name: &ReadWord) -> Result<(), Unread> {
-        if !name.word.open.is_nothing() {
-            return Err(Unread::Syntax("a function without a name"));
+    fn function_body(&mut self, name: &ReadWord) -> Result<(), ParseError> {
+        if !name.word.expansions.is_empty() {
+            return Err(ParseError::Syntax("a function without a name"));
         }
         self.skip_lines()?;
         let compound = ["{", "if", "while", "until", "for", "case", "[["];
@@ -170,21 +173,21 @@ impl<'a> Parser<'a> {
             None => self.at_sign(Sign::Open)?,
         };
         if !begins {
-            return Err(Unread::Syntax("a function without a body"));
+            return Err(ParseError::Syntax("a function without a body"));
         }
         self.command()
     }
 
     /// `NAME () BODY`, at the bracket.
-    pub(super) fn named_function(&mut self, name: &ReadWord) -> Result<(), Unread> {
+    pub(crate) fn named_function(&mut self, name: &ReadWord) -> Result<(), ParseError> {
         self.take()?;
         self.found.names.pop();
         if !self.eat_sign(Sign::Close)? {
-            return Err(Unread::Syntax("a bracket in a command"));
+            return Err(ParseError::Syntax("a bracket in a command"));
         }
         self.found.structured = true;
         if self.depth >= DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         self.depth += 1;
         self.function_body(name)?;
@@ -200,9 +203,9 @@ fn is_counted(word: &ReadWord) -> bool {
         let range = text.strip_prefix('{')?.strip_suffix('}')?;
         range.split_once("..")
     };
-    let open = word.word.open;
-    if open == Open::BRACE | Open::SEVERAL {
+    let open = word.word.expansions;
+    if open == Expansions::BRACE | Expansions::SPLIT {
         return ends().is_some_and(|(from, to)| is_number(from) && is_number(to));
     }
-    open.is_nothing() && is_number(text)
+    open.is_empty() && is_number(text)
 }

@@ -1,18 +1,19 @@
 //! `${…}` of the small language.
 
-use super::word::Walk;
-use super::{Unread, arithmetic};
+use crate::arithmetic;
+use crate::error::ParseError;
+use crate::walk::Walk;
 
 /// Parameters that are one sign.
 const SPECIAL: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
 
 impl Walk<'_> {
     /// Reads the inside of `${…}`; returns the whole as it is shown, without what it might run.
-    pub(super) fn parameter(&mut self, body: &str) -> Result<String, Unread> {
+    pub(crate) fn parameter(&mut self, body: &str) -> Result<String, ParseError> {
         if body.contains("\\\n") {
-            return Err(Unread::Syntax("a line is joined within ${…}"));
+            return Err(ParseError::Syntax("a line is joined within ${…}"));
         }
-        let unread = Err(Unread::Syntax("a form of ${…} that is not known"));
+        let unread = Err(ParseError::Syntax("a form of ${…} that is not known"));
         let (length, inner) = match body.strip_prefix('#') {
             Some(inner) if !inner.is_empty() => (true, inner),
             _ => (false, body),
@@ -41,7 +42,7 @@ impl Walk<'_> {
     }
 
     /// What follows the parameter; whether it is an offset.
-    fn operation(&mut self, name: &str, operation: &str) -> Result<bool, Unread> {
+    fn operation(&mut self, name: &str, operation: &str) -> Result<bool, ParseError> {
         if operation.is_empty() {
             return Ok(false);
         }
@@ -54,10 +55,10 @@ impl Walk<'_> {
         // Everything else with a colon is an offset, but `:=`, which sets the variable.
         let offset = operation.strip_prefix(':').filter(|o| !o.starts_with('='));
         let Some(offset) = offset.filter(|_| !special || matches!(name, "@" | "*")) else {
-            return Err(Unread::Syntax("a form of ${…} that is not known"));
+            return Err(ParseError::Syntax("a form of ${…} that is not known"));
         };
         if offset.contains('?') {
-            return Err(Unread::Syntax("an offset that is no plain number"));
+            return Err(ParseError::Syntax("an offset that is no plain number"));
         }
         for number in offset.splitn(2, ':') {
             arithmetic::read(number, &mut self.variables)?;
@@ -84,13 +85,13 @@ fn split_name(body: &str) -> (&str, &str) {
 }
 
 /// The index in `[…]`, if there is one, and what follows it.
-fn split_index<'a>(name: &str, rest: &'a str) -> Result<(&'a str, &'a str), Unread> {
+fn split_index<'a>(name: &str, rest: &'a str) -> Result<(&'a str, &'a str), ParseError> {
     let Some(inner) = rest.strip_prefix('[') else {
         return Ok(("", rest));
     };
     let named = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
     match inner.split_once(']') {
         Some((index, rest)) if named && !index.is_empty() => Ok((index, rest)),
-        _ => Err(Unread::Syntax("an index that is no plain number")),
+        _ => Err(ParseError::Syntax("an index that is no plain number")),
     }
 }

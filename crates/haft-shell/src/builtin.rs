@@ -1,11 +1,11 @@
 //! Builtins of bash by what they do to the rest of a line: some set variables, or change which command a name stands for.
 
-use super::looks::FirstLook;
-use super::shell::{AsWord, Open};
-use super::wrapper::unwrapped;
+use crate::looks::FirstLook;
+use crate::word::{AsWord, Expansions};
+use crate::wrapper::inner_command;
 
-/// Builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
-pub(super) const UNSETTLING: &[&str] = &[
+/// Names of builtins that set variables, run what their words say, or change what a name, an option or a descriptor stands for.
+pub const ALTERING: &[&str] = &[
     ".",
     "alias",
     "bind",
@@ -36,7 +36,7 @@ pub(super) const UNSETTLING: &[&str] = &[
     "unset",
 ];
 
-const LOOK: FirstLook = FirstLook::NONE.and_all(UNSETTLING);
+const LOOK: FirstLook = FirstLook::NONE.and_all(ALTERING);
 
 /// Tests of one word, and of two, that look at files and texts or compare plain numbers.
 const OF_ONE: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
@@ -45,10 +45,10 @@ const OF_TWO: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
 /// Settings that end a script earlier or show more of it.
 const STRICTER: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
 
-/// May the command set a variable, or make later commands of its line mean something else? Such a builtin also expands an
-/// index among its words once more.
-pub(crate) fn unsettles<W: AsWord>(words: &[W]) -> bool {
-    let inner = unwrapped(words).words;
+/// True where the command may set a variable, or make later commands of its line mean something else. Such a builtin also
+/// expands an index among its words once more.
+pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
+    let inner = inner_command(words).words;
     let Some((name, rest)) = inner.split_first() else {
         return false;
     };
@@ -62,12 +62,12 @@ pub(crate) fn unsettles<W: AsWord>(words: &[W]) -> bool {
         }),
         "set" => !sets_only_stricter(rest),
         "command" => !queries(rest),
-        name => LOOK.may_be(name) && UNSETTLING.contains(&name),
+        name => LOOK.may_be(name) && ALTERING.contains(&name),
     }
 }
 
-/// Do these words hold a substitution that such a builtin would run, though it is quoted?
-pub(crate) fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
+/// True where the command is a builtin that would run a substitution among its words although it is quoted.
+pub fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
     let holds = |word: &W| {
         let text = word.text();
         // What stands for a substitution of the line is a command of its own.
@@ -99,13 +99,16 @@ fn only_tests<W: AsWord>(words: &[W]) -> bool {
             .iter()
             .all(|w| w.is_known() && !matches!(w.text(), "-v" | "-R")),
     };
-    known && !words.iter().any(|word| word.open().has(Open::SEVERAL))
+    known
+        && !words
+            .iter()
+            .any(|word| word.expansions().intersects(Expansions::SPLIT))
 }
 
 /// Is it such a builtin, and one that evaluates its words? `exec` runs them as they are.
 pub(crate) fn evaluates<W: AsWord>(words: &[W]) -> bool {
-    let name = unwrapped(words).words.first();
-    name.is_some_and(|name| name.text() != "exec") && unsettles(words)
+    let name = inner_command(words).words.first();
+    name.is_some_and(|name| name.text() != "exec") && alters_shell(words)
 }
 
 /// Does such a builtin get a word that is not known, and may name a variable with an index?
@@ -114,7 +117,7 @@ pub(crate) fn evaluates_unknown<W: AsWord>(words: &[W]) -> bool {
         let (name, _) = word.text().split_once('=').unwrap_or_default();
         let named =
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        !word.is_known() && (!named || word.open().has(Open::SEVERAL))
+        !word.is_known() && (!named || word.expansions().intersects(Expansions::SPLIT))
     };
     words.iter().any(names) && evaluates(words)
 }

@@ -1,67 +1,34 @@
 //! Reads one word as bash does: quotes undone, and what the shell would expand in it noted and taken out for reading.
 
-use std::ops::{BitOr, BitOrAssign, Range};
+use std::ops::Range;
 
-use super::escapes::{ansi_c, unescaped};
-use super::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_single, is_arithmetic};
-use super::variables::Variables;
-use super::{DEEPEST, Inner, Unread, Word, arithmetic};
+use crate::arithmetic;
+use crate::error::{DEEPEST, ParseError};
+use crate::escapes::{ansi_c, unescaped};
+use crate::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_single, is_arithmetic};
+use crate::variables::Variables;
+use crate::word::{Expansions, Word};
 
-/// What of a word is only known at run time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Open(u8);
-
-impl Open {
-    pub(crate) const NOTHING: Self = Self(0);
-    /// A variable, or arithmetic.
-    pub(crate) const VALUE: Self = Self(1);
-    /// What a command prints.
-    pub(crate) const PRINTED: Self = Self(2);
-    /// Names of files.
-    pub(crate) const GLOB: Self = Self(4);
-    /// `{a,b}`.
-    pub(crate) const BRACE: Self = Self(8);
-    /// A home folder.
-    pub(crate) const TILDE: Self = Self(16);
-    /// The word may be none, or several.
-    pub(crate) const SEVERAL: Self = Self(32);
-
-    pub(crate) fn is_nothing(self) -> bool {
-        self == Self::NOTHING
-    }
-
-    pub(crate) fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
-impl BitOr for Open {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for Open {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = *self | other;
-    }
+/// Text that a shell reads as commands within other text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Inner {
+    pub(crate) text: String,
+    pub(crate) depth: usize,
 }
 
 /// A word as it was read.
 #[derive(Debug, Clone)]
-pub(super) struct ReadWord {
-    pub(super) word: Word,
+pub(crate) struct ReadWord {
+    pub(crate) word: Word,
     /// Where it stands.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Substitutions in it, and what stands for each when the word is shown.
     cuts: Vec<(Range<usize>, String)>,
 }
 
 impl ReadWord {
     /// Is it only arithmetic, from this place on?
-    pub(super) fn is_arithmetic_from(&self, text: &str, at: usize) -> bool {
+    pub(crate) fn is_arithmetic_from(&self, text: &str, at: usize) -> bool {
         let whole = self
             .cuts
             .first()
@@ -70,13 +37,13 @@ impl ReadWord {
     }
 
     /// Is it one process substitution and nothing beside it? A quoted text may look like one.
-    pub(super) fn is_process(&self, text: &str) -> bool {
+    pub(crate) fn is_process(&self, text: &str) -> bool {
         let whole = self.cuts.first().is_some_and(|(cut, _)| *cut == self.span);
         whole && text[self.span.start..].starts_with(['<', '>'])
     }
 
     /// As it is written, but for what its substitutions run.
-    pub(super) fn shown(&self, text: &str, out: &mut String) {
+    pub(crate) fn shown(&self, text: &str, out: &mut String) {
         let mut from = self.span.start;
         for (cut, stand_in) in &self.cuts {
             out.push_str(&text[from..cut.start]);
@@ -89,24 +56,24 @@ impl ReadWord {
 
 /// Walks over a text.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
+pub(crate) struct Walk<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
     /// How deep the text itself lies.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
     /// What substitutions run.
-    pub(super) inner: Vec<Inner>,
+    pub(crate) inner: Vec<Inner>,
     /// Something was met that is more than words and lists of them.
-    pub(super) structured: bool,
+    pub(crate) structured: bool,
     /// What it does with variables.
-    pub(super) variables: Variables,
+    pub(crate) variables: Variables,
 }
 
 /// A word that is being read.
 #[derive(Debug, Default)]
 struct Draft {
     text: String,
-    open: Open,
+    expansions: Expansions,
     cuts: Vec<(Range<usize>, String)>,
     start: usize,
     /// Unquoted signs that make a pattern or a list of names when another follows.
@@ -123,7 +90,7 @@ impl Draft {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(text: &'a str, depth: usize) -> Self {
+    pub(crate) fn new(text: &'a str, depth: usize) -> Self {
         Self {
             text,
             at: 0,
@@ -134,15 +101,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
+    pub(crate) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
-    pub(super) fn eat(&mut self, sign: &str) -> bool {
+    pub(crate) fn eat(&mut self, sign: &str) -> bool {
         let found = self.rest().starts_with(sign);
         if found {
             self.at += sign.len();
@@ -151,7 +118,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The word that starts here; empty text and span where none does.
-    pub(super) fn word(&mut self) -> Result<ReadWord, Unread> {
+    pub(crate) fn word(&mut self) -> Result<ReadWord, ParseError> {
         let mut draft = Draft {
             start: self.at,
             ..Draft::default()
@@ -177,7 +144,7 @@ impl<'a> Walk<'a> {
                     self.at += 1;
                     let escaped = self
                         .peek()
-                        .ok_or(Unread::Syntax("a backslash at its end"))?;
+                        .ok_or(ParseError::Syntax("a backslash at its end"))?;
                     self.at += escaped.len_utf8();
                     draft.text.push(escaped);
                 }
@@ -189,7 +156,7 @@ impl<'a> Walk<'a> {
         Ok(ReadWord {
             word: Word {
                 text: draft.text,
-                open: draft.open,
+                expansions: draft.expansions,
             },
             span: draft.start..end.unwrap_or(self.at),
             cuts: draft.cuts,
@@ -198,39 +165,39 @@ impl<'a> Walk<'a> {
 
     /// Behind a word, lines that are joined to its own. A word that goes on there is not read: bash joins lines before it looks
     /// for words, and joined words mean other things than they seem to.
-    fn joined(&mut self) -> Result<(), Unread> {
+    fn joined(&mut self) -> Result<(), ParseError> {
         while self.eat("\\\n") {}
         match self.peek() {
             None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => Ok(()),
-            Some(_) => Err(Unread::Syntax("a line is joined within a word")),
+            Some(_) => Err(ParseError::Syntax("a line is joined within a word")),
         }
     }
 
     fn unquoted(&mut self, c: char, draft: &mut Draft) {
         match c {
-            '*' | '?' => draft.open |= Open::GLOB | Open::SEVERAL,
+            '*' | '?' => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
             '[' => draft.bracket = true,
-            ']' if draft.bracket => draft.open |= Open::GLOB | Open::SEVERAL,
+            ']' if draft.bracket => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
             '{' => draft.brace = true,
             ',' => draft.list |= draft.brace,
             '.' => draft.list |= draft.brace && draft.text.ends_with('.'),
-            '}' if draft.list => draft.open |= Open::BRACE | Open::SEVERAL,
-            '~' if draft.takes_tilde(self.text, self.at) => draft.open |= Open::TILDE,
+            '}' if draft.list => draft.expansions |= Expansions::BRACE | Expansions::SPLIT,
+            '~' if draft.takes_tilde(self.text, self.at) => draft.expansions |= Expansions::TILDE,
             _ => {}
         }
         draft.text.push(c);
         self.at += c.len_utf8();
     }
 
-    fn double_quoted(&mut self, draft: &mut Draft) -> Result<(), Unread> {
+    fn double_quoted(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
         self.at += 1;
         let (mut joined, mut expanded) = (false, false);
         loop {
-            let c = self.peek().ok_or(Unread::Syntax("an open quote"))?;
+            let c = self.peek().ok_or(ParseError::Syntax("an open quote"))?;
             expanded |= matches!(c, '`' | '$');
             match c {
                 '"' if joined && expanded => {
-                    return Err(Unread::Syntax("a line is joined beside an expansion"));
+                    return Err(ParseError::Syntax("a line is joined beside an expansion"));
                 }
                 '"' => {
                     self.at += 1;
@@ -238,7 +205,7 @@ impl<'a> Walk<'a> {
                 }
                 '\\' => {
                     self.at += 1;
-                    let next = self.peek().ok_or(Unread::Syntax("an open quote"))?;
+                    let next = self.peek().ok_or(ParseError::Syntax("an open quote"))?;
                     self.at += next.len_utf8();
                     match next {
                         '\n' => joined = true,
@@ -257,7 +224,7 @@ impl<'a> Walk<'a> {
     }
 
     /// At a `$`.
-    fn dollar(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), Unread> {
+    fn dollar(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
         let after = &self.text[start + 1..];
         match after.chars().next() {
@@ -266,7 +233,7 @@ impl<'a> Walk<'a> {
                 let end = end_of_parameter(self.text, start + 2, quoted)?;
                 let body = &self.text[start + 2..end];
                 self.at = end + 1;
-                draft.open |= Open::VALUE | several(quoted && !body.contains(['@', '*']));
+                draft.expansions |= Expansions::VALUE | split(quoted && !body.contains(['@', '*']));
                 let shown = self.parameter(body)?;
                 draft.text.push_str(&shown);
                 draft.cuts.push((start..end + 1, shown));
@@ -279,18 +246,18 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             // Bash expands what it finds as the translation of `$"…"`.
-            Some('"') if !quoted => Err(Unread::Syntax("a text to be translated, $\"…\"")),
-            Some('[') => Err(Unread::Syntax("arithmetic in $[…]")),
+            Some('"') if !quoted => Err(ParseError::Syntax("a text to be translated, $\"…\"")),
+            Some('[') => Err(ParseError::Syntax("arithmetic in $[…]")),
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let name = |c: char| c != '_' && !c.is_ascii_alphanumeric();
                 let length = 1 + after.find(name).unwrap_or(after.len());
-                draft.open |= Open::VALUE | several(quoted);
+                draft.expansions |= Expansions::VALUE | split(quoted);
                 draft.text.push_str(&self.text[start..start + length]);
                 self.at += length;
                 Ok(())
             }
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
-                draft.open |= Open::VALUE | several(quoted && !"@*".contains(c));
+                draft.expansions |= Expansions::VALUE | split(quoted && !"@*".contains(c));
                 draft.text.extend(['$', c]);
                 self.at += 2;
                 Ok(())
@@ -304,19 +271,19 @@ impl<'a> Walk<'a> {
     }
 
     /// `$(…)`: a command, or arithmetic.
-    fn substitution(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), Unread> {
+    fn substitution(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
         let end = end_of(self.text, start + 2, Bracket::Round)?;
         let body = &self.text[start + 2..end];
         self.at = end + 1;
         if body.starts_with('(') {
             if !is_arithmetic(body) {
-                return Err(Unread::Syntax("$(( that may be arithmetic or a group"));
+                return Err(ParseError::Syntax("$(( that may be arithmetic or a group"));
             }
-            draft.open |= Open::VALUE;
+            draft.expansions |= Expansions::VALUE;
             arithmetic::read(body, &mut self.variables)?;
         } else {
-            draft.open |= Open::PRINTED | several(quoted);
+            draft.expansions |= Expansions::OUTPUT | split(quoted);
             self.commands(body.to_owned())?;
         }
         draft.text.push_str("$()");
@@ -325,41 +292,43 @@ impl<'a> Walk<'a> {
     }
 
     /// `<(…)` or `>(…)`.
-    fn process(&mut self, draft: &mut Draft) -> Result<(), Unread> {
+    fn process(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
         let start = self.at;
         let end = end_of(self.text, start + 2, Bracket::Round)?;
         self.commands(self.text[start + 2..end].to_owned())?;
         self.at = end + 1;
-        draft.open |= Open::PRINTED;
+        draft.expansions |= Expansions::OUTPUT;
         let shown = format!("{}()", &self.text[start..=start]);
         draft.text.push_str(&shown);
         draft.cuts.push((start..end + 1, shown));
         Ok(())
     }
 
-    fn backticks(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), Unread> {
+    fn backticks(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
         let end = end_of_backticks(self.text, start + 1)?;
         let body = &self.text[start + 1..end];
         self.at = end + 1;
         // Within double quotes an escaped quote is one of the inner commands.
         if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
-            return Err(Unread::Syntax("a joined line or a quote within backticks"));
+            return Err(ParseError::Syntax(
+                "a joined line or a quote within backticks",
+            ));
         }
         self.commands(unescaped(body))?;
-        draft.open |= Open::PRINTED | several(quoted);
+        draft.expansions |= Expansions::OUTPUT | split(quoted);
         draft.text.push_str("$()");
         draft.cuts.push((start..end + 1, "$()".to_owned()));
         Ok(())
     }
 
     /// Commands to be read on their own.
-    fn commands(&mut self, text: String) -> Result<(), Unread> {
+    fn commands(&mut self, text: String) -> Result<(), ParseError> {
         if text.trim().is_empty() {
             return Ok(());
         }
         if self.depth >= DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         self.structured = true;
         self.inner.push(Inner {
@@ -371,12 +340,12 @@ impl<'a> Walk<'a> {
 
     /// Notes what runs within a text that is no word: the word in `${…}`, a here-document. Quotes are not looked at: what stands
     /// in them is found as well.
-    pub(super) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), Unread> {
+    pub(crate) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), ParseError> {
         if !text.contains(['$', '`', '<', '>']) {
             return Ok(());
         }
         if self.depth >= DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         let mut walk = Walk::new(text, self.depth + 1);
         let mut draft = Draft::default();
@@ -388,7 +357,7 @@ impl<'a> Walk<'a> {
                 }
                 '`' => walk.backticks(&mut draft, true)?,
                 '$' if processes && walk.rest()[1..].starts_with('"') => {
-                    return Err(Unread::Syntax("a text to be translated, $\"…\""));
+                    return Err(ParseError::Syntax("a text to be translated, $\"…\""));
                 }
                 '$' => walk.dollar(&mut draft, true)?,
                 '<' | '>' if processes && walk.rest()[1..].starts_with('(') => {
@@ -405,14 +374,18 @@ impl<'a> Walk<'a> {
 }
 
 /// Where an expansion is not quoted, its value is split into words.
-fn several(is_one: bool) -> Open {
-    if is_one { Open::NOTHING } else { Open::SEVERAL }
+fn split(is_one: bool) -> Expansions {
+    if is_one {
+        Expansions::NONE
+    } else {
+        Expansions::SPLIT
+    }
 }
 
-fn end_of_parameter(text: &str, from: usize, quoted: bool) -> Result<usize, Unread> {
+fn end_of_parameter(text: &str, from: usize, quoted: bool) -> Result<usize, ParseError> {
     let end = end_of(text, from, Bracket::Curly)?;
     if quoted && text[from..end].contains('\'') {
-        return Err(Unread::Syntax("a quote within ${…} within quotes"));
+        return Err(ParseError::Syntax("a quote within ${…} within quotes"));
     }
     Ok(end)
 }

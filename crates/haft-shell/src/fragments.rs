@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::wrapper::is_assignment;
+use crate::word::is_assignment;
 
 /// Text looked at, in bytes; what is longer is asked about anyway.
 const LONGEST_SCAN: usize = 64 * 1024;
@@ -18,15 +18,15 @@ const KEYWORDS: &[&str] = &[
 
 /// What a line probably runs and writes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fragments {
+pub struct Fragments {
     /// Simple commands, without assignments before them.
-    pub(crate) commands: Vec<Vec<String>>,
+    pub commands: Vec<Vec<String>>,
     /// Targets of redirections.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
 }
 
 /// Every simple command and every target that can be seen in a line.
-pub(crate) fn fragments(line: &str) -> Fragments {
+pub fn fragments(line: &str) -> Fragments {
     let end = line.floor_char_boundary(LONGEST_SCAN);
     let mut found = Fragments::default();
     Scan::new(&line[..end], 0, &mut found).commands();

@@ -1,27 +1,27 @@
 //! Options of programs, as tables say: where a program's own words end, and whether all of its options are known.
 
-use super::shell::AsWord;
+use crate::word::AsWord;
 
 /// The options of one program that are known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub struct Options {
     /// Letters without a value; several may share a word.
-    pub(crate) flags: &'static str,
+    pub flags: &'static str,
     /// Letters with a value: the rest of the word, or the next word.
-    pub(crate) valued: &'static str,
+    pub valued: &'static str,
     /// Letters whose value, if there is one, is the rest of the word.
-    pub(crate) joined: &'static str,
+    pub joined: &'static str,
     /// Long names without a value.
-    pub(crate) long: &'static [&'static str],
+    pub long: &'static [&'static str],
     /// Long names with a value: behind `=`, or the next word.
-    pub(crate) long_valued: &'static [&'static str],
-    /// Whether `-5` is an option.
-    pub(crate) number: bool,
+    pub long_valued: &'static [&'static str],
+    /// True where `-5` is an option.
+    pub number: bool,
 }
 
 impl Options {
     /// No option is known.
-    pub(crate) const NONE: Self = Self {
+    pub const NONE: Self = Self {
         flags: "",
         valued: "",
         joined: "",
@@ -30,8 +30,8 @@ impl Options {
         number: false,
     };
 
-    /// How many of the words are leading options; `None` where one is not known.
-    pub(crate) fn count<W: AsWord>(&self, words: &[W]) -> Option<usize> {
+    /// Returns how many of the words are leading options; `None` where one is not known.
+    pub fn count<W: AsWord>(&self, words: &[W]) -> Option<usize> {
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = word.text();
@@ -52,9 +52,9 @@ impl Options {
         Some(at)
     }
 
-    /// Is every option among the words known? A value in a word of its own is taken for an operand: one that looks like an
+    /// True where every option among the words is known. A value in a word of its own is taken for an operand: one that looks like an
     /// option must be known as one, whatever the program makes of it.
-    pub(crate) fn know<W: AsWord>(&self, words: &[W]) -> bool {
+    pub fn know<W: AsWord>(&self, words: &[W]) -> bool {
         let mut before = words.iter().take_while(|word| word.text() != "--");
         before.all(|word| {
             let text = word.text();

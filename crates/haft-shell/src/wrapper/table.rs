@@ -1,34 +1,34 @@
 //! Which commands run other commands, and how their own words are read.
 
-use crate::policy::looks::FirstLook;
-use crate::policy::options::Options;
+use crate::looks::FirstLook;
+use crate::options::Options;
 
-/// Whether an allow looks through a wrapper, too: clause 5 of the shell rules.
+/// Whether the command that a wrapper runs is all that it does: clause 5 of the shell rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stripped {
-    /// Deny and ask alone look through it.
-    Never,
-    /// Only where it has no option.
+pub(crate) enum Transparency {
+    /// It may change what the command does: its user, its variables, its root.
+    None,
+    /// Without options it changes nothing.
     Bare,
-    /// With the options that are known, too.
+    /// It changes nothing, with the options that are known, too.
     WithOptions,
 }
 
 /// How the words of a wrapper are read up to the command that it runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wrapper {
-    pub(super) name: &'static str,
-    pub(super) stripped: Stripped,
-    pub(super) options: Options,
+pub(crate) struct Wrapper {
+    pub(crate) name: &'static str,
+    pub(crate) transparency: Transparency,
+    pub(crate) options: Options,
     /// Words of its own behind the options; `None` where options and words are mixed, so that each word may begin the command.
-    pub(super) operands: Option<usize>,
+    pub(crate) operands: Option<usize>,
 }
 
 impl Wrapper {
-    const fn new(name: &'static str, stripped: Stripped, options: Options) -> Self {
+    const fn new(name: &'static str, transparency: Transparency, options: Options) -> Self {
         Self {
             name,
-            stripped,
+            transparency,
             options,
             operands: Some(0),
         }
@@ -36,7 +36,7 @@ impl Wrapper {
 
     /// One whose options are not known: with any, each of its words may begin the command.
     const fn plain(name: &'static str) -> Self {
-        Self::new(name, Stripped::Never, Options::NONE)
+        Self::new(name, Transparency::None, Options::NONE)
     }
 
     /// One that mixes its options with its words.
@@ -121,44 +121,44 @@ const IONICE: Options = Options {
 
 /// Every command that is looked through.
 const WRAPPERS: &[Wrapper] = &[
-    Wrapper::new("timeout", Stripped::WithOptions, TIMEOUT).behind(1),
-    Wrapper::new("nice", Stripped::WithOptions, NICE),
-    Wrapper::new("stdbuf", Stripped::WithOptions, STDBUF),
+    Wrapper::new("timeout", Transparency::WithOptions, TIMEOUT).behind(1),
+    Wrapper::new("nice", Transparency::WithOptions, NICE),
+    Wrapper::new("stdbuf", Transparency::WithOptions, STDBUF),
     Wrapper::new(
         "time",
-        Stripped::WithOptions,
+        Transparency::WithOptions,
         Options {
             flags: "p",
             ..Options::NONE
         },
     ),
-    Wrapper::new("nohup", Stripped::Bare, Options::NONE),
+    Wrapper::new("nohup", Transparency::Bare, Options::NONE),
     Wrapper::new(
         "command",
-        Stripped::Bare,
+        Transparency::Bare,
         Options {
             flags: "p",
             ..Options::NONE
         },
     ),
-    Wrapper::new("builtin", Stripped::Bare, Options::NONE),
-    Wrapper::new("noglob", Stripped::Bare, Options::NONE),
-    Wrapper::new("xargs", Stripped::Bare, XARGS),
-    Wrapper::new("env", Stripped::Never, ENV),
-    Wrapper::new("sudo", Stripped::Never, SUDO),
-    Wrapper::new("exec", Stripped::Never, EXEC),
+    Wrapper::new("builtin", Transparency::Bare, Options::NONE),
+    Wrapper::new("noglob", Transparency::Bare, Options::NONE),
+    Wrapper::new("xargs", Transparency::Bare, XARGS),
+    Wrapper::new("env", Transparency::None, ENV),
+    Wrapper::new("sudo", Transparency::None, SUDO),
+    Wrapper::new("exec", Transparency::None, EXEC),
     Wrapper::new(
         "jobs",
-        Stripped::Never,
+        Transparency::None,
         Options {
             flags: "lnprsx",
             ..Options::NONE
         },
     ),
-    Wrapper::new("ionice", Stripped::Never, IONICE),
+    Wrapper::new("ionice", Transparency::None, IONICE),
     Wrapper::new(
         "setsid",
-        Stripped::Never,
+        Transparency::None,
         Options {
             flags: "cfw",
             ..Options::NONE
@@ -197,7 +197,7 @@ const LOOK: FirstLook = {
 };
 
 /// The wrapper of this name.
-pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
+pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     if !LOOK.may_be(name) {
         return None;
     }

@@ -1,10 +1,10 @@
 //! Finds where a substitution, a group of brackets or a quoted text ends, in one walk that keeps its own stack.
 
-use super::{DEEPEST, Unread};
+use crate::error::{DEEPEST, ParseError};
 
 /// What is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bracket {
+pub(crate) enum Bracket {
     /// `(…)`, also of `$(…)`, `<(…)` and arithmetic.
     Round,
     /// `${…}`.
@@ -17,7 +17,7 @@ pub(super) enum Bracket {
 ///
 /// Commands within `(…)` are not understood here: a sign that is none (in a `case`, in a here-document) makes an end where
 /// their own reading does not end, and so is found out there.
-pub(super) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, Unread> {
+pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, ParseError> {
     let bytes = text.as_bytes();
     let mut open = vec![first];
     let mut at = from;
@@ -47,7 +47,7 @@ pub(super) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, U
             }
             (Bracket::Double, _) => {}
             (Bracket::Curly, b'\'') if within_double(&open) => {
-                return Err(Unread::Syntax("a quote within ${…} within quotes"));
+                return Err(ParseError::Syntax("a quote within ${…} within quotes"));
             }
             (_, b'$') if next == Some(b'\'') && !within_double(&open) => {
                 at = end_of_ansi(text, at + 2)?;
@@ -61,11 +61,11 @@ pub(super) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, U
             _ => {}
         }
         if open.len() > DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         at += 1;
     }
-    Err(Unread::Syntax("something is not closed"))
+    Err(ParseError::Syntax("something is not closed"))
 }
 
 /// Is a `${…}` part of a text in double quotes? There a single quote quotes or not, as its operator has it.
@@ -80,20 +80,20 @@ fn starts_word(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The place of the backtick that closes, not escaped.
-pub(super) fn end_of_backticks(text: &str, from: usize) -> Result<usize, Unread> {
+pub(crate) fn end_of_backticks(text: &str, from: usize) -> Result<usize, ParseError> {
     escaped_until(text, from, b'`', "an open backtick")
 }
 
 /// The end of `$'…'`.
-pub(super) fn end_of_ansi(text: &str, from: usize) -> Result<usize, Unread> {
+pub(crate) fn end_of_ansi(text: &str, from: usize) -> Result<usize, ParseError> {
     escaped_until(text, from, b'\'', "an open quote")
 }
 
 /// The end of `'…'`.
-pub(super) fn end_of_single(text: &str, from: usize) -> Result<usize, Unread> {
+pub(crate) fn end_of_single(text: &str, from: usize) -> Result<usize, ParseError> {
     let end = text.get(from..).and_then(|rest| rest.find('\''));
     end.map(|at| from + at)
-        .ok_or(Unread::Syntax("an open quote"))
+        .ok_or(ParseError::Syntax("an open quote"))
 }
 
 fn escaped_until(
@@ -101,7 +101,7 @@ fn escaped_until(
     from: usize,
     sign: u8,
     problem: &'static str,
-) -> Result<usize, Unread> {
+) -> Result<usize, ParseError> {
     let bytes = text.as_bytes();
     let mut at = from;
     while let Some(&byte) = bytes.get(at) {
@@ -110,10 +110,10 @@ fn escaped_until(
         }
         at += if byte == b'\\' { 2 } else { 1 };
     }
-    Err(Unread::Syntax(problem))
+    Err(ParseError::Syntax(problem))
 }
 
 /// Is the text of `$(…)`, without these two signs, arithmetic: one pair of brackets around all of it?
-pub(super) fn is_arithmetic(body: &str) -> bool {
+pub(crate) fn is_arithmetic(body: &str) -> bool {
     body.starts_with('(') && end_of(body, 1, Bracket::Round).is_ok_and(|end| end + 1 == body.len())
 }

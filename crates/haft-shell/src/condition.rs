@@ -1,8 +1,9 @@
 //! `[[ … ]]`: tests of files and texts, and of numbers as far as arithmetic is read. No commands but in substitutions.
 
-use super::grammar::Parser;
-use super::lexer::{Redirect, Sign, Token};
-use super::{DEEPEST, Unread, arithmetic};
+use crate::arithmetic;
+use crate::error::{DEEPEST, ParseError};
+use crate::lexer::{Redirect, Sign, Token};
+use crate::parser::Parser;
 
 /// Tests of one word that look at a file or a text.
 const OF_ONE: &[&str] = &[
@@ -18,7 +19,7 @@ const OF_NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl<'a> Parser<'a> {
     /// At `[[`.
-    pub(super) fn condition(&mut self) -> Result<(), Unread> {
+    pub(crate) fn condition(&mut self) -> Result<(), ParseError> {
         self.found.structured = true;
         self.take()?;
         self.choices(self.depth)?;
@@ -26,16 +27,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Tests joined by `&&` and `||`, at this depth of brackets.
-    fn choices(&mut self, depth: usize) -> Result<(), Unread> {
+    fn choices(&mut self, depth: usize) -> Result<(), ParseError> {
         if depth > DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         loop {
             while self.eat_word("!")? {}
             if self.eat_sign(Sign::Open)? {
                 self.choices(depth + 1)?;
                 if !self.eat_sign(Sign::Close)? {
-                    return Err(Unread::Syntax("a bracket in a condition is not closed"));
+                    return Err(ParseError::Syntax("a bracket in a condition is not closed"));
                 }
             } else {
                 self.test()?;
@@ -47,11 +48,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn test(&mut self) -> Result<(), Unread> {
+    fn test(&mut self) -> Result<(), ParseError> {
         let first = self.operand()?;
         if first.len() == 2 && first.starts_with('-') {
             if !OF_ONE.contains(&first) {
-                return Err(Unread::Syntax("a test that is not known"));
+                return Err(ParseError::Syntax("a test that is not known"));
             }
             return self.operand().map(drop);
         }
@@ -70,24 +71,24 @@ impl<'a> Parser<'a> {
                     self.number(first)?;
                     self.number(second)
                 }
-                _ => Err(Unread::Syntax("a test that is not known")),
+                _ => Err(ParseError::Syntax("a test that is not known")),
             },
             _ => Ok(()),
         }
     }
 
     /// The next word as it is written.
-    fn operand(&mut self) -> Result<&'a str, Unread> {
+    fn operand(&mut self) -> Result<&'a str, ParseError> {
         match self.raw()? {
             Some(word) if word != "]]" => {
                 self.take()?;
                 Ok(word)
             }
-            _ => Err(Unread::Syntax("a condition is not complete")),
+            _ => Err(ParseError::Syntax("a condition is not complete")),
         }
     }
 
-    fn number(&mut self, word: &str) -> Result<(), Unread> {
+    fn number(&mut self, word: &str) -> Result<(), ParseError> {
         let quoted = word.strip_prefix('"').and_then(|w| w.strip_suffix('"'));
         arithmetic::read(quoted.unwrap_or(word), &mut self.lexer.walk.variables)
     }

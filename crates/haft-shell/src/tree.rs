@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
-use super::Unread;
-use super::grammar::Found;
+use crate::error::ParseError;
+use crate::parser::Found;
 
 /// How often the grammar's progress is looked at before it is given up; each stands for about a hundred steps.
 /// A line of 10,000 characters that is well formed takes about a tenth.
@@ -58,10 +58,10 @@ thread_local! {
 }
 
 /// Fails when the grammar finds an error, or commands elsewhere than they were found.
-pub(super) fn agrees(text: &str, found: &Found) -> Result<(), Unread> {
-    let tree = parsed(text).ok_or(Unread::Syntax("its grammar cannot be told in time"))?;
+pub(crate) fn agrees(text: &str, found: &Found) -> Result<(), ParseError> {
+    let tree = parsed(text).ok_or(ParseError::Syntax("its grammar cannot be told in time"))?;
     if tree.root_node().has_error() {
-        return Err(Unread::Syntax("its grammar has an error"));
+        return Err(ParseError::Syntax("its grammar has an error"));
     }
     let mut seen = names(&tree);
     seen.sort_unstable();
@@ -74,7 +74,7 @@ pub(super) fn agrees(text: &str, found: &Found) -> Result<(), Unread> {
     if there && seen.iter().all(known) {
         Ok(())
     } else {
-        Err(Unread::Doubtful)
+        Err(ParseError::Ambiguous)
     }
 }
 

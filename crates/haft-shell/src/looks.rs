@@ -2,24 +2,24 @@
 
 /// What is known of some names.
 #[derive(Debug)]
-pub(super) struct FirstLook {
+pub(crate) struct FirstLook {
     /// For each first letter the lengths of its names, one bit each.
     lengths: [u32; 128],
 }
 
 impl FirstLook {
     /// Of no name.
-    pub(super) const NONE: Self = Self { lengths: [0; 128] };
+    pub(crate) const NONE: Self = Self { lengths: [0; 128] };
 
     /// And of this one, which begins with ASCII and is shorter than 32 bytes: another does not compile in a constant.
-    pub(super) const fn and(mut self, name: &str) -> Self {
+    pub(crate) const fn and(mut self, name: &str) -> Self {
         let name = name.as_bytes();
         self.lengths[name[0] as usize] |= 1 << name.len();
         self
     }
 
     /// And of these.
-    pub(super) const fn and_all(mut self, names: &[&str]) -> Self {
+    pub(crate) const fn and_all(mut self, names: &[&str]) -> Self {
         let mut at = 0;
         while at < names.len() {
             self = self.and(names[at]);
@@ -29,7 +29,7 @@ impl FirstLook {
     }
 
     /// False where the word is none of them.
-    pub(super) fn may_be(&self, word: &str) -> bool {
+    pub(crate) fn may_be(&self, word: &str) -> bool {
         let first = word.bytes().next().map(usize::from);
         let lengths = first.and_then(|first| self.lengths.get(first));
         lengths.is_some_and(|lengths| word.len() < 32 && lengths & (1 << word.len()) != 0)

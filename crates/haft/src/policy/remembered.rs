@@ -1,25 +1,25 @@
-//! What one judgement has read already: guards, rules and folders look at the same few lines.
+//! Lines that one judgement has taken apart already: guards, rules and folders look at the same few lines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::{Line, MOST_PARTS, Unread};
+use haft_shell::{Line, MOST_PARTS, ParseError, parse};
 
-/// Most readings that are kept: a line, and each of its parts.
+/// Most lines that are remembered: a line, and each of its parts.
 const MOST: usize = MOST_PARTS + 1;
 
-type Reading = Result<Rc<Line>, Unread>;
+type Reading = Result<Rc<Line>, ParseError>;
 
 thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static READINGS: RefCell<Vec<(String, Reading)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, this thread keeps what it reads; nothing is kept afterwards.
+/// While it lives, this thread remembers the lines that it takes apart; nothing is remembered afterwards.
 #[derive(Debug)]
 pub(crate) struct Remembered(());
 
-/// Begins a judgement, or goes on within one.
+/// Starts a judgement, or one within another.
 pub(crate) fn remember() -> Remembered {
     DEPTH.set(DEPTH.get() + 1);
     Remembered(())
@@ -34,8 +34,13 @@ impl Drop for Remembered {
     }
 }
 
-/// The reading of a line, made now or earlier in this judgement.
-pub(super) fn once(line: &str, read: impl FnOnce() -> Result<Line, Unread>) -> Reading {
+/// Takes a line apart, once a judgement.
+pub(crate) fn take_apart(line: &str) -> Reading {
+    once(line, || parse(line))
+}
+
+/// Returns the reading of a line, made now or earlier in this judgement.
+fn once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading {
     if DEPTH.get() == 0 {
         return read().map(Rc::new);
     }
@@ -58,8 +63,9 @@ pub(super) fn once(line: &str, read: impl FnOnce() -> Result<Line, Unread>) -> R
 mod tests {
     use std::cell::Cell;
 
+    use haft_shell::Line;
+
     use super::{once, remember};
-    use crate::policy::shell::Line;
 
     #[test]
     fn a_line_is_read_once_a_judgement_and_nothing_is_kept_after_it() {

@@ -1,40 +1,42 @@
 //! The grammar of the shell, as far as it takes to find every simple command: lists, groups, compound commands, functions.
 
-use super::lexer::{Lexer, Redirect, Sign, Token};
-use super::variables::{Variables, is_number};
-use super::word::ReadWord;
-use super::{DEEPEST, Inner, Simple, Unread, Word};
-use crate::policy::wrapper::is_assignment;
+use crate::command::SimpleCommand;
+use crate::error::{DEEPEST, ParseError};
+use crate::lexer::{Lexer, Redirect, Sign, Token};
+use crate::variables::{Variables, is_number};
+use crate::walk::Inner;
+use crate::walk::ReadWord;
+use crate::word::{Word, is_assignment};
 
 /// Words that end a list of commands.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 /// What one text holds; what its substitutions run is in `inner`.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) parts: Vec<Simple>,
-    pub(super) writes: Vec<Word>,
-    pub(super) reads: Vec<Word>,
-    pub(super) inner: Vec<Inner>,
+pub(crate) struct Found {
+    pub(crate) commands: Vec<SimpleCommand>,
+    pub(crate) writes: Vec<Word>,
+    pub(crate) reads: Vec<Word>,
+    pub(crate) inner: Vec<Inner>,
     /// More than words and lists of them: the grammar is asked, too.
-    pub(super) structured: bool,
+    pub(crate) structured: bool,
     /// Where commands are named.
-    pub(super) names: Vec<Name>,
+    pub(crate) names: Vec<Name>,
     /// Words before a command that look like one.
-    pub(super) prefixes: Vec<usize>,
+    pub(crate) prefixes: Vec<usize>,
     /// What it does with variables.
-    pub(super) variables: Variables,
+    pub(crate) variables: Variables,
 }
 
 /// Where a command is named, and whether right after a prefix.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
-    pub(super) at: usize,
-    pub(super) prefixed: bool,
+pub(crate) struct Name {
+    pub(crate) at: usize,
+    pub(crate) prefixed: bool,
 }
 
 /// Reads a text that lies at this depth.
-pub(super) fn read(text: &str, depth: usize) -> Result<Found, Unread> {
+pub(crate) fn read(text: &str, depth: usize) -> Result<Found, ParseError> {
     let mut parser = Parser {
         lexer: Lexer::new(text, depth),
         ahead: None,
@@ -44,7 +46,7 @@ pub(super) fn read(text: &str, depth: usize) -> Result<Found, Unread> {
     parser.list()?;
     match parser.take()? {
         (Token::End, _) => {}
-        _ => return Err(Unread::Syntax("something ends that was not begun")),
+        _ => return Err(ParseError::Syntax("something ends that was not begun")),
     }
     let Parser {
         lexer, mut found, ..
@@ -56,26 +58,26 @@ pub(super) fn read(text: &str, depth: usize) -> Result<Found, Unread> {
 }
 
 /// Reads one text token by token.
-pub(super) struct Parser<'a> {
-    pub(super) lexer: Lexer<'a>,
-    pub(super) ahead: Option<(Token, usize)>,
-    pub(super) found: Found,
-    pub(super) depth: usize,
+pub(crate) struct Parser<'a> {
+    pub(crate) lexer: Lexer<'a>,
+    pub(crate) ahead: Option<(Token, usize)>,
+    pub(crate) found: Found,
+    pub(crate) depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         self.lexer.walk.text
     }
 
-    pub(super) fn take(&mut self) -> Result<(Token, usize), Unread> {
+    pub(crate) fn take(&mut self) -> Result<(Token, usize), ParseError> {
         match self.ahead.take() {
             Some(token) => Ok(token),
             None => self.lexer.next(),
         }
     }
 
-    pub(super) fn peek(&mut self) -> Result<&Token, Unread> {
+    pub(crate) fn peek(&mut self) -> Result<&Token, ParseError> {
         if self.ahead.is_none() {
             self.ahead = Some(self.lexer.next()?);
         }
@@ -83,7 +85,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next word as it is written, if a word comes next.
-    pub(super) fn raw(&mut self) -> Result<Option<&'a str>, Unread> {
+    pub(crate) fn raw(&mut self) -> Result<Option<&'a str>, ParseError> {
         let text = self.text();
         Ok(match self.peek()? {
             Token::Word(word) => Some(&text[word.span.clone()]),
@@ -91,11 +93,11 @@ impl<'a> Parser<'a> {
         })
     }
 
-    pub(super) fn at_sign(&mut self, wanted: Sign) -> Result<bool, Unread> {
+    pub(crate) fn at_sign(&mut self, wanted: Sign) -> Result<bool, ParseError> {
         Ok(matches!(self.peek()?, Token::Sign(sign) if *sign == wanted))
     }
 
-    pub(super) fn eat_sign(&mut self, wanted: Sign) -> Result<bool, Unread> {
+    pub(crate) fn eat_sign(&mut self, wanted: Sign) -> Result<bool, ParseError> {
         let found = self.at_sign(wanted)?;
         if found {
             self.take()?;
@@ -103,7 +105,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    pub(super) fn eat_word(&mut self, wanted: &str) -> Result<bool, Unread> {
+    pub(crate) fn eat_word(&mut self, wanted: &str) -> Result<bool, ParseError> {
         let found = self.raw()? == Some(wanted);
         if found {
             self.take()?;
@@ -111,14 +113,14 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    pub(super) fn expect_word(&mut self, wanted: &str) -> Result<(), Unread> {
+    pub(crate) fn expect_word(&mut self, wanted: &str) -> Result<(), ParseError> {
         if self.eat_word(wanted)? {
             return Ok(());
         }
-        Err(Unread::Syntax("a compound command is not complete"))
+        Err(ParseError::Syntax("a compound command is not complete"))
     }
 
-    pub(super) fn skip_lines(&mut self) -> Result<(), Unread> {
+    pub(crate) fn skip_lines(&mut self) -> Result<(), ParseError> {
         while matches!(self.peek()?, Token::Newline) {
             self.take()?;
         }
@@ -126,13 +128,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes one level deeper, to where a compound command may lie within another.
-    pub(super) fn deeper(
+    pub(crate) fn deeper(
         &mut self,
-        inner: fn(&mut Self) -> Result<(), Unread>,
-    ) -> Result<(), Unread> {
+        inner: fn(&mut Self) -> Result<(), ParseError>,
+    ) -> Result<(), ParseError> {
         self.found.structured = true;
         if self.depth >= DEEPEST {
-            return Err(Unread::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         self.depth += 1;
         self.lexer.walk.depth = self.depth;
@@ -143,7 +145,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Commands up to what ends a list; whether there was one.
-    pub(super) fn list(&mut self) -> Result<bool, Unread> {
+    pub(crate) fn list(&mut self) -> Result<bool, ParseError> {
         let mut any = false;
         loop {
             self.skip_lines()?;
@@ -161,20 +163,20 @@ impl<'a> Parser<'a> {
             } else if self.at_end()? {
                 return Ok(any);
             } else {
-                return Err(Unread::Syntax("a sign that nothing comes before"));
+                return Err(ParseError::Syntax("a sign that nothing comes before"));
             }
         }
     }
 
     /// A list that must not be empty.
-    pub(super) fn some_list(&mut self) -> Result<(), Unread> {
+    pub(crate) fn some_list(&mut self) -> Result<(), ParseError> {
         if self.list()? {
             return Ok(());
         }
-        Err(Unread::Syntax("an empty list of commands"))
+        Err(ParseError::Syntax("an empty list of commands"))
     }
 
-    fn at_end(&mut self) -> Result<bool, Unread> {
+    fn at_end(&mut self) -> Result<bool, ParseError> {
         if self.raw()?.is_some_and(|raw| ENDS.contains(&raw)) {
             return Ok(true);
         }
@@ -184,7 +186,7 @@ impl<'a> Parser<'a> {
         ))
     }
 
-    fn and_or(&mut self) -> Result<(), Unread> {
+    fn and_or(&mut self) -> Result<(), ParseError> {
         loop {
             self.pipeline()?;
             if !self.eat_sign(Sign::And)? && !self.eat_sign(Sign::Or)? {
@@ -194,7 +196,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn pipeline(&mut self) -> Result<(), Unread> {
+    fn pipeline(&mut self) -> Result<(), ParseError> {
         loop {
             self.command()?;
             if !self.eat_sign(Sign::Pipe)? {
@@ -204,7 +206,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn command(&mut self) -> Result<(), Unread> {
+    pub(crate) fn command(&mut self) -> Result<(), ParseError> {
         let mut prefixed = false;
         loop {
             match self.raw()? {
@@ -240,21 +242,23 @@ impl<'a> Parser<'a> {
             })?,
             Some("for") => self.deeper(Self::each)?,
             Some("select") => {
-                return Err(Unread::Syntax("select sets a variable to what it is given"));
+                return Err(ParseError::Syntax(
+                    "select sets a variable to what it is given",
+                ));
             }
-            Some("coproc") => return Err(Unread::Syntax("coproc sets the variable it names")),
+            Some("coproc") => return Err(ParseError::Syntax("coproc sets the variable it names")),
             Some("case") => self.deeper(Self::case)?,
             Some("[[") => self.condition()?,
             Some("function") => return self.deeper(Self::function),
             Some(raw) if ENDS.contains(&raw) || matches!(raw, "in" | "]]") => {
-                return Err(Unread::Syntax("a word that belongs elsewhere"));
+                return Err(ParseError::Syntax("a word that belongs elsewhere"));
             }
             _ => return self.simple(prefixed),
         }
         self.redirections()
     }
 
-    fn redirections(&mut self) -> Result<(), Unread> {
+    fn redirections(&mut self) -> Result<(), ParseError> {
         while let Token::Redirect(_) = self.peek()? {
             if let (Token::Redirect(redirect), _) = self.take()? {
                 self.redirected(redirect);
@@ -271,7 +275,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn simple(&mut self, prefixed: bool) -> Result<(), Unread> {
+    fn simple(&mut self, prefixed: bool) -> Result<(), ParseError> {
         let mut words: Vec<ReadWord> = Vec::new();
         let mut assigned: Vec<(String, ReadWord)> = Vec::new();
         let mut any = false;
@@ -285,7 +289,7 @@ impl<'a> Parser<'a> {
                     if !words.is_empty() {
                         words.push(word);
                     } else if begins_index(raw) {
-                        return Err(Unread::Syntax("an index where a command begins"));
+                        return Err(ParseError::Syntax("an index where a command begins"));
                     } else if is_assignment(raw) {
                         assigned.push((self.assignment(&word), word));
                     } else {
@@ -297,7 +301,7 @@ impl<'a> Parser<'a> {
                 Token::Sign(Sign::Open) => {
                     return match words.as_slice() {
                         [name] if assigned.is_empty() => self.named_function(&name.clone()),
-                        _ => Err(Unread::Syntax("a bracket in a command")),
+                        _ => Err(ParseError::Syntax("a bracket in a command")),
                     };
                 }
                 _ => break,
@@ -305,7 +309,7 @@ impl<'a> Parser<'a> {
             any = true;
         }
         if !any {
-            return Err(Unread::Syntax("a command is missing"));
+            return Err(ParseError::Syntax("a command is missing"));
         }
         self.finish(assigned, words);
         Ok(())
@@ -317,7 +321,7 @@ impl<'a> Parser<'a> {
         let raw = &text[word.span.clone()];
         let (name, _) = raw.split_once('=').unwrap_or((raw, ""));
         let value = name.len() + 1;
-        let known = word.word.open.is_nothing() && is_number(&word.word.text[value..]);
+        let known = word.word.expansions.is_empty() && is_number(&word.word.text[value..]);
         let number = known || word.is_arithmetic_from(text, word.span.start + value);
         let (name, added) = match name.strip_suffix('+') {
             Some(name) => (name, true),
@@ -340,10 +344,10 @@ impl<'a> Parser<'a> {
             }
             word.shown(text, &mut shown);
         }
-        self.found.parts.push(Simple {
-            assigned: assigned.into_iter().map(|(name, _)| name).collect(),
+        self.found.commands.push(SimpleCommand {
+            assignments: assigned.into_iter().map(|(name, _)| name).collect(),
             words: words.into_iter().map(|word| word.word).collect(),
-            shown,
+            text: shown,
         });
     }
 }

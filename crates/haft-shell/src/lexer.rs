@@ -1,7 +1,8 @@
 //! Splits a text into what the grammar of the shell is made of: words, signs, redirections and lines.
 
-use super::word::{ReadWord, Walk};
-use super::{Unread, Word};
+use crate::error::ParseError;
+use crate::walk::{ReadWord, Walk};
+use crate::word::Word;
 
 /// Most here-documents of one text, and the longest word that ends one: the grammar keeps them in a small fixed space.
 const MOST_HERE: usize = 8;
@@ -12,7 +13,7 @@ const LONGEST_DESCRIPTOR: usize = 4;
 
 /// A sign between words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(crate) enum Sign {
     And,
     Or,
     Semicolon,
@@ -26,7 +27,7 @@ pub(super) enum Sign {
 
 /// What a redirection does.
 #[derive(Debug, Clone)]
-pub(super) enum Redirect {
+pub(crate) enum Redirect {
     Write(Word),
     Read(Word),
     /// A descriptor, a text or a here-document: no file.
@@ -34,7 +35,7 @@ pub(super) enum Redirect {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Word(ReadWord),
     Sign(Sign),
     Redirect(Redirect),
@@ -52,14 +53,14 @@ struct Here {
 
 /// Reads token by token.
 #[derive(Debug)]
-pub(super) struct Lexer<'a> {
-    pub(super) walk: Walk<'a>,
+pub(crate) struct Lexer<'a> {
+    pub(crate) walk: Walk<'a>,
     here: Vec<Here>,
     seen_here: usize,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, depth: usize) -> Self {
+    pub(crate) fn new(text: &'a str, depth: usize) -> Self {
         Self {
             walk: Walk::new(text, depth),
             here: Vec::new(),
@@ -68,7 +69,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token, and where it starts.
-    pub(super) fn next(&mut self) -> Result<(Token, usize), Unread> {
+    pub(crate) fn next(&mut self) -> Result<(Token, usize), ParseError> {
         self.skip_blanks();
         let start = self.walk.at;
         if self.walk.peek() == Some('#') {
@@ -76,7 +77,7 @@ impl<'a> Lexer<'a> {
         }
         let Some(c) = self.walk.peek() else {
             if !self.here.is_empty() {
-                return Err(Unread::Syntax("a here-document without its end"));
+                return Err(ParseError::Syntax("a here-document without its end"));
             }
             return Ok((Token::End, start));
         };
@@ -93,21 +94,21 @@ impl<'a> Lexer<'a> {
         }
         let word = self.walk.word()?;
         if word.span.is_empty() {
-            return Err(Unread::Syntax("a sign that stands for nothing"));
+            return Err(ParseError::Syntax("a sign that stands for nothing"));
         }
         let raw = &self.walk.text[word.span.clone()];
         if !self.walk.rest().starts_with(['<', '>']) {
             return Ok((Token::Word(word), start));
         }
         if raw.starts_with('{') && raw.ends_with('}') {
-            return Err(Unread::Syntax("{…}> sets the variable that it names"));
+            return Err(ParseError::Syntax("{…}> sets the variable that it names"));
         }
         if !is_descriptor(raw) {
             return Ok((Token::Word(word), start));
         }
         // A number that is too large for one is a word of the command.
         if raw.len() > LONGEST_DESCRIPTOR {
-            return Err(Unread::Syntax("a descriptor of too many digits"));
+            return Err(ParseError::Syntax("a descriptor of too many digits"));
         }
         let token = self.redirect()?;
         Ok((token.unwrap_or(Token::Word(word)), start))
@@ -118,11 +119,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// A comment that the text ends in would go on where the text is part of another.
-    fn comment(&mut self) -> Result<(), Unread> {
+    fn comment(&mut self) -> Result<(), ParseError> {
         let rest = self.walk.rest();
         let length = rest.find('\n');
         if length.is_none() && self.walk.depth > 0 {
-            return Err(Unread::Syntax("a comment within a substitution"));
+            return Err(ParseError::Syntax("a comment within a substitution"));
         }
         self.walk.at += length.unwrap_or(rest.len());
         Ok(())
@@ -150,7 +151,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A redirection and its target, if one starts here.
-    fn redirect(&mut self) -> Result<Option<Token>, Unread> {
+    fn redirect(&mut self) -> Result<Option<Token>, ParseError> {
         let rest = self.walk.rest();
         let begins = rest.starts_with(['&', '<', '>']);
         if !begins || rest.starts_with("<(") || rest.starts_with(">(") {
@@ -169,14 +170,14 @@ impl<'a> Lexer<'a> {
         self.skip_blanks();
         let target = self.walk.word()?;
         if target.span.is_empty() {
-            return Err(Unread::Syntax("a redirection without a target"));
+            return Err(ParseError::Syntax("a redirection without a target"));
         }
         let raw = &self.walk.text[target.span.clone()];
         let copies = sign.ends_with('&') && copies_descriptor(raw);
         let found = match sign {
             _ if copies => Redirect::NoFile,
             "<<<" => Redirect::NoFile,
-            "<&" => return Err(Unread::Syntax("a descriptor that is none")),
+            "<&" => return Err(ParseError::Syntax("a descriptor that is none")),
             // What a substitution is connected to is no file.
             _ if target.is_process(self.walk.text) => Redirect::NoFile,
             "<" => Redirect::Read(target.word),
@@ -185,7 +186,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token::Redirect(found)))
     }
 
-    fn delimiter(&mut self, tabs: bool) -> Result<(), Unread> {
+    fn delimiter(&mut self, tabs: bool) -> Result<(), ParseError> {
         self.skip_blanks();
         let inner = self.walk.inner.len();
         let word = self.walk.word()?;
@@ -198,7 +199,9 @@ impl<'a> Lexer<'a> {
             || raw.contains(['$', '`', '\n'])
             || self.seen_here > MOST_HERE
         {
-            return Err(Unread::Syntax("a here-document's last line cannot be told"));
+            return Err(ParseError::Syntax(
+                "a here-document's last line cannot be told",
+            ));
         }
         self.here.push(Here {
             expands: !raw.contains(['\'', '"', '\\']),
@@ -209,13 +212,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips the bodies of the here-documents that this line announced.
-    fn bodies(&mut self) -> Result<(), Unread> {
+    fn bodies(&mut self) -> Result<(), ParseError> {
         for here in std::mem::take(&mut self.here) {
             let start = self.walk.at;
             let end = loop {
                 let rest = self.walk.rest();
                 if rest.is_empty() {
-                    return Err(Unread::Syntax("a here-document without its end"));
+                    return Err(ParseError::Syntax("a here-document without its end"));
                 }
                 let line = rest.split('\n').next().unwrap_or(rest);
                 let shown = if here.tabs {
@@ -230,7 +233,7 @@ impl<'a> Lexer<'a> {
                 }
                 // The line would be joined with the next before it is compared.
                 if here.expands && line.ends_with('\\') {
-                    return Err(Unread::Syntax("a joined line in a here-document"));
+                    return Err(ParseError::Syntax("a joined line in a here-document"));
                 }
             };
             if here.expands {

@@ -1,9 +1,9 @@
 //! Texts in which backslashes mean something of their own: `$'…'` and backticks.
 
-use super::Unread;
+use crate::error::ParseError;
 
 /// The commands between backticks: a backslash before `$`, a backtick or a backslash is taken away.
-pub(super) fn unescaped(body: &str) -> String {
+pub(crate) fn unescaped(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut chars = body.chars().peekable();
     while let Some(c) = chars.next() {
@@ -16,7 +16,7 @@ pub(super) fn unescaped(body: &str) -> String {
 }
 
 /// The inside of `$'…'`. What it says in bytes that are no UTF-8 is not taken apart.
-pub(super) fn ansi_c(body: &str) -> Result<String, Unread> {
+pub(crate) fn ansi_c(body: &str) -> Result<String, ParseError> {
     let mut bytes = Vec::with_capacity(body.len());
     let mut rest = body.chars().peekable();
     let push = |bytes: &mut Vec<u8>, c: char| {
@@ -52,20 +52,20 @@ pub(super) fn ansi_c(body: &str) -> Result<String, Unread> {
                 let letter = number("", most, 16).and_then(char::from_u32);
                 let letter = letter
                     .filter(|c| *c != '\0')
-                    .ok_or(Unread::Syntax("$'…'"))?;
+                    .ok_or(ParseError::Syntax("$'…'"))?;
                 push(&mut bytes, letter);
             }
             // `\c` and what bash keeps as it is: rare enough to be asked about.
-            _ => return Err(Unread::Syntax("an escape of $'…' that is not known")),
+            _ => return Err(ParseError::Syntax("an escape of $'…' that is not known")),
         }
     }
-    String::from_utf8(bytes).map_err(|_| Unread::Syntax("$'…' holds bytes that are no text"))
+    String::from_utf8(bytes).map_err(|_| ParseError::Syntax("$'…' holds bytes that are no text"))
 }
 
 /// A NUL ends the text for bash; what comes after it is not seen.
-fn byte(number: Option<u32>) -> Result<u8, Unread> {
+fn byte(number: Option<u32>) -> Result<u8, ParseError> {
     number
         .and_then(|n| u8::try_from(n).ok())
         .filter(|n| *n != 0)
-        .ok_or(Unread::Syntax("an escape of $'…' that is not known"))
+        .ok_or(ParseError::Syntax("an escape of $'…' that is not known"))
 }

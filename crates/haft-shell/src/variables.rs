@@ -1,10 +1,10 @@
 //! The variables of a line that arithmetic may use: those that hold a whole number wherever the line sets them.
 
-use super::Unread;
+use crate::error::ParseError;
 
 /// What a line does with its variables.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Variables {
+pub(crate) struct Variables {
     /// Set to a whole number.
     numbers: Vec<String>,
     /// Set to anything else.
@@ -15,7 +15,7 @@ pub(super) struct Variables {
 
 impl Variables {
     /// Notes that the line sets a variable, and whether to a whole number.
-    pub(super) fn set(&mut self, name: &str, is_number: bool) {
+    pub(crate) fn set(&mut self, name: &str, is_number: bool) {
         let names = if is_number {
             &mut self.numbers
         } else {
@@ -25,12 +25,12 @@ impl Variables {
     }
 
     /// Notes that arithmetic uses a variable.
-    pub(super) fn compute(&mut self, name: &str) {
+    pub(crate) fn compute(&mut self, name: &str) {
         note(&mut self.computed, name);
     }
 
     /// Adds what another text of the same line does.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (names, more) in [
             (&mut self.numbers, &other.numbers),
             (&mut self.others, &other.others),
@@ -43,17 +43,17 @@ impl Variables {
     }
 
     /// Does the line compute with variables?
-    pub(super) fn are_computed(&self) -> bool {
+    pub(crate) fn are_computed(&self) -> bool {
         !self.computed.is_empty()
     }
 
     /// Fails where arithmetic uses a variable that may hold more than a whole number: bash would evaluate that text.
-    pub(super) fn check(&self) -> Result<(), Unread> {
+    pub(crate) fn check(&self) -> Result<(), ParseError> {
         let is_number = |name: &String| self.numbers.contains(name) && !self.others.contains(name);
         if self.computed.iter().all(is_number) {
             return Ok(());
         }
-        Err(Unread::Syntax(
+        Err(ParseError::Syntax(
             "arithmetic uses a variable that may hold more than a number",
         ))
     }
@@ -67,7 +67,7 @@ fn note(names: &mut Vec<String>, name: &str) {
 
 /// Can nothing but the line itself look at the variable? Bash and the programs it starts read variables written with capitals,
 /// and the addresses of proxies.
-pub(super) fn is_private(name: &str) -> bool {
+pub(crate) fn is_private(name: &str) -> bool {
     let mut signs = name.bytes();
     let begins = signs
         .next()
@@ -77,7 +77,7 @@ pub(super) fn is_private(name: &str) -> bool {
 }
 
 /// `5` or `-5`.
-pub(super) fn is_number(text: &str) -> bool {
+pub(crate) fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }

@@ -3,13 +3,13 @@
 //! Bash expands the text of every variable in it, and of every index, as arithmetic again, and that runs commands: what is
 //! not listed here is not read.
 
-use super::Unread;
-use super::variables::{Variables, is_private};
+use crate::error::ParseError;
+use crate::variables::{Variables, is_private};
 
 const OPERATORS: &str = "+-*/%<>=!&|^~?:,() \t\n";
 
 /// Reads the text of `((…))` or `$((…))`, an offset, an index, or a number that a condition compares.
-pub(super) fn read(text: &str, variables: &mut Variables) -> Result<(), Unread> {
+pub(crate) fn read(text: &str, variables: &mut Variables) -> Result<(), ParseError> {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -25,15 +25,15 @@ pub(super) fn read(text: &str, variables: &mut Variables) -> Result<(), Unread> 
             }
             '$' => expansion(text, at, variables)?,
             c if OPERATORS.contains(c) => 1,
-            _ => return Err(Unread::Syntax("arithmetic holds more than numbers")),
+            _ => return Err(ParseError::Syntax("arithmetic holds more than numbers")),
         };
     }
     Ok(())
 }
 
 /// `$#`, `$?`, `$name` or `${name}` at this place; its length. What touches it would be read together with its value.
-fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, Unread> {
-    let unread = Err(Unread::Syntax("arithmetic holds an expansion"));
+fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, ParseError> {
+    let unread = Err(ParseError::Syntax("arithmetic holds an expansion"));
     let rest = &text[at + 1..];
     let length = match rest.bytes().next() {
         Some(b'#' | b'?') => 2,
@@ -57,9 +57,9 @@ fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, 
     if touched { unread } else { Ok(length) }
 }
 
-fn compute(name: &str, variables: &mut Variables) -> Result<(), Unread> {
+fn compute(name: &str, variables: &mut Variables) -> Result<(), ParseError> {
     if !is_private(name) {
-        return Err(Unread::Syntax(
+        return Err(ParseError::Syntax(
             "arithmetic uses a variable that is not the line's own",
         ));
     }

@@ -1,0 +1,168 @@
+//! Every command that one may turn out to run: itself, what its wrappers run, and texts that are handed to a shell.
+
+use crate::builtin::{evaluates, evaluates_unknown, queries};
+use crate::word::AsWord;
+use crate::wrapper::{Layer, base_name, within, wrapper};
+
+/// Shells that run the text after `-c`.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+
+/// True for the name of a shell that runs the text after `-c`.
+pub fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// Most commands that one may turn out to run; of one with more, not all are followed.
+const MOST_LAYERS: usize = 64;
+
+/// Every command that a command may turn out to run.
+#[derive(Debug)]
+pub struct Layers<'a, W> {
+    /// The words themselves, and what each wrapper, known or likely, would run.
+    pub commands: Vec<Layer<'a, W>>,
+    /// Texts that are handed to a shell.
+    pub scripts: Vec<String>,
+    /// True where there are more than are followed.
+    pub truncated: bool,
+}
+
+/// Follows every wrapper, known or likely, and finds the texts that are handed to a shell. It finds too much rather than too
+/// little: what it returns is what must be forbidden, not what may be allowed.
+pub fn layers<W: AsWord>(words: &[W]) -> Layers<'_, W> {
+    let mut found = Layers {
+        commands: Vec::new(),
+        scripts: Vec::new(),
+        truncated: false,
+    };
+    found.look_through(Layer::new(words));
+    found
+}
+
+impl<'a, W: AsWord> Layers<'a, W> {
+    fn look_through(&mut self, layer: Layer<'a, W>) {
+        if self.commands.len() >= MOST_LAYERS {
+            self.truncated = true;
+            return;
+        }
+        self.commands.push(layer);
+        let Some((name, rest)) = layer.words.split_first() else {
+            return;
+        };
+        let name = base_name(name.text());
+        self.scripts.extend(script(layer.words));
+        let hands_on = matches!(name, "find" | "eval") || SHELLS.contains(&name);
+        if (hands_on && !layer.is_known()) || evaluates_unknown(layer.words) {
+            // A word that is not known may say what it runs.
+            self.commands.push(layer.unknown());
+        }
+        if name == "find" {
+            for inner in executed(layer) {
+                self.look_through(inner);
+            }
+        }
+        if evaluates(layer.words) {
+            let texts = rest.iter().map(AsWord::text);
+            let texts = texts.filter(|text| text.contains([' ', '\t', '\n', '$', '`']));
+            self.scripts.extend(texts.map(str::to_owned));
+        }
+        let Some(wrapper) = wrapper(name) else {
+            return;
+        };
+        if rest.is_empty() && !layer.fed || name == "command" && queries(rest) {
+            return;
+        }
+        match within(wrapper, layer) {
+            Some(inner) if name == "watch" => {
+                self.scripts.extend(rest.iter().flat_map(spaced));
+                self.look_through(inner);
+            }
+            Some(inner) => self.look_through(inner),
+            None => self.every_suffix(layer),
+        }
+    }
+
+    /// Each word of a wrapper whose own words are not known may begin the command that it runs, or be the text of one.
+    fn every_suffix(&mut self, layer: Layer<'a, W>) {
+        let mut layer = layer;
+        for (at, word) in layer.words.iter().enumerate() {
+            let text = word.text();
+            if base_name(text) == "xargs" {
+                layer.fed = true;
+                layer.placeholder = Some("");
+            }
+            self.scripts.extend(spaced(word));
+            if at == 0 || text.starts_with('-') {
+                continue;
+            }
+            if self.commands.len() >= MOST_LAYERS {
+                self.truncated = true;
+                return;
+            }
+            self.commands.push(layer.from(at));
+        }
+        if layer.fed {
+            self.commands.push(layer.unknown());
+        }
+    }
+}
+
+/// What `find` runs for each file.
+fn executed<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
+    let runs = ["-exec", "-execdir", "-ok", "-okdir"];
+    let starts = layer.words.iter().enumerate();
+    let starts = starts.filter(|(_, word)| runs.contains(&word.text()));
+    let inner = starts.map(|(at, _)| {
+        let rest = &layer.words[at + 1..];
+        let end = rest
+            .iter()
+            .position(|word| matches!(word.text(), ";" | "+"));
+        Layer {
+            words: &rest[..end.unwrap_or(rest.len())],
+            placeholder: layer.placeholder.or(Some("{}")),
+            ..layer
+        }
+    });
+    inner.collect()
+}
+
+/// What of a word may be a command line of its own, also behind the letter or the name of an option.
+fn spaced<W: AsWord>(word: &W) -> Vec<String> {
+    let text = word.text();
+    if !text.contains([' ', '\t', '\n']) {
+        return Vec::new();
+    }
+    let option = text.strip_prefix('-');
+    let behind_letter = option.and_then(|option| option.get(1..));
+    let behind_name = option.and_then(|option| Some(option.split_once(['=', 'S'])?.1));
+    let whole = option.is_none().then_some(text);
+    let texts = [whole, behind_letter, behind_name].into_iter().flatten();
+    texts.map(str::to_owned).collect()
+}
+
+/// Returns the text that a command hands to a shell: `sh -c TEXT`, `eval TEXT…`.
+pub fn script<W: AsWord>(words: &[W]) -> Option<String> {
+    let (name, rest) = words.split_first()?;
+    let name = base_name(name.text());
+    let join = |words: &[W]| words.iter().map(AsWord::text).collect::<Vec<_>>().join(" ");
+    if name == "eval" {
+        let options = usize::from(rest.first().is_some_and(|word| word.text() == "--"));
+        return Some(join(&rest[options..]));
+    }
+    if !SHELLS.contains(&name) {
+        return None;
+    }
+    let is_option = |word: &W| word.text().starts_with(['-', '+']);
+    let flag = rest.iter().position(|word| {
+        is_option(word) && !word.text().starts_with("--") && word.text().contains('c')
+    })?;
+    let behind = &rest[flag + 1..];
+    let text = behind.iter().position(|word| !is_option(word));
+    // The name of an option may stand before the text.
+    let named = behind.iter().take_while(|word| is_option(word));
+    let named = rest[flag..=flag]
+        .iter()
+        .chain(named)
+        .any(|word| word.text().ends_with(['o', 'O']));
+    let text = text.map_or(behind.len(), |at| at + usize::from(named));
+    Some(join(behind.get(text..).unwrap_or_default()))
+}

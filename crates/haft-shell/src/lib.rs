@@ -1,0 +1,57 @@
+//! A command line taken apart into the commands that a shell would start.
+//!
+//! A rule on the text of a command line is passed by `a && b`, `$(b)`, `"b"` or `b\`+newline. This crate finds every simple
+//! command of a line, wherever it stands, with the files that redirections name, and follows the wrappers (`sudo`, `timeout`,
+//! `sh -c`) that run commands of their own. It knows a small part of bash exactly and refuses the rest with a [`ParseError`]:
+//! what it returns is what bash starts. It judges nothing.
+//!
+//! ```
+//! use haft_shell::{AsWord, layers, parse};
+//!
+//! let line = parse("sudo rm -rf x && ls > out")?;
+//! let texts: Vec<&str> = line.commands.iter().map(|command| command.text.as_str()).collect();
+//! assert_eq!(texts, ["sudo rm -rf x", "ls"]);
+//! assert_eq!(line.writes[0].text, "out");
+//!
+//! // `sudo` runs a command of its own.
+//! let run = layers(&line.commands[0].words);
+//! let names: Vec<&str> = run.commands.iter().map(|layer| layer.words[0].text()).collect();
+//! assert_eq!(names, ["sudo", "rm"]);
+//! # Ok::<(), haft_shell::ParseError>(())
+//! ```
+//!
+//! A line that is refused may still be searched: [`fragments`] returns what can be seen in any text, for rules that forbid and
+//! never for rules that allow.
+
+mod error;
+mod word;
+mod command;
+mod looks;
+mod options;
+mod wrapper;
+mod builtin;
+mod layers;
+mod escapes;
+mod extent;
+mod variables;
+mod arithmetic;
+mod walk;
+mod parameter;
+mod lexer;
+mod parser;
+mod compound;
+mod condition;
+#[cfg(feature = "grammar")]
+mod tree;
+mod line;
+mod fragments;
+
+pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
+pub use crate::command::SimpleCommand;
+pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
+pub use crate::fragments::{Fragments, fragments};
+pub use crate::layers::{Layers, is_shell, layers, script};
+pub use crate::line::{Line, MOST_PARTS, parse};
+pub use crate::options::Options;
+pub use crate::word::{AsWord, Expansions, Word};
+pub use crate::wrapper::{Layer, base_name, inner_command, is_wrapper};

@@ -1,0 +1,155 @@
+//! Commands that run other commands: which are looked through, and how far.
+
+use crate::options::Options;
+use crate::word::{AsWord, is_assignment};
+use table::{Transparency, Wrapper};
+
+pub(crate) use table::wrapper;
+
+mod table;
+
+/// A command as it is written, or one that a wrapper runs.
+#[derive(Debug)]
+pub struct Layer<'a, W> {
+    /// Its words.
+    pub words: &'a [W],
+    /// True where a program adds words that the line does not show, as `xargs` does.
+    pub fed: bool,
+    /// What stands for such words: `{}` of `find -exec`. An empty text: every word may be another.
+    pub(crate) placeholder: Option<&'a str>,
+}
+
+impl<W> Clone for Layer<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Layer<'_, W> {}
+
+impl<'a, W: AsWord> Layer<'a, W> {
+    pub(crate) fn new(words: &'a [W]) -> Self {
+        Self {
+            words,
+            fed: false,
+            placeholder: None,
+        }
+    }
+
+    /// The same from this word on.
+    pub(crate) fn from(self, at: usize) -> Self {
+        Self {
+            words: self.words.get(at..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// Any command at all.
+    pub(crate) fn unknown(self) -> Self {
+        Self {
+            words: &[],
+            fed: true,
+            ..self
+        }
+    }
+
+    /// True where this word of it is known before the command runs.
+    pub fn knows(&self, word: &W) -> bool {
+        let replaced = |sign: &str| word.text().contains(sign);
+        word.is_known() && !self.placeholder.is_some_and(replaced)
+    }
+
+    /// True where the whole command is known before it runs.
+    pub fn is_known(&self) -> bool {
+        !self.fed && self.words.iter().all(|word| self.knows(word))
+    }
+}
+
+/// True for the name of a command that runs the command among its words.
+pub fn is_wrapper(name: &str) -> bool {
+    wrapper(name).is_some()
+}
+
+/// Returns the last part of a command name that is written as a path.
+pub fn base_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Returns the command within the wrappers of clause 5, one after another; a wrapper with an option that is not known, or with a word
+/// of its own that is only known at run time, stays as it is.
+pub fn inner_command<W: AsWord>(words: &[W]) -> Layer<'_, W> {
+    let mut layer = Layer::new(words);
+    while let Some(name) = layer.words.first().filter(|name| name.is_known()) {
+        let Some(wrapper) = wrapper(name.text()).filter(|w| w.transparency != Transparency::None)
+        else {
+            break;
+        };
+        let bare = Wrapper {
+            options: Options::NONE,
+            ..*wrapper
+        };
+        let known = if wrapper.transparency == Transparency::Bare {
+            &bare
+        } else {
+            wrapper
+        };
+        let Some(next) = within(known, layer) else {
+            break;
+        };
+        layer = next;
+    }
+    layer
+}
+
+/// The command that a wrapper runs, if all words before it are known for what they are.
+pub(crate) fn within<'a, W: AsWord>(
+    wrapper: &Wrapper,
+    layer: Layer<'a, W>,
+) -> Option<Layer<'a, W>> {
+    let own = 1 + wrapper.options.count(layer.words.get(1..)?)?;
+    let begin = own + wrapper.operands?;
+    let operands = layer.words.get(own..begin)?;
+    let mut inner = layer.from(begin);
+    if matches!(wrapper.name, "env" | "sudo" | "doas") {
+        let assigned = inner
+            .words
+            .iter()
+            .take_while(|word| is_assignment(word.text()));
+        inner = inner.from(assigned.count());
+    }
+    let known = operands.iter().all(|word| layer.knows(word));
+    let begins = inner
+        .words
+        .first()
+        .filter(|name| !name.text().starts_with('-'));
+    if !known || begins.is_none() {
+        return None;
+    }
+    if wrapper.name == "xargs" {
+        inner.placeholder = replaced(&layer.words[1..own]).or(inner.placeholder);
+        inner.fed = true;
+    }
+    Some(inner)
+}
+
+/// What `xargs` replaces by what it reads, where an option says so.
+fn replaced<W: AsWord>(options: &[W]) -> Option<&str> {
+    let mut found = None;
+    for (at, word) in options.iter().enumerate() {
+        let text = word.text();
+        let next = || options.get(at + 1).map_or("", |next| next.text());
+        let value = match text.strip_prefix("--replace") {
+            Some(value) => Some(value.trim_start_matches('=')),
+            None if text.starts_with("--") => None,
+            None => {
+                let letter = text.find(['I', 'i']).filter(|_| text.starts_with('-'));
+                letter.map(|at| match &text[at..] {
+                    "I" => next(),
+                    short => &short[1..],
+                })
+            }
+        };
+        found = value.map(|v| if v.is_empty() { "{}" } else { v }).or(found);
+    }
+    found
+}
