@@ -12,7 +12,7 @@ mod refusal;
 mod tunnel;
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_sandbox::{Outlet, Serving};
@@ -24,6 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
@@ -128,7 +129,7 @@ impl Way {
             .with_upgrades();
         // A client that goes, or speaks no HTTP, ends its connection.
         let _ = served.await;
-        let tunnel = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let tunnel = opened.lock().take();
         if let Some(tunnel) = tunnel
             && let Err(refusal) = tunnel.run().await
         {
@@ -170,7 +171,7 @@ impl Way {
         same_host(&request, &target, false)?;
         let upstream = self.reach(&target).await?;
         let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream, &target);
-        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+        *slot.lock() = Some(tunnel);
         Ok(Response::new(empty()))
     }
 

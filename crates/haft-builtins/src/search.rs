@@ -6,12 +6,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::workspace::{Kind, Place, Workspace, WorkspaceView};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -129,7 +128,7 @@ pub(crate) fn gather(
             WalkState::Continue
         })
     });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_inner();
     (found, more.is_pulled())
 }
 
@@ -141,7 +140,7 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn hand_over(&mut self) -> usize {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         found.append(&mut self.paths);
         found.len()
     }

@@ -1,7 +1,7 @@
 //! Skills as tools: `list_skills`, `load_skill`, `invoke_skill`, and each skill as a tool of its own where the host wants that.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -11,6 +11,7 @@ use haft::spec::NameError;
 use haft::tool::Tool;
 use haft::toolset::registry::{BUILTIN, RegistryError, ToolRegistry};
 use haft::workspace::Workspace;
+use parking_lot::Mutex;
 
 mod body;
 mod content;
@@ -92,7 +93,7 @@ impl SkillTools {
 
     /// Looks whether a skill changed, and makes the tools anew where one did. It reads files and blocks for that.
     pub fn refresh(&self) -> Result<(), RegistryError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         let catalogue = self.shelf.set.current();
         if *made != catalogue.version() {
             let tools = self.tools(&self.shelf.offered(catalogue.skills()))?;

@@ -1,7 +1,7 @@
 //! `todo_write` and `todo_read`: a run's own list of tasks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use haft::call::RunId;
 use haft::context::CallContext;
@@ -9,6 +9,7 @@ use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
 use haft::tool::TypedTool;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,7 @@ struct Lists {
 
 impl TodoLists {
     fn with<T>(&self, run: &RunId, work: impl FnOnce(&mut Vec<Task>) -> T) -> T {
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.lists.lock();
         lists.clock += 1;
         let now = lists.clock;
         if !lists.runs.contains_key(run) && lists.runs.len() >= MAX_RUNS {

@@ -1,11 +1,12 @@
 //! `ChainTools`: a toolset with `tool_chain` in it, whose description follows the tools there are.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use haft::tool::Tool;
 use haft::toolset::registry::{RegistryError, ToolRegistry};
 use haft::toolset::view::{Derived, merged};
 use haft::toolset::{Changes, Snapshot, Toolset};
+use parking_lot::Mutex;
 
 use crate::stub::stub;
 use crate::tool::ChainTool;
@@ -39,10 +40,7 @@ pub struct ChainTools {
 impl ChainTools {
     /// Describes the tool anew where the others changed.
     fn describe(&self) -> Result<(), RegistryError> {
-        let mut described = self
-            .described
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut described = self.described.lock();
         let version = self.base.version();
         if *described == Some(version) {
             return Ok(());

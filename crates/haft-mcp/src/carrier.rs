@@ -1,11 +1,12 @@
 //! `Carrier`: takes a request to the person behind one MCP call, by the ways that its client has and may use.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
 use haft::future::BoxFuture;
 use haft::spec::Risk;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -61,13 +62,13 @@ pub(crate) struct Asked {
 impl Back {
     /// The first of the requests.
     pub(crate) fn first(&self) -> Option<ApprovalId> {
-        let back = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let back = self.0.lock();
         back.first().map(|(id, _)| id.clone())
     }
 
     /// What was brought back for this request, once.
     fn take(&self, id: &ApprovalId) -> Option<Said> {
-        let mut back = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut back = self.0.lock();
         let nth = back.iter().position(|(known, _)| known == id)?;
         Some(back.swap_remove(nth).1)
     }
@@ -159,7 +160,7 @@ impl Carrier {
     }
 
     fn leave(&self, question: Asked) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         if asked.len() < MOST_REQUESTS {
             asked.push(question);
         }
@@ -226,7 +227,7 @@ impl Carrier {
 
     /// What the client is to ask with the call's answer (2026-07-28).
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         std::mem::take(&mut *asked)
     }
 

@@ -1,8 +1,9 @@
 //! The requests a connection has under way, by id: none twice, each can be cancelled.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::wire::Id;
@@ -21,7 +22,7 @@ pub(crate) struct Ticket {
 
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Puts a request on the list; `None` when its id is on it already.

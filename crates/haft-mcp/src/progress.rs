@@ -1,11 +1,11 @@
 //! A call's progress on its way to the client that asked for it: rising values, nothing after the answer.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haft::progress::hub::Listener;
 use haft::progress::{ProgressEvent, Stream};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
 use crate::wire::reply;
@@ -87,7 +87,7 @@ impl ProgressLine {
     }
 
     fn last(&self) -> MutexGuard<'_, Option<u64>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock()
     }
 }
 

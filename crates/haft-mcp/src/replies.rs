@@ -1,9 +1,10 @@
 //! What this server asks its client, and the answers: each request's id once, each answered at most once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
@@ -56,7 +57,7 @@ impl Replies {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<Reply>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
@@ -14,6 +14,7 @@ use haft::progress::hub::Hub;
 use haft::result::{Outcome, Status};
 use haft::session::Session;
 use haft::skill::Skill;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::Instant;
 
@@ -273,7 +274,7 @@ impl Run {
     }
 
     fn lock_kept(&self) -> MutexGuard<'_, HashSet<ApprovalId>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// The skills that this run may be shown.

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -16,6 +15,7 @@ use haft::call::{CallId, RunId};
 use haft::journal::line::{Line, Reader};
 use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
+use parking_lot::Mutex;
 
 use crate::approvals::BEAT;
 use crate::error::StoreError;
@@ -87,7 +87,7 @@ impl DbJournal {
 
     fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
         let json = serde_json::to_string(line).map_err(|e| failed(run, &e.to_string()))?;
-        let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         line.note(chains);
         let last = chains.is_empty();
@@ -106,7 +106,7 @@ impl DbJournal {
             && let Line::Begin { chain, .. } = line
         {
             // It did not begin.
-            let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut left = self.chains.lock();
             if let Some(chains) = left.get_mut(run) {
                 chains.remove(&CallId::new(chain.as_str()));
             }
@@ -134,7 +134,7 @@ impl Journal for DbJournal {
     }
 
     fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
-        let mut left = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         chains.remove(chain);
         let last = chains.is_empty();
@@ -148,7 +148,7 @@ impl Journal for DbJournal {
 
     fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
         let reader = self.read(run)?;
-        let all = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.chains.lock();
         let none = HashSet::new();
         Ok(reader.abandoned(all.get(run).unwrap_or(&none)))
     }

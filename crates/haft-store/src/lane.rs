@@ -1,9 +1,10 @@
 //! `Lane`: a bounded queue to a thread of its own, for work that blocks.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::{Handle, RuntimeFlavor, worker_index};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -64,7 +65,7 @@ impl<T: Send + 'static> Lane<T> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return;
         };
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = self.sender.lock();
         if let Some(sender) = &*sender {
             let _ = sender.send(Sent {
                 job,
@@ -88,7 +89,7 @@ impl<T: Send + 'static> Lane<T> {
         room: Option<OwnedSemaphorePermit>,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
     ) -> Result<(), String> {
-        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sender = self.sender.lock();
         let mut sent = Sent { job, _room: room };
         if let Some(running) = &*sender {
             match running.send(sent) {
@@ -106,12 +107,7 @@ impl<T: Send + 'static> Lane<T> {
 
     /// Lets the thread end after what waits; jobs that come later begin a new one.
     pub(crate) fn end(&self) {
-        drop(
-            self.sender
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.sender.lock().take());
     }
 }
 

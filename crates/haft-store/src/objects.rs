@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Ow
 use haft::call::{Principal, RunId};
 use object_store::ObjectStore;
 use object_store::path::Path;
+use parking_lot::{Mutex, MutexGuard};
 
 mod bridge;
 mod http;
@@ -227,7 +228,7 @@ impl Bucket {
     }
 
     fn pins(&self) -> MutexGuard<'_, Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pins.lock()
     }
 
     fn told(&self, error: &object_store::Error) -> ArtifactError {
@@ -241,13 +242,13 @@ impl Bucket {
 
     /// Whether these bytes are known to be what the ref says.
     fn is_sound(&self, path: &Path, tag: Option<&str>) -> bool {
-        let sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
+        let sound = self.sound.lock();
         tag.is_some() && sound.get(path).map(String::as_str) == tag
     }
 
     fn note_sound(&self, path: &Path, tag: Option<&str>) {
         let Some(tag) = tag else { return };
-        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sound = self.sound.lock();
         if sound.len() >= REMEMBERED {
             sound.clear();
         }
@@ -255,7 +256,7 @@ impl Bucket {
     }
 
     fn forget_sound(&self, path: &Path) {
-        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sound = self.sound.lock();
         sound.remove(path);
     }
 }

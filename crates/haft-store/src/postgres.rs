@@ -4,10 +4,11 @@
 //! made again until the time that an operation has is over. So a server that restarts loses nothing and doubles nothing.
 
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
+use parking_lot::Mutex;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Executor as _, PgPool};
 use tokio::sync::{OnceCell, broadcast};
@@ -187,10 +188,8 @@ impl Server {
         self.beat.attempt()
     }
 
-    fn listening(&self) -> std::sync::MutexGuard<'_, bool> {
-        self.listening
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn listening(&self) -> parking_lot::MutexGuard<'_, bool> {
+        self.listening.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -45,16 +46,12 @@ impl Arguments {
 
     /// Keeps a parsed input for the call that follows.
     pub(crate) fn keep_typed<T: Any + Send>(&self, input: T) {
-        *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(input));
+        *self.typed.lock() = Some(Box::new(input));
     }
 
     /// Takes what `keep_typed` kept.
     pub(crate) fn take_typed<T: Any + Send>(&self) -> Option<T> {
-        let kept = self
-            .typed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()?;
+        let kept = self.typed.lock().take()?;
         kept.downcast().ok().map(|input| *input)
     }
 }

@@ -1,10 +1,11 @@
 //! `Session`: one run's state: view, limits, budget, grants, cancellation.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
@@ -436,7 +437,7 @@ impl Session {
 
     /// What the person allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.0.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.grants.lock()
     }
 
     /// Who may run beside whom.

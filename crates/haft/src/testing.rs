@@ -1,8 +1,9 @@
 //! For tests of hosts: an approver that answers from a script, a sink that remembers, a tool of any risk.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Snapshot, fingerprint};
@@ -74,15 +75,8 @@ impl ScriptedApprover {
 
 impl Approver for ScriptedApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        self.asked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request.clone());
-        let next = self
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
+        self.asked.lock().push(request.clone());
+        let next = self.answers.lock().pop_front();
         Box::pin(async move { next.unwrap_or(Answer::Nobody) })
     }
 }
@@ -110,7 +104,7 @@ impl MemoryAudit {
 
     /// One word an event: `run`, `started`, `ended:STATUS`, `closed`.
     pub fn words(&self) -> Vec<String> {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.events.lock();
         let word = |event: &Event| match &event.what {
             What::RunStarted(_) => "run".to_owned(),
             What::RunResumed(_) => "resumed".to_owned(),
@@ -123,16 +117,13 @@ impl MemoryAudit {
 
     /// Everything, in order.
     pub fn events(&self) -> Vec<Event> {
-        self.events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.events.lock().clone()
     }
 }
 
 impl AuditSink for MemoryAudit {
     fn record(&self, event: Event) -> Result<(), AuditError> {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = self.events.lock();
         if self.fail_from.is_some_and(|from| events.len() >= from) {
             return Err(AuditError("no space left on device".into()));
         }

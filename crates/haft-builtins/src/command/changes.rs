@@ -18,7 +18,7 @@ mod view;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use haft::change::ChangeLog;
 use haft::error::ToolError;
@@ -26,6 +26,7 @@ use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool as _};
 use haft::workspace::Workspace;
 use haft_sandbox::Sandbox;
+use parking_lot::Mutex;
 
 pub use data::{Changed, NotApplied};
 pub(crate) use settle::{Ended, go_on, settle};
@@ -185,8 +186,8 @@ impl Views {
         self.table().get(name).cloned()
     }
 
-    fn table(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Kept>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<Kept>>> {
+        self.open.lock()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Commands that go on in the background, each owned by the run that started it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::call::RunId;
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::Started;
 use crate::command::output::Shown;
@@ -48,7 +49,7 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 
     /// Keeps a command as a task of the call's run; it ends with the session.

@@ -1,10 +1,11 @@
 //! `SkillFinder`: the skills' own index, made anew when the skills change.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use haft::skill::Skill;
 use haft::skill::set::{Catalogue, SkillSet};
 use haft::toolset::search::{Document, Index};
+use parking_lot::Mutex;
 
 /// Finds skills that a model may load.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl SkillFinder {
 
     fn made(&self) -> Made {
         let catalogue = self.set.current();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         if let Some(made) = made
             .as_ref()
             .filter(|made| Arc::ptr_eq(&made.catalogue, &catalogue))

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft::call::RunId;
 use haft::error::ToolError;
 use haft::workspace::{FileStamp, Place, Workspace};
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use haft::text::hex;
@@ -102,7 +102,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     fn lock(&self) -> MutexGuard<'_, Runs> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 
     /// Notes that a run was shown this state of a file.

@@ -1,8 +1,7 @@
 //! `Refusal`: why a connection was not made, in one line; `Refusals`: those of a command, and what would allow them.
 
-use std::sync::{Mutex, PoisonError};
-
 use hyper::StatusCode;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::allow::AllowList;
@@ -103,7 +102,7 @@ impl Refusals {
             return;
         }
         let line: String = refusal.to_string().chars().take(SHOWN).collect();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.lines.iter().any(|known| known.text == line) {
             return;
         }
@@ -119,13 +118,13 @@ impl Refusals {
 
     /// The setting that would allow the first line, where one would, for the person who runs haft.
     pub(crate) fn would_allow(&self) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.lines.first()?.would_allow.clone()
     }
 
     /// The lines, and one that counts what was left out.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         let mut lines: Vec<String> = kept.lines.iter().map(|line| line.text.clone()).collect();
         if kept.more > 0 {
             lines.push(format!("{} more were refused", kept.more));

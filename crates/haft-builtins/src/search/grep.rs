@@ -1,8 +1,8 @@
 //! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{
@@ -14,6 +14,7 @@ use haft::workspace::{Kind, Place, Workspace, WorkspaceView};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -154,13 +155,9 @@ pub fn grep_files(
     };
     search.run(&builder, &pattern, input);
     let unsearched = search.unsearched.into_inner();
-    let notes = notes(
-        &unsearched.unwrap_or_else(PoisonError::into_inner),
-        &pattern,
-    );
+    let notes = notes(&unsearched, &pattern);
     let truncated = search.brake.is_pulled() || !notes.is_empty();
-    let found = search.found.into_inner();
-    let mut found = found.unwrap_or_else(PoisonError::into_inner);
+    let mut found = search.found.into_inner();
     found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
     let matches: Vec<Match> = found.into_iter().flatten().collect();
     let shown = matches.iter().filter(|m| !m.context).count();
@@ -297,10 +294,7 @@ struct Worker<'a> {
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        let found = self.search.found.lock();
-        found
-            .unwrap_or_else(PoisonError::into_inner)
-            .append(&mut self.found);
+        self.search.found.lock().append(&mut self.found);
     }
 }
 
@@ -337,8 +331,7 @@ impl Worker<'_> {
         if let Err(why) = searched
             && !search.over()
         {
-            let unsearched = search.unsearched.lock();
-            unsearched.unwrap_or_else(PoisonError::into_inner).push(why);
+            search.unsearched.lock().push(why);
         }
         lines.close();
         if !lines.found.is_empty() {

@@ -1,10 +1,11 @@
 //! `robots.txt` (RFC 9309): fetched once a host, matched by the longest rule.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
+use parking_lot::Mutex;
 
 use crate::web::http::{Http, HttpError, Limits};
 use crate::web::redirects::Redirects;
@@ -54,13 +55,13 @@ impl Robots {
     }
 
     fn kept(&self, place: &str) -> Option<Arc<Rules>> {
-        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let hosts = self.0.lock();
         hosts.get(place).cloned()
     }
 
     fn keep(&self, place: &str, rules: Rules) -> Arc<Rules> {
         let rules = Arc::new(rules);
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.0.lock();
         if hosts.len() >= MAX_HOSTS {
             hosts.clear();
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::artifact::ArtifactStore;
@@ -14,6 +14,7 @@ use haft::change::ChangeLog;
 use haft::future::BoxFuture;
 use haft::policy::{Commands, Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::session::Session;
+use parking_lot::Mutex;
 
 use haft::tool::TypedTool as _;
 use haft::toolset::registry::ToolRegistry;
@@ -39,7 +40,7 @@ type Act = (fn(&Path), PathBuf);
 
 impl Approver for Person {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        self.asked.lock().unwrap().push(request.clone());
+        self.asked.lock().push(request.clone());
         if let Some((act, root)) = &self.acts {
             act(root);
         }
@@ -185,7 +186,7 @@ impl Scene {
     }
 
     pub(crate) fn questions(&self) -> Vec<ApprovalRequest> {
-        std::mem::take(&mut *self.person.asked.lock().unwrap())
+        std::mem::take(&mut *self.person.asked.lock())
     }
 
     /// Every path of the workspace with its kind, mode and content.

@@ -1,6 +1,6 @@
 //! Commands without a jail: output, deadlines, tasks and whose they are. What the jail adds is in `jailed.rs`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -16,6 +16,7 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
 use haft_sandbox::{Backend, Config, Sandbox};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
@@ -356,7 +357,7 @@ struct Screen(Mutex<Vec<ProgressEvent>>);
 
 impl ProgressSink for Screen {
     fn progress(&self, event: ProgressEvent) {
-        self.0.lock().unwrap().push(event);
+        self.0.lock().push(event);
     }
 }
 
@@ -385,7 +386,7 @@ async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
     let outcome = executor
         .execute(&session, ToolCall::new("run_command", args))
         .await;
-    let events = std::mem::take(&mut *screen.0.lock().unwrap());
+    let events = std::mem::take(&mut *screen.0.lock());
     (events, data(&outcome))
 }
 
@@ -422,7 +423,7 @@ async fn a_screen_that_watches_several_waits_sees_one_stream() {
     call("await_command", json!({"task": task, "pattern": "lf"})).await;
     call("await_command", json!({"task": task, "timeout_s": 0})).await;
     call("await_command", json!({"task": task})).await;
-    let events = std::mem::take(&mut *screen.0.lock().unwrap());
+    let events = std::mem::take(&mut *screen.0.lock());
     let out = || events.iter().filter(|event| event.stream == Stream::Stdout);
     let mut text = String::new();
     for event in out() {

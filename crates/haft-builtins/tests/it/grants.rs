@@ -1,7 +1,7 @@
 //! Approvals for longer than once: never wider than what was shown, whatever of the call's arguments is changed.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft::approval::{Answer, ApprovalRequest, Decision, Scope};
 use haft::error::ErrorKind;
@@ -15,6 +15,7 @@ use haft_builtins::Builtins;
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
 use haft_builtins::files::{Caller, FileOptions, Files};
 use haft_sandbox::{Config, Sandbox};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +64,7 @@ impl Desk {
 
     /// How often people were asked about this call; none where it was refused before it came to that.
     async fn asks(&self, tool: &str, arguments: &Value) -> Option<usize> {
-        let asked = || self.asked.lock().unwrap().len();
+        let asked = || self.asked.lock().len();
         let started = || {
             let words = self.audit.words();
             words.iter().filter(|word| *word == "started").count()
@@ -195,7 +196,7 @@ fn holds(scope: Scope, row: usize, change: (usize, u32)) -> Result<(), TestCaseE
         let mut desk = Desk::new(scope);
         prop_assert_eq!(desk.asks(call.tool, &call.arguments).await, Some(1));
         desk.restore(scope);
-        let kept = scope == Scope::Session || !desk.asked.lock().unwrap()[0].suggested.is_empty();
+        let kept = scope == Scope::Session || !desk.asked.lock()[0].suggested.is_empty();
         let again = desk.asks(call.tool, &call.arguments).await;
         prop_assert_eq!(
             again,
@@ -265,7 +266,7 @@ async fn p18_a_critical_call_is_approved_each_time() {
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));
         desk.restore(scope);
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));
-        assert!(desk.asked.lock().unwrap()[0].suggested.is_empty());
+        assert!(desk.asked.lock()[0].suggested.is_empty());
         // What was said of a write says nothing of a removal.
         let desk = Desk::new(scope);
         let write = json!({"path": "a.txt", "content": "x"});

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft_builtins::web::http::{Http, Limits};
 use haft_builtins::web::network::{BoxFuture, Network};
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -117,10 +118,7 @@ impl Town {
     pub(crate) fn answers(&self, name: &str, answers: &[&[&str]]) {
         let parsed = |list: &&[&str]| list.iter().map(|a| a.parse().unwrap()).collect();
         let answers = answers.iter().map(parsed).collect();
-        self.answers
-            .lock()
-            .unwrap()
-            .insert(name.to_owned(), answers);
+        self.answers.lock().insert(name.to_owned(), answers);
     }
 
     /// A guarded client in this town.
@@ -144,13 +142,13 @@ impl Town {
 
     /// Every address that a connection was opened to, in order.
     pub(crate) fn connected(&self) -> Vec<SocketAddr> {
-        self.connected.lock().unwrap().clone()
+        self.connected.lock().clone()
     }
 }
 
 impl Network for Town {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock();
         let answer = match answers.get_mut(name) {
             Some(lists) if lists.len() > 1 => lists.remove(0),
             Some(lists) => lists[0].clone(),
@@ -160,7 +158,7 @@ impl Network for Town {
     }
 
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<TcpStream>> {
-        self.connected.lock().unwrap().push(address);
+        self.connected.lock().push(address);
         let secure = matches!(address.port(), 443 | 8443);
         Box::pin(TcpStream::connect(if secure {
             self.secure

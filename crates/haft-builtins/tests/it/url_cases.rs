@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::town::{PUBLIC, Town, moved, page};
@@ -76,8 +77,8 @@ async fn recorded_urls_are_fetched_or_refused_as_expected() {
     let mut wrong = Vec::new();
     for case in &cases {
         let left = Arc::clone(&redirects);
-        *left.lock().unwrap() = case.redirects.iter().rev().cloned().collect();
-        let town = Town::new(move |_| match left.lock().unwrap().pop() {
+        *left.lock() = case.redirects.iter().rev().cloned().collect();
+        let town = Town::new(move |_| match left.lock().pop() {
             Some(location) => moved(&location),
             None => page("text/plain", "here"),
         })

@@ -1,11 +1,12 @@
 //! Rows 76 and 77: what a person approved is what runs, and their time is not the script's.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::future::BoxFuture;
 use haft::result::Status;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
@@ -33,7 +34,7 @@ struct Person {
 
 impl Approver for Person {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        self.seen.lock().unwrap().push(request.arguments.clone());
+        self.seen.lock().push(request.arguments.clone());
         Box::pin(async move {
             tokio::time::sleep(self.thinks).await;
             if self.yes {
@@ -81,7 +82,7 @@ fn approved_as_seen() {
         "{}",
         shown(&outcome)
     );
-    let seen = ada.seen.lock().unwrap().clone();
+    let seen = ada.seen.lock().clone();
     assert!(
         seen.iter().all(|seen| !seen.contains("\"harm\"")),
         "{seen:?}"
@@ -98,7 +99,7 @@ fn patience() {
         "{}",
         shown(&outcome)
     );
-    assert_eq!(ada.seen.lock().unwrap().len(), 4);
+    assert_eq!(ada.seen.lock().len(), 4);
     let (scene, _) = person(50, false);
     let code =
         "try:\n    tools.critical(a=1)\nexcept PermissionError as e:\n    said = str(e)\nsaid";

@@ -1,8 +1,8 @@
 //! Row 78, interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use haft::call::{CallId, RunId};
 use haft::journal::dir::DirJournal;
@@ -12,6 +12,7 @@ use haft::spec::ToolSpec;
 use haft::testing::TestTool;
 use haft::tool::Tool;
 use haft_chain::engine::{Engine, EngineError, Worker};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
@@ -155,7 +156,7 @@ impl World {
                 ..TestTool::echo(name)
             };
             let body = move |value: serde_json::Value, _| -> haft::future::BoxFuture<'static, _> {
-                lines.lock().unwrap().push(value["n"].to_string());
+                lines.lock().push(value["n"].to_string());
                 Box::pin(async move { ToolResult::data(&value) })
             };
             TestTool::with_body(spec, body).arc()
@@ -171,7 +172,7 @@ impl World {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap().clone()
+        self.lines.lock().clone()
     }
 
     fn interrupted(&self) -> Option<Recorded> {
@@ -402,7 +403,7 @@ fn divergence() {
     std::fs::write(folder.join("new"), "x").unwrap();
     let lines = Arc::clone(&world.lines);
     let append = TestTool::with_body(TestTool::echo("append"), move |value, _| {
-        lines.lock().unwrap().push(value["n"].to_string());
+        lines.lock().push(value["n"].to_string());
         Box::pin(async move { ToolResult::data(&value) })
     });
     let scene = Scene::of(Parts {

@@ -1,7 +1,7 @@
 //! A house for tests: an executor, some tools, and `tool_chain` over the real jail.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::artifact::memory::MemoryArtifacts;
@@ -22,6 +22,7 @@ use haft_chain::toolset::chain_tools;
 use haft_chain::{ChainTool, RUNTIME};
 use haft_sandbox::code::{CodeConfig, CodeJail};
 use haft_sandbox::{Config, Sandbox};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::tools::{any, tools};
@@ -179,7 +180,7 @@ impl Scene {
 
     /// What `mark` was called with.
     pub(crate) fn marks(&self) -> Vec<String> {
-        self.marks.lock().unwrap().clone()
+        self.marks.lock().clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tools of a scene.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -9,6 +9,7 @@ use haft::result::{Content, ToolResult};
 use haft::spec::{Risk, ToolSpec};
 use haft::testing::TestTool;
 use haft::tool::Tool;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// What is common to the tools of a scene.
@@ -115,7 +116,6 @@ fn effective(marks: &Arc<Mutex<Vec<String>>>) -> Vec<Arc<dyn Tool>> {
             let mark = Arc::clone(&mark);
             Box::pin(async move {
                 mark.lock()
-                    .unwrap()
                     .push(value["text"].as_str().unwrap_or("?").to_owned());
                 ToolResult::data(&value)
             })

@@ -1,11 +1,12 @@
 //! Files, media and artifacts: what a script keeps, what it is given, and what never enters it.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft::artifact::ArtifactStore as _;
 use haft::result::{Status, ToolResult};
 use haft::testing::TestTool;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
@@ -159,7 +160,7 @@ fn passed() {
         let seen = Arc::clone(&seen);
         TestTool::with_body(TestTool::echo("look"), move |_, _| {
             let most = children().into_iter().map(peak).max().unwrap_or(0);
-            *seen.lock().unwrap() = most;
+            *seen.lock() = most;
             Box::pin(async { Ok(ToolResult::default()) })
         })
     };
@@ -171,7 +172,7 @@ fn passed() {
         "r = tools.large(bytes=200 << 20)\nn = tools.count(text=r).data['length']\ntools.look()\nn";
     let outcome = wait(scene.chain(code));
     assert_eq!(value(&outcome), json!(200 << 20), "{}", shown(&outcome));
-    let peak = *seen.lock().unwrap();
+    let peak = *seen.lock();
     assert!(peak > 1000 && peak <= 60 << 10, "a peak of {peak} KiB");
 }
 

@@ -1,10 +1,11 @@
 //! Scripts: what they come to, what they say, how they fail.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use haft::call::ToolCall;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
 use haft::result::Status;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
@@ -17,7 +18,7 @@ struct Screen(Mutex<Vec<(Stream, String, bool)>>);
 impl ProgressSink for Screen {
     fn progress(&self, event: ProgressEvent) {
         let seen = (event.stream, event.text.to_string(), event.closed);
-        self.0.lock().unwrap().push(seen);
+        self.0.lock().push(seen);
     }
 }
 
@@ -29,7 +30,7 @@ fn live() {
     let call = ToolCall::new("tool_chain", json!({"code": code}).to_string());
     let outcome = wait(scene.executor.execute(&session, call));
     assert!(outcome.is_ok(), "{}", shown(&outcome));
-    let seen = screen.0.lock().unwrap();
+    let seen = screen.0.lock();
     let of = |stream: Stream| -> String {
         let pieces = seen.iter().filter(|(of, ..)| *of == stream);
         pieces.map(|(_, text, _)| text.as_str()).collect()

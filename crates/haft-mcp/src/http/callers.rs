@@ -1,11 +1,12 @@
 //! The runs of stateless clients: one for each, opened at its first request, replaced when it is over, ended when idle.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use haft::bounds::{Class, Shares};
 use haft::call::Principal;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::session::{Lease, Session, least_missed};
 use crate::opener::ClientInfo;
@@ -118,11 +119,11 @@ impl Callers {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Open> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner)
+        self.open.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Open> {
-        self.open.write().unwrap_or_else(PoisonError::into_inner)
+        self.open.write()
     }
 
     /// Ends all.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use haft::bounds::{Class, Shares};
 use haft::call::Principal;
 use http::HeaderValue;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Caller;
 use super::session::{Lease, Session, least_missed};
@@ -42,7 +43,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     pub(crate) fn len(&self) -> usize {

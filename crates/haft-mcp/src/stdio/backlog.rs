@@ -2,8 +2,9 @@
 //! noticed while the output stands still.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::line::Line;
@@ -41,7 +42,7 @@ impl Backlog {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a line, once there is room; false when nobody takes any more. Blocks.
@@ -50,8 +51,8 @@ impl Backlog {
         let full = |state: &mut State| {
             !state.closed && !state.lines.is_empty() && state.bytes + bytes > self.most
         };
-        let state = self.room.wait_while(self.lock(), full);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.room.wait_while(&mut state, full);
         if state.closed {
             return false;
         }

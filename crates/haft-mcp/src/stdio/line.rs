@@ -1,11 +1,12 @@
 //! Two plain threads between blocking streams and the server: lines in, lines out.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use memchr::memchr;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot};
 
 use super::backlog::Backlog;
@@ -104,7 +105,7 @@ pub(crate) struct Writing(Mutex<Option<Instant>>);
 
 impl Writing {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// How long the client has not taken what is being written.

@@ -105,7 +105,7 @@ async fn e2_a_token_says_whose_session_it_is() {
         );
         let hello = reply(send(&service, asked).await).await;
         let session = ("mcp-session-id", hello.header("mcp-session-id"));
-        let client = opener.clients.lock().unwrap().last().cloned().unwrap();
+        let client = opener.clients.lock().last().cloned().unwrap();
         assert_eq!(client.principal.unwrap().to_string(), who);
         for (other, expect) in [
             ("ann's", who == "local/ann"),

@@ -128,7 +128,7 @@ async fn w5_reads_count_until_their_work_has_ended() {
     let (release, released) = std::sync::mpsc::channel::<()>();
     let disk = Arc::clone(&opener);
     let holder = std::thread::spawn(move || {
-        let _busy = disk.skills.lock().unwrap();
+        let _busy = disk.skills.lock();
         held.send(()).unwrap();
         let _ = released.recv();
     });
@@ -249,7 +249,7 @@ async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator
     let folder = {
         let opener = Arc::clone(&opener);
         std::thread::spawn(move || {
-            let _skills = opener.skills.lock().unwrap();
+            let _skills = opener.skills.lock();
             slow.send(()).unwrap();
             let _ended = wait.recv();
         })
@@ -335,7 +335,7 @@ async fn w10_however_many_sessions_are_opened_the_next_one_finds_a_place() {
     // Those that never did anything went first; none of them left anything.
     assert_eq!(service.sessions(), most);
     assert_eq!(post(&service, &session, &read).await.verdict(), (200, 0));
-    assert_eq!((*opener.begun.lock().unwrap(), opener.count("run")), (1, 1));
+    assert_eq!((*opener.begun.lock(), opener.count("run")), (1, 1));
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert_eq!(service.sessions(), 1, "never used for a minute");
     assert_eq!(post(&service, &session, &read).await.verdict(), (200, 0));
@@ -391,7 +391,7 @@ async fn w6_stopping_one_clients_run_stops_no_other_and_it_gets_a_new_one() {
         (run("ann").await, run("bob").await),
         (ann.clone(), bob.clone())
     );
-    let sessions = opener.sessions.lock().unwrap().clone();
+    let sessions = opener.sessions.lock().clone();
     let stopped = sessions
         .iter()
         .find(|session| session.run().as_str() == ann);

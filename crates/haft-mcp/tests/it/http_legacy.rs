@@ -210,7 +210,7 @@ async fn a_session_is_its_openers_alone() {
     assert_eq!(post_as(&service, "ada", &session, PING).await.status, 200);
     assert_eq!(post_as(&service, "bob", &session, PING).await.status, 404);
     assert_eq!(post(&service, &session, PING).await.status, 404);
-    let first = opener.clients.lock().unwrap()[0].clone();
+    let first = opener.clients.lock()[0].clone();
     assert_eq!(first.principal.unwrap().to_string(), "local/ada");
     assert_eq!(
         (first.name.as_str(), first.era.as_str()),

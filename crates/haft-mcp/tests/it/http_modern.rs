@@ -29,14 +29,14 @@ async fn requests_need_no_session_and_share_one_run_per_caller() {
     );
     let read = post_modern(&service, "tools/call", Some("read_file"), &body).await;
     assert_eq!(read.json()["result"]["resultType"], json!("complete"));
-    assert_eq!(opener.clients.lock().unwrap().len(), 1);
+    assert_eq!(opener.clients.lock().len(), 1);
     let headers = [MODERN, ("mcp-method", "tools/list")];
     let list = modern("3", "tools/list", "");
     for who in ["ada", "bob", "ada"] {
         assert_eq!(post_as(&service, who, &headers, &list).await.status, 200);
     }
     assert_eq!(
-        opener.clients.lock().unwrap().len(),
+        opener.clients.lock().len(),
         3,
         "one more each for ada and bob"
     );
@@ -169,7 +169,7 @@ async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
 #[tokio::test]
 async fn a_caller_whose_run_is_spent_gets_a_new_one() {
     let (server, opener) = server(Limits::default());
-    *opener.max_calls.lock().unwrap() = 2;
+    *opener.max_calls.lock() = 2;
     let service = server.http(Access::checked_before());
     let body = modern(
         "1",
@@ -180,5 +180,5 @@ async fn a_caller_whose_run_is_spent_gets_a_new_one() {
         let read = post_modern(&service, "tools/call", Some("read_file"), &body).await;
         assert_ne!(read.json()["result"]["isError"], json!(true), "{read:?}");
     }
-    assert_eq!(opener.clients.lock().unwrap().len(), 3);
+    assert_eq!(opener.clients.lock().len(), 3);
 }

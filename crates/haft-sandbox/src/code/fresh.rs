@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::timeout;
 

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::Interest;
@@ -129,7 +130,7 @@ impl Script {
     pub fn kill(&self) {
         match &self.keeper {
             Keeper::Zygote(_) => kill(&self.pidfd),
-            Keeper::Jail(tree) => tree.lock().unwrap_or_else(PoisonError::into_inner).kill(),
+            Keeper::Jail(tree) => tree.lock().kill(),
         }
     }
 

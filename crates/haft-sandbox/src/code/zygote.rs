@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::{Instant, timeout};
@@ -210,10 +210,7 @@ impl Zygote {
     }
 
     fn take_tree(&self) -> Option<Tree> {
-        self.tree
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.tree.lock().take()
     }
 }
 

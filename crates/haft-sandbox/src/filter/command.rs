@@ -5,8 +5,8 @@
 //! have a fallback that they only take on `ENOSYS`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 use super::tree::Answer;
@@ -239,7 +239,7 @@ pub(crate) fn all(differs: Differs) -> Result<Vec<BpfProgram>, Error> {
 /// The filter; compiled once for the process.
 fn deny(differs: Differs) -> Result<BpfProgram, Error> {
     static COMPILED: Mutex<Option<HashMap<Differs, BpfProgram>>> = Mutex::new(None);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut compiled = COMPILED.lock();
     let compiled = compiled.get_or_insert_default();
     if let Some(filter) = compiled.get(&differs) {
         return Ok(filter.clone());

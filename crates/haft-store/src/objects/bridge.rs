@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use haft::artifact::ArtifactError;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
@@ -108,7 +109,7 @@ impl Bridge {
 
     /// The runtime of the thread, which is started where none runs.
     fn runtime(&self, bucket: &Arc<Bucket>) -> io::Result<Handle> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if let Some(running) = &*running {
             return Ok(running.runtime.clone());
         }

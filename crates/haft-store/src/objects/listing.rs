@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
@@ -87,7 +86,7 @@ impl Bucket {
         let mut named = HashMap::new();
         let mut asked = Vec::new();
         {
-            let known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.names.lock();
             for folder in wanted {
                 match known.get(folder) {
                     Some(run) => drop(named.insert(folder.to_owned(), run.clone())),
@@ -100,7 +99,7 @@ impl Bucket {
             .buffer_unordered(AT_ONCE);
         while let Some((folder, run)) = answers.try_next().await? {
             let Some(run) = run else { continue };
-            let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.names.lock();
             if known.len() >= REMEMBERED {
                 known.clear();
             }

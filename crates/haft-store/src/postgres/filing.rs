@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{ENDED_BYTES, Filed, InboxError};
 use haft::clock;
+use parking_lot::{Mutex, MutexGuard};
 use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -106,7 +107,7 @@ impl Default for Filing {
 
 impl Filing {
     fn kept(&self) -> MutexGuard<'_, Option<PgConnection>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// Closes its connection; the next statement makes another one.
@@ -158,12 +159,12 @@ fn lost() -> InboxError {
 impl Server {
     fn waiting(&self) -> MutexGuard<'_, Vec<(Draft, Answer)>> {
         let waiting = &self.filing.waiting;
-        waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        waiting.lock()
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         let desk = &self.filing.desk;
-        desk.lock().unwrap_or_else(PoisonError::into_inner)
+        desk.lock()
     }
 
     /// What waits, as far as a statement takes it, without what nobody waits for any more.

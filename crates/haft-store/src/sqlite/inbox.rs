@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::approvals::{BEHIND, Draft, Room, Verdict, unavailable};
@@ -129,7 +130,7 @@ impl SqliteInbox {
 
     /// Makes a change before which none waits; none where more are likely to come beside it.
     fn at_once(&self, step: &Step) -> Option<Result<Said, InboxError>> {
-        let mut writer = self.shared.writer.try_lock().ok()?;
+        let mut writer = self.shared.writer.try_lock()?;
         if writer.had_several() {
             return None;
         }

@@ -9,8 +9,8 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// The server, told what to do by lines of JSON.
@@ -58,7 +58,7 @@ impl Server {
 
     /// Has it do something.
     pub(crate) fn tell(&self, job: &Value) -> Value {
-        let mut talk = self.talk.lock().unwrap();
+        let mut talk = self.talk.lock();
         let (input, output) = &mut *talk;
         writeln!(input.as_mut().unwrap(), "{job}").unwrap();
         let mut answer = String::new();
@@ -83,7 +83,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.talk.lock().unwrap().0.take());
+        drop(self.talk.lock().0.take());
         let _ = self.child.wait();
     }
 }

@@ -11,8 +11,10 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Runs the server until its standard input ends, then stops it: no killed test leaves one behind.
 const KEEPER: &str = r#""$@" & pid=$!; echo $pid; cat >/dev/null; kill -INT $pid; wait $pid"#;
@@ -35,9 +37,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// The server that the tests of this process share; none, loudly, where the programs are not to be had.
     pub(crate) fn shared() -> Option<Arc<Self>> {
-        let mut shared = SHARED
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shared = SHARED.lock();
         if let Some(running) = shared.upgrade() {
             return Some(running);
         }
@@ -137,7 +137,7 @@ impl Cluster {
         let mut said = std::io::BufReader::new(keeper.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut said, &mut line).unwrap();
         let pid = line.trim().parse().unwrap();
-        *self.keeper.lock().unwrap() = Some((keeper, pid));
+        *self.keeper.lock() = Some((keeper, pid));
         let began = Instant::now();
         while !self.client("pg_isready", &[]).status.success() {
             assert!(
@@ -150,7 +150,7 @@ impl Cluster {
 
     /// Stops the server at once, as a crash does: connections break, nothing is written any more.
     pub(crate) fn crash(&self) {
-        let Some((mut keeper, pid)) = self.keeper.lock().unwrap().take() else {
+        let Some((mut keeper, pid)) = self.keeper.lock().take() else {
             return;
         };
         let killed = Command::new("kill")
@@ -180,10 +180,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let keeper = self
-            .keeper
-            .get_mut()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let keeper = self.keeper.get_mut();
         if let Some((mut keeper, _)) = keeper.take() {
             drop(keeper.stdin.take());
             let _ = keeper.wait();

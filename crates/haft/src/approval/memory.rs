@@ -1,7 +1,6 @@
 //! `MemoryInbox`: an inbox for as long as the process lives.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::approval::inbox::{
@@ -40,7 +39,7 @@ impl MemoryInbox {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Changes one entry and tells of it.

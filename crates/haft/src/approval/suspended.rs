@@ -5,8 +5,8 @@
 //! in another run, because each call of its entry point is a run of its own or because its run's process is gone.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
@@ -157,7 +157,7 @@ impl Known {
 
 impl MemorySuspended {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -10,10 +10,11 @@ use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use crate::artifact::quota::{MAX_BYTES, Usage};
@@ -93,11 +94,11 @@ impl DirArtifacts {
     }
 
     fn pins(&self) -> MutexGuard<'_, Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pins.lock()
     }
 
     fn verified(&self) -> MutexGuard<'_, HashMap<ArtifactRef, Stamp>> {
-        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+        self.verified.lock()
     }
 
     fn blob(&self, reference: &ArtifactRef) -> PathBuf {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::artifact::quota::{Kept, Room, Usage, make_room};
 use crate::artifact::source::Source;
@@ -53,7 +54,7 @@ impl MemoryArtifacts {
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Owner, OfRun>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     fn find(&self, owner: &Owner, reference: &ArtifactRef) -> Result<Stored, ArtifactError> {

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::audit::index::Closed;
@@ -102,7 +103,7 @@ impl Archive {
     /// Writes what waits and ends the writer; later events are refused.
     pub fn shut(&self) {
         self.queue.shut();
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         if let Some(Err(_)) = writer.take().map(JoinHandle::join) {
             tracing::error!("the audit writer panicked");
         }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::audit::index::Closed;
@@ -88,7 +89,7 @@ impl Queue {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Puts a message in; waits while there is no room. Refused for a run that is not open or could not be written.
@@ -97,10 +98,7 @@ impl Queue {
         let mut state = self.state();
         while state.is_full(weight) && !state.shut {
             state.blocked += 1;
-            state = self
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.room.wait(&mut state);
             state.blocked -= 1;
         }
         state.admit(&message)?;
@@ -131,14 +129,10 @@ impl Queue {
             if naps < NAPS {
                 naps += 1;
                 state.writer = Writer::Napping;
-                let slept = self.work.wait_timeout(state, NAP);
-                state = slept.unwrap_or_else(PoisonError::into_inner).0;
+                self.work.wait_for(&mut state, NAP);
             } else {
                 state.writer = Writer::Asleep;
-                state = self
-                    .work
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.work.wait(&mut state);
                 // What woke it is the first of more.
                 naps = 0;
             }

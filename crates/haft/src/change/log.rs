@@ -6,8 +6,8 @@ use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -183,8 +183,7 @@ impl ChangeLog {
     ) -> io::Result<Option<String>> {
         write_draft(files, write).inspect_err(|_| {
             // What was reserved is not taken: it is counted again.
-            let kept = self.saved_bytes.lock();
-            kept.unwrap_or_else(PoisonError::into_inner).remove(run);
+            self.saved_bytes.lock().remove(run);
         })
     }
 
@@ -329,10 +328,7 @@ impl ChangeLog {
 
     /// Whether the quota of a run has room for so many bytes more.
     fn reserve(&self, run: &RunId, files: &Path, bytes: u64) -> io::Result<bool> {
-        let mut kept = self
-            .saved_bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.saved_bytes.lock();
         if kept.len() >= MOST_RUNS {
             kept.clear();
         }

@@ -1,6 +1,8 @@
 //! `Learning`: the policy in force, which grows by the rules that people choose "always" for while it is.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::approval::{ApprovalRequest, KeptRules, RuleStore};
 use crate::policy::{Policy, RuleText, RulesError};
@@ -34,7 +36,7 @@ impl Learning {
 
     /// The policy as it is now; one call is judged by one.
     pub(super) fn now(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.policy.read())
     }
 
     /// Keeps the rules that a person chose for good with an approval of this request: `rule`, or the suggested ones. Deny
@@ -57,7 +59,7 @@ impl Learning {
     }
 
     fn learn(&self, rules: &[RuleText]) -> Result<(), RulesError> {
-        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let mut policy = self.policy.write();
         let rules = rules.iter().map(|rule| RuleText {
             layer: LAYER.to_owned(),
             ..rule.clone()

@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::OFlags;
 
 use crate::audit::runs;
@@ -61,7 +61,7 @@ impl DirJournal {
             run: run.clone(),
             source,
         };
-        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.open.lock();
         if !all.contains_key(run) {
             let file = self.path(run).and_then(|path| open(&path, true));
             let file = file.map_err(failed)?;
@@ -166,7 +166,7 @@ impl Journal for DirJournal {
     }
 
     fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
-        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.open.lock();
         if let Some(open) = all.get_mut(run) {
             open.chains.remove(chain);
             // What was left is not wiped when others end.
@@ -182,7 +182,7 @@ impl Journal for DirJournal {
         let Some(read) = self.read(run)? else {
             return Ok(Vec::new());
         };
-        let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.open.lock();
         let none = HashSet::new();
         Ok(read.abandoned(all.get(run).map_or(&none, |open| &open.chains)))
     }
@@ -209,7 +209,7 @@ impl DirJournal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.open.lock();
         let ours = all.contains_key(run);
         drop(all);
         if !ours && !file_lock::try_lock_shared(&file).map_err(failed)? {

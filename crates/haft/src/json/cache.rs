@@ -1,8 +1,9 @@
 //! `SchemaCache`: equal schemas share one compiled form.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -23,7 +24,7 @@ impl SchemaCache {
     /// The compiled form of a schema, shared with every equal one that is still in use.
     pub fn get(&self, schema: &Arc<Value>) -> Result<Arc<Schema>, SchemaError> {
         let hash: [u8; 32] = Sha256::digest(schema.to_string()).into();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(shared) = known.get(&hash).and_then(Weak::upgrade) {
             return Ok(shared);
         }

@@ -1,8 +1,9 @@
 //! `Hub`: live output gathered for any number of readers; a slow one gets longer texts, and nobody waits for it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -80,7 +81,7 @@ impl Hub {
             held: Mutex::new(Held::new(charge)),
             wake: Notify::new(),
         });
-        let mut ears = self.ears.write().unwrap_or_else(PoisonError::into_inner);
+        let mut ears = self.ears.write();
         ears.push(Arc::clone(&ear));
         Listener {
             hub: Arc::clone(self),
@@ -91,7 +92,7 @@ impl Hub {
 
 impl ProgressSink for Hub {
     fn progress(&self, event: ProgressEvent) {
-        let ears = self.ears.read().unwrap_or_else(PoisonError::into_inner);
+        let ears = self.ears.read();
         let mut now = None;
         for ear in ears.iter().filter(|ear| (ear.hears)(&event.run)) {
             let now = *now.get_or_insert_with(Instant::now);
@@ -109,7 +110,7 @@ impl Ear {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 
@@ -141,11 +142,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut ears = self
-            .hub
-            .ears
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut ears = self.hub.ears.write();
         ears.retain(|ear| !Arc::ptr_eq(ear, &self.ear));
     }
 }

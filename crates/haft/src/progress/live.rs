@@ -1,6 +1,8 @@
 //! `Live`: the streams of one call that somebody watches: how far each has come, each closed once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
@@ -87,7 +89,7 @@ impl Live {
     }
 
     fn lock(&self) -> MutexGuard<'_, [Shown; ALL.len()]> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 }
 

@@ -1,10 +1,11 @@
 //! `Active`: the skills a run has loaded: their token budget, and what they narrow the run to.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
@@ -132,7 +133,7 @@ impl Active {
             .fits(skill.body, skill.body.len())
             .unwrap_or(skill.body.len());
         let restriction = policy.restriction(skill.restricts_to, skill.excludes);
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.changing.lock();
         let before = self.list.load_full();
         if before
             .iter()
@@ -173,7 +174,7 @@ impl Active {
 
     /// Ends a skill and its limits; false where it is not active.
     pub(crate) fn deactivate(&self, name: &str) -> bool {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.changing.lock();
         let before = self.list.load_full();
         let after: Vec<_> = before
             .iter()

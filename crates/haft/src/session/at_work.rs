@@ -1,8 +1,9 @@
 //! `AtWork`: the calls of a run that may be resumed, each at work once at a time.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::call::CallId;
@@ -37,10 +38,7 @@ impl AtWork {
 
     /// Notes whether a resumed call can be resumed again, should its process end.
     pub(crate) fn note_resumable(&self, call: &CallId, resumable: bool) {
-        let mut calls = self
-            .resumable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.resumable.lock();
         if resumable {
             calls.insert(call.clone());
         } else {
@@ -51,11 +49,11 @@ impl AtWork {
     /// Whether there is a call that can be resumed again.
     pub(crate) fn has_resumable(&self) -> bool {
         let calls = self.resumable.lock();
-        !calls.unwrap_or_else(PoisonError::into_inner).is_empty()
+        !calls.is_empty()
     }
 
     fn try_enter(self: &Arc<Self>, call: &CallId) -> Option<Present> {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.insert(call.clone()).then(|| Present {
             all: Arc::clone(self),
             call: call.clone(),
@@ -66,7 +64,7 @@ impl AtWork {
 impl Drop for Present {
     fn drop(&mut self) {
         let calls = &self.all.calls;
-        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = calls.lock();
         calls.remove(&self.call);
         self.all.left.notify_waiters();
     }

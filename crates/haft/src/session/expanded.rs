@@ -1,10 +1,11 @@
 //! `Expanded`: the deferred tools that a run has asked for, and the tool list as it is with them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::spec::{Exposure, ToolName};
@@ -35,7 +36,7 @@ impl Expanded {
         tools: &Snapshot,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Vec<ToolName> {
-        let mut expanded = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expanded = self.names.lock();
         let deferred = names.into_iter().filter_map(|name| {
             let spec = tools.entry(name)?.spec();
             (spec.exposure == Exposure::Deferred).then(|| spec.name.clone())
@@ -63,7 +64,7 @@ impl Expanded {
         {
             return Arc::clone(&seen.shown);
         }
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.lock();
         let shown = Arc::new(base.with_listed(&names));
         self.seen.store(Some(Arc::new(Seen {
             base,

@@ -2,9 +2,10 @@
 //! a person, and whether it has been told to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::call::CallId;
@@ -102,7 +103,7 @@ impl Nest {
     }
 
     fn lines(&self) -> MutexGuard<'_, Vec<TracedCall>> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.trace.lock()
     }
 
     /// A call within begins; its number, from 1. Until it ends its line says that it was cancelled: should nobody come
@@ -151,13 +152,13 @@ impl Nest {
     }
 
     fn change(&self, change: impl FnOnce(&mut Waits)) {
-        change(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.waits.lock());
         self.changed.notify_waiters();
     }
 
     /// Time so far in which a call within waited for a person, and whether one does now.
     pub(crate) fn waited(&self) -> (Duration, bool) {
-        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = self.waits.lock();
         let now = waits.since.map_or(Duration::ZERO, |since| since.elapsed());
         (waits.total + now, waits.open > 0)
     }

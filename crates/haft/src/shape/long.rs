@@ -250,9 +250,10 @@ pub(crate) fn kept(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use bytes::Bytes;
+    use parking_lot::Mutex;
 
     use super::{Long, Room, Shown, kept, show};
     use crate::artifact::source::Source;
@@ -277,11 +278,11 @@ mod tests {
             |media_type: &str, source: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
                 let whole = source.whole()?;
                 let reference = ArtifactRef::of(&whole);
-                all.lock().unwrap().push(whole);
+                all.lock().push(whole);
                 Ok(kept(&reference, media_type, &**source)?)
             };
         let shown = show(texts, room, Overflow::Store, Some(&keep)).unwrap();
-        (shown, all.into_inner().unwrap())
+        (shown, all.into_inner())
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 pub use crate::skill::walk::Broken;
@@ -234,7 +235,7 @@ impl SkillSet {
 
     /// What the roots hold now. It reads files and blocks for that: about a microsecond a file where nothing changed.
     pub fn current(&self) -> Arc<Catalogue> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let held = state
             .roots
             .iter()

@@ -1,9 +1,10 @@
 //! `ToolRegistry`: tools by name, live; clashes are refused, built-ins are never shadowed.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::json::cache::SchemaCache;
@@ -199,7 +200,7 @@ impl ToolRegistry {
     }
 
     fn owned(&self) -> MutexGuard<'_, Owned> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tools.lock()
     }
 }
 

@@ -235,9 +235,9 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
 #[tokio::test]
 async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
     let (begun, waits) = tokio::sync::oneshot::channel();
-    let begun = std::sync::Mutex::new(Some(begun));
+    let begun = parking_lot::Mutex::new(Some(begun));
     let listening = TestTool::with_body(slow("listening"), move |_, context| {
-        let begun = begun.lock().unwrap().take();
+        let begun = begun.lock().take();
         Box::pin(async move {
             let ending = std::pin::pin!(context.ending());
             begun.unwrap().send(()).unwrap();

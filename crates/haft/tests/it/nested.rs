@@ -1,6 +1,6 @@
 //! Calls within calls: traced however they end, bounded by limits of their own, no clock running while a person thinks.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::audit::What;
@@ -11,6 +11,7 @@ use haft::{
     Answer, ApprovalRequest, Approver, Decision, Executor, Limits, Outcome, Policy, Risk, Session,
     Status, Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// How a `chain` behaves after its calls.
@@ -190,7 +191,7 @@ struct Slow(Mutex<u32>);
 
 impl Approver for Slow {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        *self.0.lock().unwrap() += 1;
+        *self.0.lock() += 1;
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(500)).await;
             Decision::approve("ann", "test").into()

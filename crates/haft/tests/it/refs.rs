@@ -1,6 +1,6 @@
 //! Artifacts named in arguments: bound before anyone judges, shown as they were written, never another run's.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::artifact::ArtifactStore;
@@ -12,6 +12,7 @@ use haft::{
     Decision, ErrorKind, Executor, Outcome, Policy, Session, ToolCall, ToolRegistry, ToolResult,
     ToolSpec,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 type Seen = Arc<Mutex<Vec<Value>>>;
@@ -39,7 +40,7 @@ fn house(executor: Executor) -> House {
         ..TestTool::echo("take")
     };
     let take = TestTool::with_body(spec, move |value, _| {
-        keep.lock().unwrap().push(value);
+        keep.lock().push(value);
         Box::pin(async { Ok(ToolResult::text("taken")) })
     });
     let tools = ToolRegistry::new();
@@ -72,7 +73,7 @@ impl House {
     }
 
     fn last(&self) -> Value {
-        self.seen.lock().unwrap().last().cloned().unwrap()
+        self.seen.lock().last().cloned().unwrap()
     }
 }
 
@@ -150,7 +151,7 @@ async fn what_cannot_be_bound_is_refused_and_never_passed_on() {
         let kinds = outcome.error.as_ref().map(|error| error.kind);
         assert_eq!(kinds, Some(kind), "{arguments}: {:?}", outcome.error);
     }
-    assert!(house.seen.lock().unwrap().is_empty());
+    assert!(house.seen.lock().is_empty());
 }
 
 #[tokio::test]
@@ -164,7 +165,7 @@ async fn a_path_hidden_in_an_artifact_does_not_walk_past_the_policy() {
     let path = house.put("text/plain", b"secret/key");
     let outcome = house.take(&json!({"path": path})).await;
     assert_eq!(outcome.status, haft::Status::Denied, "{:?}", outcome.error);
-    assert!(house.seen.lock().unwrap().is_empty());
+    assert!(house.seen.lock().is_empty());
 }
 
 #[tokio::test]
@@ -182,6 +183,6 @@ async fn a_person_sees_the_ref_and_what_runs_is_what_it_named() {
     let outcome = house.take(&arguments).await;
     assert!(outcome.is_ok(), "{:?}", outcome.error);
     assert_eq!(house.last(), json!({"text": "the content"}));
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock();
     assert_eq!(asked[0].arguments, arguments.to_string());
 }

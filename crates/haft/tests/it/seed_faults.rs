@@ -95,7 +95,7 @@ async fn no_25_an_approval_is_for_this_call_and_all_its_effects_and_an_edit_is_j
             .status,
         Status::Denied
     );
-    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    let asked = std::mem::take(&mut *asked.lock());
     assert_eq!(asked[0].snapshot.permissions.len(), 2);
     assert_eq!(asked[0].arguments, r#"{"n":1}"#);
     assert_ne!(asked[0].fingerprint, asked[1].fingerprint);

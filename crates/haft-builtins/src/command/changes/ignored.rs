@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft::workspace::Workspace;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::index;
 
@@ -66,7 +66,7 @@ impl Ignored {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<Gitignore>>> {
-        self.patterns.lock().unwrap_or_else(PoisonError::into_inner)
+        self.patterns.lock()
     }
 
     /// Whether a folder above is ignored: then all below is.

@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use haft::ErrorKind;
 use haft::call::RunId;
@@ -13,6 +12,7 @@ use haft::change::collect::{Collected, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::ToolResult;
+use parking_lot::Mutex;
 
 use crate::command::RunData;
 use crate::command::changes::data::{self, NotApplied};
@@ -99,7 +99,7 @@ impl Kept {
     }
 
     pub(super) fn with_note<T>(&self, look: impl FnOnce(&mut Note) -> T) -> T {
-        look(&mut self.note.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.note.lock())
     }
 
     /// Writes the note to the disk: from now on another process can go on.

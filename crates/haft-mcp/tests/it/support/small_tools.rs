@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::{Entry, Filter};
@@ -23,6 +23,7 @@ use haft::{
     ToolSpec,
 };
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -134,7 +135,7 @@ impl SmallOpener {
     /// Offers the skills below this folder, and a tool that loads them as the standard one does.
     pub(crate) fn offer_skills(&self, folder: &Path) {
         let set = SkillSet::new(vec![Root::user(folder)], set::Filter::default());
-        *self.skills.lock().unwrap() = Some(Arc::new(set));
+        *self.skills.lock() = Some(Arc::new(set));
         let invoke = TestTool::with_body(TestTool::echo("invoke_skill"), |value, _| {
             Box::pin(async move {
                 if value["skill"] == "broken" {
@@ -167,10 +168,10 @@ impl SmallOpener {
 impl Opener for SmallOpener {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
         Box::pin(async move {
-            let mut opened = self.opened.lock().unwrap();
+            let mut opened = self.opened.lock();
             let view = Arc::clone(&self.registry) as Arc<dyn Toolset>;
             let limits = Limits {
-                max_calls: *self.max_calls.lock().unwrap(),
+                max_calls: *self.max_calls.lock(),
                 call_timeout: Duration::from_hours(2),
                 total_timeout: Duration::from_hours(10_000),
                 ..Limits::default()
@@ -183,15 +184,15 @@ impl Opener for SmallOpener {
                 session = session.with_principal(principal);
             }
             *opened += 1;
-            self.clients.lock().unwrap().push(client);
+            self.clients.lock().push(client);
             let session = session.build().map_err(|e| OpenError(e.to_string()))?;
-            self.sessions.lock().unwrap().push(session.clone());
+            self.sessions.lock().push(session.clone());
             Ok((self.executor.clone(), session))
         })
     }
 
     fn begin<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
-        *self.begun.lock().unwrap() += 1;
+        *self.begun.lock() += 1;
         Box::pin(async { Ok(()) })
     }
 
@@ -212,16 +213,16 @@ impl Opener for SmallOpener {
     }
 
     fn skills(&self) -> Vec<Skill> {
-        let set = self.skills.lock().unwrap().clone();
+        let set = self.skills.lock().clone();
         set.map_or_else(Vec::new, |set| set.current().skills().to_vec())
     }
 
     fn stray(&self, _: Transport, reason: &str) {
-        self.refusals.lock().unwrap().push(reason.to_owned());
+        self.refusals.lock().push(reason.to_owned());
     }
 
     fn refused(&self, _: &Session, reason: &str) {
-        self.refusals.lock().unwrap().push(reason.to_owned());
+        self.refusals.lock().push(reason.to_owned());
     }
 }
 
@@ -288,7 +289,7 @@ fn read_file(files: Files) -> Arc<dyn Tool> {
     })));
     TestTool::with_body(spec, move |arguments, _| {
         let path = text(&arguments, "path");
-        let found = files.lock().unwrap().get(&path).cloned();
+        let found = files.lock().get(&path).cloned();
         Box::pin(async move {
             let missing = || ToolError::not_found(format!("no file {path}"));
             let found = found.ok_or_else(|| missing().with_advice("list the folder first"))?;
@@ -307,7 +308,7 @@ fn grep_files(files: Files) -> Arc<dyn Tool> {
     );
     TestTool::with_body(spec, move |arguments, _| {
         let pattern = text(&arguments, "pattern");
-        let files = files.lock().unwrap();
+        let files = files.lock();
         let hits = files.iter().filter(|(_, text)| text.contains(&pattern));
         let hits: Vec<_> = hits.map(|(path, _)| json!({"path": path})).collect();
         Box::pin(async move { ToolResult::data(&json!({"matches": hits})) })
@@ -324,7 +325,7 @@ fn write_file(files: Files) -> Arc<dyn Tool> {
     );
     let write = TestTool::with_body(spec, move |arguments, _| {
         let (path, content) = (text(&arguments, "path"), text(&arguments, "content"));
-        files.lock().unwrap().insert(path.clone(), content);
+        files.lock().insert(path.clone(), content);
         Box::pin(async move { ToolResult::data(&json!({"path": path})) })
     });
     let somewhere = Permission::write(PathClaim::plain("somewhere.txt"));

@@ -1,7 +1,6 @@
 //! The thread that reads, and while somebody listens looks for what other processes changed.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -157,7 +156,7 @@ impl Reader<'_> {
             return;
         };
         let told = &self.shared.told;
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = told.lock();
         let told = kind(&mut told);
         for (id, _) in found.iter().filter(|(_, number)| !told.contains(number)) {
             // The last listener may just have gone.

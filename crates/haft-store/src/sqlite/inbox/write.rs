@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{ENDED_BYTES, InboxError};
 use haft::clock;
+use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
@@ -87,7 +87,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
 }
 
 fn writer(shared: &Shared) -> MutexGuard<'_, Writer> {
-    shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.writer.lock()
 }
 
 /// Makes a job and those that wait behind it.
@@ -260,7 +260,7 @@ struct Made {
 impl Making<'_> {
     /// Brings it to the disk. The thread that reads is told before that what it will find: it would tell of it again.
     fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
-        let told = || shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = || shared.told.lock();
         let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
         if tells {
             told().add(&self.rows, self.number);

@@ -6,13 +6,14 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
@@ -260,7 +261,7 @@ impl Meaning {
     }
 
     fn vectors(&self) -> MutexGuard<'_, Vectors> {
-        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.vectors.lock()
     }
 }
 
