@@ -1,78 +1,92 @@
-//! From an async function to a unit value that is a typed tool.
+//! From a function to the typed tool beside it.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::spanned::Spanned;
-use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Pat, PatType, Type,
-};
+use quote::quote;
+use syn::{Error, FnArg, Ident, ItemFn, LitStr};
 
 use crate::options::Options;
+use crate::signature::{Field, Head, Parameter};
 
-/// One argument that callers send.
-struct Field {
-    name: Ident,
-    ty: Type,
-    attributes: Vec<Attribute>,
-}
-
-/// What the function takes, in its order.
-enum Parameter {
-    Field(Box<Field>),
-    Context,
-}
-
-/// Expands one function: a unit value, its input type, and the tool behind it.
+/// Expands one function: the function as it was, a braced unit struct of its name, and the tool that the struct is.
 pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<TokenStream> {
-    check(&function)?;
-    let description = description(&function.attrs);
-    let name = function.sig.ident.clone();
-    if description.is_empty() {
-        let message = "a tool needs a doc comment: it is what the model reads";
-        return Err(Error::new(name.span(), message));
+    if let Some(receiver @ FnArg::Receiver(_)) = function.sig.inputs.first() {
+        let message = "write #[tools] on the impl block, and #[tool] on its methods";
+        return Err(Error::new_spanned(receiver, message));
     }
-    let parameters = parameters(&mut function)?;
-    let attributes = std::mem::take(&mut function.attrs);
-    let visibility = std::mem::replace(&mut function.vis, syn::Visibility::Inherited);
-    let input = input(&name, &parameters);
-    let describe = describe(options)?;
-    let text = options
-        .name
-        .clone()
-        .unwrap_or_else(|| LitStr::new(&name.to_string(), name.span()));
-    let run = run(function, &parameters);
+    let head = Head::read(&function.attrs, &mut function.sig)?;
+    let (name, visibility) = (&head.name, &function.vis);
+    let doc = format!("The tool of the function `{name}`.");
+    let tool = typed_tool(options, &head, name, &quote!(#name))?;
+    let lints = lints();
     Ok(quote! {
-        #(#attributes)*
-        #[allow(non_camel_case_types, reason = "a function's name stands for its tool")]
+        #lints
+        #function
+
+        #[doc = #doc]
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "it has the name of the function")]
         #[derive(Debug, Clone, Copy)]
-        #visibility struct #name;
+        #visibility struct #name {}
 
         const _: () = {
-            #input
-
-            impl ::haft::tool::TypedTool for #name {
-                const NAME: &'static str = #text;
-                const DESCRIPTION: &'static str = #description;
-                type Input = Input;
-
-                fn describe(mut spec: ::haft::spec::ToolSpec) -> ::haft::spec::ToolSpec {
-                    #describe
-                    spec
-                }
-
-                #run
-            }
+            #tool
 
             ::haft::macros::inventory::submit! {
-                ::haft::tool::Collected { make: || ::haft::tool::TypedTool::into_tool(#name) }
+                ::haft::tool::Collected {
+                    function: || ::haft::macros::function_id(&#name),
+                    make: || ::haft::tool::TypedTool::into_tool(#name {}),
+                }
             }
         };
     })
 }
 
+/// Lints that a function cannot heed once it is a tool.
+pub(crate) fn lints() -> TokenStream {
+    quote! {
+        #[allow(
+            clippy::needless_pass_by_value,
+            clippy::unused_async,
+            reason = "arguments are read from JSON, and a tool may be async whether it waits or not"
+        )]
+    }
+}
+
+/// The input type and the `TypedTool` of a head, for the type `owner`; `function` is what runs, without its arguments.
+pub(crate) fn typed_tool(
+    options: &Options,
+    head: &Head,
+    owner: &Ident,
+    function: &TokenStream,
+) -> syn::Result<TokenStream> {
+    let input = input(head);
+    let describe = describe(options, head)?;
+    let (name, description) = (&head.name, &head.description);
+    let text = options.name.clone();
+    let text = text.unwrap_or_else(|| LitStr::new(&name.to_string(), name.span()));
+    let run = run(head, function);
+    Ok(quote! {
+        #input
+
+        impl ::haft::tool::TypedTool for #owner {
+            const NAME: &'static str = #text;
+            const DESCRIPTION: &'static str = #description;
+            type Input = HaftToolInput;
+
+            fn describe(mut spec: ::haft::spec::ToolSpec) -> ::haft::spec::ToolSpec {
+                #describe
+                spec
+            }
+
+            #run
+        }
+    })
+}
+
 /// The type that the arguments are read into.
-fn input(name: &Ident, parameters: &[Parameter]) -> TokenStream {
-    let fields = parameters.iter().filter_map(field).map(|field| {
+fn input(head: &Head) -> TokenStream {
+    let fields = head.parameters.iter().filter_map(Parameter::field);
+    let fields = fields.map(|field| {
         let Field {
             name,
             ty,
@@ -80,126 +94,47 @@ fn input(name: &Ident, parameters: &[Parameter]) -> TokenStream {
         } = field;
         quote!(#(#attributes)* #name: #ty)
     });
-    let doc = format!("The arguments of `{name}`.");
+    let doc = format!("The arguments of `{}`.", head.name);
     quote! {
         #[doc = #doc]
         #[derive(::haft::macros::serde::Deserialize, ::haft::macros::schemars::JsonSchema)]
         #[serde(crate = "::haft::macros::serde", deny_unknown_fields)]
         #[schemars(crate = "::haft::macros::schemars")]
-        pub struct Input { #(#fields),* }
+        pub struct HaftToolInput { #(#fields),* }
     }
 }
 
-/// The tool's `run`: the function itself, called with the input's fields.
-fn run(mut function: ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let arguments = parameters.iter().map(|parameter| match parameter {
+/// The tool's `run`: the function, called with the input's fields.
+fn run(head: &Head, function: &TokenStream) -> TokenStream {
+    let arguments = head.parameters.iter().map(|parameter| match parameter {
         Parameter::Field(field) => {
             let name = &field.name;
             quote!(input.#name)
         }
         Parameter::Context => quote!(context),
     });
-    let body = format_ident!("body");
-    function.sig.ident = body.clone();
+    let wait = head.is_async.then(|| quote!(.await));
+    let convert = if head.is_result {
+        quote!(returned_result)
+    } else {
+        quote!(returned_value)
+    };
     quote! {
+        #[allow(clippy::unused_async, reason = "a tool is async whether it waits or not")]
         async fn run(
             &self,
-            input: Input,
+            input: HaftToolInput,
             context: &::haft::context::CallContext,
         ) -> ::core::result::Result<::haft::result::ToolResult, ::haft::error::ToolError> {
-            #[allow(clippy::unused_async, reason = "a tool is async whether it waits or not")]
-            #function
             let _ = (&input, context);
-            ::haft::tool::IntoToolResult::into_tool_result(#body(#(#arguments),*).await?)
+            #[allow(clippy::unit_arg, reason = "a function that returns nothing is a tool, too")]
+            ::haft::macros::#convert(#function(#(#arguments),*) #wait)
         }
     }
 }
 
-fn check(function: &ItemFn) -> syn::Result<()> {
-    let signature = &function.sig;
-    if signature.asyncness.is_none() {
-        return Err(Error::new(
-            signature.fn_token.span(),
-            "a tool is an async fn",
-        ));
-    }
-    if !signature.generics.params.is_empty() {
-        return Err(Error::new(
-            signature.generics.span(),
-            "a tool has no generics: its schema must be known",
-        ));
-    }
-    Ok(())
-}
-
-/// The function's parameters; their attributes move to the input's fields.
-fn parameters(function: &mut ItemFn) -> syn::Result<Vec<Parameter>> {
-    function.sig.inputs.iter_mut().map(parameter).collect()
-}
-
-fn parameter(argument: &mut FnArg) -> syn::Result<Parameter> {
-    let FnArg::Typed(PatType { attrs, pat, ty, .. }) = argument else {
-        return Err(Error::new(
-            argument.span(),
-            "a tool is a free function; write a TypedTool for one with state",
-        ));
-    };
-    if is_context(ty) {
-        return Ok(Parameter::Context);
-    }
-    let Pat::Ident(name) = pat.as_ref() else {
-        return Err(Error::new(pat.span(), "a tool's argument is a plain name"));
-    };
-    let field = Field {
-        name: name.ident.clone(),
-        ty: (**ty).clone(),
-        attributes: std::mem::take(attrs),
-    };
-    Ok(Parameter::Field(Box::new(field)))
-}
-
-fn is_context(ty: &Type) -> bool {
-    let Type::Reference(reference) = ty else {
-        return false;
-    };
-    let Type::Path(path) = reference.elem.as_ref() else {
-        return false;
-    };
-    path.path
-        .segments
-        .last()
-        .is_some_and(|last| last.ident == "CallContext")
-}
-
-fn field(parameter: &Parameter) -> Option<&Field> {
-    match parameter {
-        Parameter::Field(field) => Some(field),
-        Parameter::Context => None,
-    }
-}
-
-/// The doc comment, without the blank that follows each `///`.
-fn description(attributes: &[Attribute]) -> String {
-    let lines = attributes
-        .iter()
-        .filter_map(|attribute| match &attribute.meta {
-            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-                Expr::Lit(ExprLit {
-                    lit: Lit::Str(text),
-                    ..
-                }) => Some(text.value()),
-                _ => None,
-            },
-            _ => None,
-        });
-    let lines: Vec<String> = lines
-        .map(|l| l.strip_prefix(' ').unwrap_or(&l).to_owned())
-        .collect();
-    lines.join("\n").trim().to_owned()
-}
-
 /// Statements that fill in the rest of the spec.
-fn describe(options: &Options) -> syn::Result<TokenStream> {
+fn describe(options: &Options, head: &Head) -> syn::Result<TokenStream> {
     let mut filled = TokenStream::new();
     if let Some(title) = &options.title {
         filled.extend(quote!(spec.title = Some(#title.into());));
@@ -212,11 +147,10 @@ fn describe(options: &Options) -> syn::Result<TokenStream> {
             "safe" => quote!(Safe),
             "high" => quote!(High),
             "critical" => quote!(Critical),
-            _ => {
-                return Err(Error::new(
-                    risk.span(),
-                    "risk is \"safe\", \"high\" or \"critical\"",
-                ));
+            other => {
+                let message =
+                    format!("unknown risk {other:?}: write \"safe\", \"high\" or \"critical\"");
+                return Err(Error::new(risk.span(), message));
             }
         };
         filled.extend(quote!(spec.risk = ::haft::spec::Risk::#level;));
@@ -228,5 +162,16 @@ fn describe(options: &Options) -> syn::Result<TokenStream> {
     } = options;
     filled
         .extend(quote!(spec.idempotent = #idempotent; spec.concurrency_safe = #concurrency_safe;));
+    let returns = &head.returns;
+    let returns = if head.is_result {
+        quote!(<#returns as ::haft::macros::Fallible>::Value)
+    } else {
+        quote!(#returns)
+    };
+    filled.extend(quote! {
+        #[allow(unused_imports, reason = "for types without a schema")]
+        use ::haft::macros::WithoutSchema as _;
+        spec.output_schema = ::haft::macros::Returned::<#returns>::new().schema();
+    });
     Ok(filled)
 }

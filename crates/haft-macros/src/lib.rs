@@ -1,22 +1,29 @@
-//! The #[tool] attribute: a tool from an async function and its doc comment.
+//! The attributes `#[tool]` and `#[tools]`: tools from functions and methods and their doc comments.
 
 use proc_macro::TokenStream;
 
 mod expand;
+mod group;
 mod options;
+mod signature;
 
-/// Makes a tool of an async function.
-///
-/// The arguments become the input schema, the doc comment the description; an argument of type `&CallContext` receives the
-/// call's context. The function's name then names a unit value that a `ToolRegistry` takes.
-///
-/// Options: `name = "…"`, `title = "…"`, `category = "…"`, `risk = "safe" | "high" | "critical"`, `idempotent`, `concurrency_safe`.
-/// Doc comments and `#[serde(…)]`, `#[schemars(…)]` on an argument belong to its property.
+/// Makes a tool of a function, which stays callable as it is. `haft::tool` says how.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(options)
         .and_then(|options| Ok((options, syn::parse(item)?)))
         .and_then(|(options, function)| expand::expand(&options, function));
+    expanded
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes tools of those methods of an `impl` block that carry `#[tool]`. `haft::tools` says how.
+#[proc_macro_attribute]
+pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(options)
+        .and_then(|_| syn::parse(item))
+        .and_then(group::expand);
     expanded
         .unwrap_or_else(|error| error.to_compile_error())
         .into()

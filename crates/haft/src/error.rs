@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::id::ApprovalId;
 
+mod context;
+
+pub use context::Context;
+
+/// What a tool's function returns: `haft::Result<Balance>`.
+pub type Result<T, E = ToolError> = std::result::Result<T, E>;
+
 /// What sort of failure it was; the word on the wire (`error.kind` of an outcome).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -35,12 +35,98 @@ pub mod testing;
 pub use approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
 pub use call::{CallId, Origin, Principal, RunId, ToolCall};
 pub use context::CallContext;
-pub use error::{ErrorKind, ToolError};
+pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
+#[doc(inline)]
+/// Makes a tool of a function. The function stays what it is: callable, and testable without a registry.
+///
+/// The arguments become the input schema, the doc comment the description, the type that is returned the output schema, where
+/// it implements `JsonSchema` and is always an object, a list, a number or a boolean. An argument of type `&CallContext`
+/// receives the call's context. The function may be `async` or not, and may return a `Result` whose error is any
+/// `std::error::Error`. Register it by its name:
+///
+/// ```
+/// use haft::{ToolRegistry, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// assert_eq!(add(2, 3), 5);
+/// let tools = ToolRegistry::new().with(add)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A braced unit struct of the same name stands for the tool where only a type will do: `add {}` is a `TypedTool`, and
+/// `<add as TypedTool>::NAME` its name.
+///
+/// Options: `name = "…"`, `title = "…"`, `category = "…"`, `risk = "safe" | "high" | "critical"`, `idempotent`,
+/// `concurrency_safe`. Doc comments and `#[serde(…)]`, `#[schemars(…)]` on an argument belong to its property.
+///
+/// What is no tool is refused while compiling:
+///
+/// ```compile_fail
+/// #[haft::tool] // no doc comment: nothing to tell the model
+/// fn add(a: i64, b: i64) -> i64 { a + b }
+/// ```
+///
+/// ```compile_fail
+/// struct Handle; // cannot be read from JSON
+///
+/// /// Close a handle.
+/// #[haft::tool]
+/// fn close(handle: Handle) {}
+/// ```
+///
+/// ```compile_fail
+/// struct Plain;
+/// haft::ToolRegistry::new().with(Plain); // neither a tool nor a function
+/// ```
 pub use haft_macros::tool;
+#[doc(inline)]
+/// Makes tools of those methods of an `impl` block that carry `#[tool]`, with the value as their shared state.
+///
+/// A method takes `&self`; all else is as for [`tool`](macro@tool). Methods without `#[tool]` stay as they are.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use haft::{Context, ToolRegistry, tools};
+///
+/// struct Counter(Mutex<i64>);
+///
+/// #[tools]
+/// impl Counter {
+///     /// Count up.
+///     #[tool(category = "numbers")]
+///     fn count(&self, by: i64) -> haft::Result<i64> {
+///         let mut now = self.0.lock().map_err(|e| e.to_string()).context("count up")?;
+///         *now += by;
+///         Ok(*now)
+///     }
+/// }
+///
+/// assert_eq!(Counter(Mutex::new(1)).count(2)?, 3);
+/// let tools = ToolRegistry::new().with_tools(Counter(Mutex::new(0)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail
+/// struct Db;
+///
+/// #[haft::tools]
+/// impl Db {
+///     /// Close the database.
+///     #[tool]
+///     fn close(self) {} // a call must leave the state in place: `&self`
+/// }
+/// ```
+pub use haft_macros::tools;
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};
+pub use schemars::{self, JsonSchema};
 pub use session::{Limits, Session};
 pub use skill::Skill;
 pub use skill::set::SkillSet;
@@ -59,6 +145,10 @@ pub mod macros {
     pub use inventory;
     pub use schemars;
     pub use serde;
+
+    pub use crate::tool::{
+        Fallible, Returned, WithoutSchema, function_id, returned_result, returned_value,
+    };
 }
 
 /// The README's example, compiled and run.

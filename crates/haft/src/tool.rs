@@ -4,8 +4,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,6 +19,16 @@ use crate::permission::{Condition, Permission};
 use crate::result::{Content, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 use crate::workspace::Workspace;
+
+mod function;
+mod returned;
+
+#[doc(hidden)]
+pub use function::function_id;
+pub(crate) use function::tool_of;
+pub use function::{Collected, collected};
+#[doc(hidden)]
+pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_value};
 
 /// A callable thing. Only the executor calls it.
 ///
@@ -146,18 +156,75 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 }
 
+impl<T: TypedTool> TypedTool for Arc<T> {
+    const NAME: &'static str = T::NAME;
+    const DESCRIPTION: &'static str = T::DESCRIPTION;
+    type Input = T::Input;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        T::describe(spec)
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        T::workspace(self)
+    }
+
+    fn permissions(&self, input: &T::Input) -> Result<Vec<Permission>, ToolError> {
+        T::permissions(self, input)
+    }
+
+    fn stated(&self, input: &T::Input, permissions: &[Permission]) -> &'static [&'static str] {
+        T::stated(self, input, permissions)
+    }
+
+    fn conditions(&self, input: &T::Input) -> Vec<Condition> {
+        T::conditions(self, input)
+    }
+
+    fn preview(&self, input: &T::Input) -> Vec<FileChange> {
+        T::preview(self, input)
+    }
+
+    fn page(&self) -> Option<ToolPage> {
+        T::page(self)
+    }
+
+    fn run(
+        &self,
+        input: T::Input,
+        context: &CallContext,
+    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send {
+        T::run(self, input, context)
+    }
+}
+
+/// Tools that share one value, as [`#[tools]`](crate::tools) makes them of its methods.
+pub trait ToolGroup: Send + Sync + 'static {
+    /// Makes the tools.
+    ///
+    /// # Errors
+    /// One of them has a name that no tool can have.
+    fn into_tools(self: Arc<Self>) -> Result<Vec<Arc<dyn Tool>>, NameError>;
+}
+
 /// There is no page to show.
 pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
     ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
 }
 
-/// The JSON Schema (2020-12, self-contained) of a type, as a tool's input schema.
-pub fn input_schema<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|s| {
+/// How schemas of tools are written: JSON Schema 2020-12, self-contained.
+fn schema_settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|s| {
         s.meta_schema = None;
         s.inline_subschemas = true;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    })
+}
+
+/// The JSON Schema (2020-12, self-contained) of a type, as a tool's input schema. It refuses arguments that the type does
+/// not name, unless the type gathers them (`#[serde(flatten)]` on a map).
+pub fn input_schema<T: JsonSchema>() -> Value {
+    let generator = schema_settings().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>();
     schema.remove("title");
     if schema.get("type").is_none() {
         schema.insert("type".into(), "object".into());
@@ -165,7 +232,25 @@ pub fn input_schema<T: JsonSchema>() -> Value {
     if schema.get("properties").is_none() {
         schema.insert("properties".into(), Value::Object(serde_json::Map::new()));
     }
+    if is_closed_by_default(&schema) {
+        schema.insert("additionalProperties".into(), false.into());
+    }
     schema.to_value()
+}
+
+/// Whether a schema says nothing of other properties than those it names, and names all of them itself.
+fn is_closed_by_default(schema: &Schema) -> bool {
+    const OPEN: [&str; 8] = [
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+    ];
+    OPEN.iter().all(|key| schema.get(*key).is_none())
 }
 
 /// A typed tool behind the object-safe trait.
@@ -309,21 +394,4 @@ where
                 .into_tool_result()
         })
     }
-}
-
-/// A `#[tool]` function that a host can collect at start.
-#[derive(Debug)]
-pub struct Collected {
-    /// Makes the tool.
-    pub make: fn() -> Result<Arc<dyn Tool>, NameError>,
-}
-
-inventory::collect!(Collected);
-
-/// All `#[tool]` functions linked into this program; nothing is collected unless a host calls this.
-pub fn collected() -> Result<Vec<Arc<dyn Tool>>, NameError> {
-    inventory::iter::<Collected>
-        .into_iter()
-        .map(|found| (found.make)())
-        .collect()
 }

@@ -18,6 +18,7 @@ use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
 use crate::toolset::search::Index;
 
+pub mod into_tool;
 pub mod list;
 pub mod page;
 pub mod registry;

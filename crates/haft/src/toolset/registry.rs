@@ -47,6 +47,9 @@ pub enum RegistryError {
     /// A hosted tool without any provider's declaration can never be told to a model.
     #[error("hosted tool {0:?} has no provider declaration")]
     Undeclared(ToolName),
+    /// A function does not carry `#[tool]`.
+    #[error("function {0} is not a tool; annotate it with #[haft::tool]")]
+    NotTool(&'static str),
 }
 
 /// What a change of the registry did.
@@ -96,12 +99,6 @@ impl ToolRegistry {
             version: watch::Sender::new(0),
             tools: Mutex::default(),
         }
-    }
-
-    /// Adds a tool while building.
-    pub fn with(self, tool: impl IntoTool) -> Result<Self, RegistryError> {
-        self.add_all([tool.into_dyn_tool()?])?;
-        Ok(self)
     }
 
     /// Adds tools; none of them when one clashes.
@@ -286,23 +283,5 @@ impl Toolset for ToolRegistry {
 
     fn changes(&self) -> Changes {
         Changes::of(self.version.subscribe())
-    }
-}
-
-/// What a registry takes: a made tool, a typed tool, or a `#[tool]` function's marker.
-pub trait IntoTool {
-    /// The made tool.
-    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError>;
-}
-
-impl IntoTool for Arc<dyn Tool> {
-    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError> {
-        Ok(self)
-    }
-}
-
-impl<T: crate::tool::TypedTool> IntoTool for T {
-    fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, crate::spec::NameError> {
-        self.into_tool()
     }
 }

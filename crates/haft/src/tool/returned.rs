@@ -1,0 +1,124 @@
+//! What `#[tool]` functions return: as a result of the tool, and as its output schema.
+
+use std::error::Error;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+use crate::error::ToolError;
+use crate::result::ToolResult;
+use crate::tool::{IntoToolResult, schema_settings};
+
+/// The result of a function that returns a plain value.
+///
+/// # Errors
+/// The value is not JSON.
+pub fn returned_value<T: IntoToolResult>(value: T) -> Result<ToolResult, ToolError> {
+    value.into_tool_result()
+}
+
+/// The result of a function that returns a `Result`.
+///
+/// # Errors
+/// The function's own, or the value is not JSON.
+pub fn returned_result<T, E>(result: Result<T, E>) -> Result<ToolResult, ToolError>
+where
+    T: IntoToolResult,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    let value = result.map_err(ToolError::from_error)?;
+    value.into_tool_result()
+}
+
+/// A `Result`, for the type of its value.
+pub trait Fallible {
+    /// The value's type.
+    type Value;
+}
+
+impl<T, E> Fallible for Result<T, E> {
+    type Value = T;
+}
+
+/// A type that a function returns. With a schema, the method of this type is found; without, that of [`WithoutSchema`].
+#[derive(Debug)]
+pub struct Returned<T>(PhantomData<fn() -> T>);
+
+impl<T> Returned<T> {
+    /// This type.
+    #[expect(clippy::new_without_default, reason = "only macros make it")]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: JsonSchema> Returned<T> {
+    /// The output schema, where every value of the type becomes structured content.
+    pub fn schema(&self) -> Option<Arc<Value>> {
+        let generator = schema_settings().for_serialize().into_generator();
+        let mut schema = generator.into_root_schema_for::<T>();
+        schema.remove("title");
+        output_schema(schema).map(Arc::new)
+    }
+}
+
+/// The same for a type without a schema: nothing is promised.
+pub trait WithoutSchema {
+    /// No output schema.
+    fn schema(&self) -> Option<Arc<Value>> {
+        None
+    }
+}
+
+impl<T> WithoutSchema for Returned<T> {}
+
+/// What a value becomes in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// An object: structured content as it is.
+    Object,
+    /// A list, a number or a boolean: wrapped in an object.
+    Wrapped,
+}
+
+/// The schema of the structured content; none where a value may be a text or nothing, which is no structured content.
+fn output_schema(mut schema: Schema) -> Option<Value> {
+    match form(schema.as_value())? {
+        Form::Object => {
+            schema.insert("type".to_owned(), "object".into());
+            Some(schema.to_value())
+        }
+        Form::Wrapped => {
+            let definitions = schema.remove("$defs");
+            let mut wrapped = json!({
+                "type": "object",
+                "properties": {"result": schema.to_value()},
+                "required": ["result"],
+            });
+            if let (Some(definitions), Some(wrapped)) = (definitions, wrapped.as_object_mut()) {
+                wrapped.insert("$defs".to_owned(), definitions);
+            }
+            Some(wrapped)
+        }
+    }
+}
+
+/// The one form of all values of a schema.
+fn form(schema: &Value) -> Option<Form> {
+    match schema.get("type") {
+        Some(Value::String(word)) => match word.as_str() {
+            "object" => Some(Form::Object),
+            "array" | "number" | "integer" | "boolean" => Some(Form::Wrapped),
+            _ => None,
+        },
+        Some(_) => None,
+        None => {
+            let variants = schema.get("oneOf").or_else(|| schema.get("anyOf"))?;
+            let mut forms = variants.as_array()?.iter().map(form);
+            let first = forms.next()??;
+            forms.all(|other| other == Some(first)).then_some(first)
+        }
+    }
+}
