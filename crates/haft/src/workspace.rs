@@ -4,6 +4,7 @@
 //! refuses it when that is outside. What works on a [`Place`] then opens that real path beneath the root's own
 //! descriptor with `openat2` and no links allowed, so a folder or link that was swapped in between makes the
 //! operation fail instead of leaving. Paths are literal bytes: nothing is expanded and nothing normalised.
+//! The rules that every path is read by are in `docs/reference/paths.md`; "path rule 3" names one of them.
 
 use std::fmt;
 use std::io;
@@ -42,7 +43,7 @@ pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
 pub use write::{WriteMode, Written};
 
-/// The entry below which nothing is written, moved or deleted, in any spelling.
+/// The entry below which nothing is written, moved or deleted, in any spelling (path rule 7).
 const GIT: &str = ".git";
 
 /// A folder that no path leaves. Cheap to clone.
@@ -149,6 +150,7 @@ impl Workspace {
         &self.inner.own
     }
 
+    /// Whether a path is at or below haft's own state (path rule 9).
     pub(crate) fn is_own(&self, relative: &Path) -> bool {
         self.inner.own.iter().any(|own| relative.starts_with(own))
     }
@@ -161,7 +163,7 @@ impl Workspace {
         self.inner.fd.as_fd()
     }
 
-    /// Opens a real path beneath the root; a link anywhere in it is an error.
+    /// Opens a real path beneath the root; a link anywhere in it is an error (path rule 5).
     pub(crate) fn beneath(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, WorkspaceError> {
         self.open_beneath(real, flags)
             .map_err(|e| WorkspaceError::from_errno("open", real, e))

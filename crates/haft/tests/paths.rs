@@ -1,4 +1,4 @@
-//! The recorded path cases: attempts to leave a workspace by a path, and plain uses that must go on working.
+//! The recorded path cases: attempts to leave a workspace by a path, and plain uses that must go on working (`docs/reference/paths.md`).
 
 #![expect(
     clippy::unwrap_used,

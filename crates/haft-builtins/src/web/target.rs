@@ -1,4 +1,4 @@
-//! `Target`: a URL that may be fetched, read as the WHATWG standard does and refused where parsers disagree.
+//! `Target`: a URL that may be fetched, read as the WHATWG standard does and refused where parsers disagree (URL rule 2).
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use haft::policy::address::{NotPublic, check_host};
 use thiserror::Error;
 use url::{Host, Url};
 
-/// The bad ports of the Fetch standard (fetch.spec.whatwg.org, "port blocking").
+/// The bad ports of the Fetch standard (fetch.spec.whatwg.org, "port blocking"): URL rule 7.
 const BAD_PORTS: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
@@ -15,7 +15,7 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// The longest URL that is taken, in bytes.
+/// The longest URL that is accepted, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// Why a URL is not fetched.
@@ -39,7 +39,7 @@ pub enum Refused {
     Host(String, NotPublic),
 }
 
-/// An absolute `http` or `https` URL without credentials, with its host and port.
+/// An absolute `http` or `https` URL without credentials, with its host and port (URL rule 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
@@ -55,7 +55,7 @@ impl Target {
         Self::of(url)
     }
 
-    /// Follows a `Location`, absolute or relative to this URL.
+    /// Follows a `Location`, absolute or relative to this URL (URL rule 8).
     pub fn join(&self, location: &str) -> Result<Self, Refused> {
         if scheme(location).is_some() {
             return Self::parse(location);
@@ -128,7 +128,7 @@ fn scheme(text: &str) -> Option<&str> {
     (word && scheme.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(scheme)
 }
 
-/// Refuses what lenient parsers drop, turn round or guess: blanks and control characters, backslashes.
+/// Refuses what lenient parsers drop, turn round or guess: blanks and control characters, backslashes (URL rule 2).
 fn clear_text(text: &str) -> Result<(), Refused> {
     let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
     if text.len() > LONGEST {

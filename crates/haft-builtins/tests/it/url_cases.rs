@@ -1,4 +1,4 @@
-//! The recorded URL cases: fetched or refused as expected, and never a connection to a forbidden address.
+//! The recorded URL cases: fetched or refused as expected, and never a connection to a forbidden address (`docs/reference/ssrf.md`).
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -371,18 +371,69 @@ fn every_quoted_section_of_the_contract_exists() {
     assert!(quotes >= 20, "{quotes} quotes");
 }
 
+/// Whether a page has a heading `### WORD 3: …` for `3`.
+fn has_heading(page: &str, word: &str, number: &str) -> bool {
+    let heading = format!("### {word} {number}: ");
+    page.lines().any(|line| line.starts_with(&heading))
+}
+
 #[test]
 fn every_quoted_clause_of_the_shell_rules_exists() {
-    let names = |page: &str, number: &str| {
-        let heading = format!("### Clause {number}: ");
-        page.lines().any(|line| line.starts_with(&heading))
-    };
+    let names = |page: &str, number: &str| has_heading(page, "Clause", number);
     let page = "docs/reference/shell-rules.md";
     let marks = ["clause ", "Clause "];
     let quotes = |folder| check_quotes(page, folder, &marks, names);
     let (policy, reader) = (quotes("crates/haft/src/policy"), quotes("crates/haft-shell/"));
     assert!(policy >= 10, "{policy} quotes in the policy");
     assert!(reader >= 4, "{reader} quotes in the reader");
+}
+
+#[test]
+fn every_quoted_path_rule_and_url_rule_exists() {
+    let names = |page: &str, number: &str| has_heading(page, "Path rule", number);
+    let marks = ["path rule ", "path rules "];
+    let quotes = check_quotes("docs/reference/paths.md", "crates/", &marks, names);
+    assert!(quotes >= 10, "{quotes} quotes of path rules");
+    let names = |page: &str, number: &str| has_heading(page, "URL rule", number);
+    let marks = ["URL rule ", "URL rules "];
+    let quotes = check_quotes("docs/reference/ssrf.md", "crates/", &marks, names);
+    assert!(quotes >= 8, "{quotes} quotes of URL rules");
+}
+
+/// Names of documents in `docs/` that the text quotes, with the line from 1.
+fn quoted_pages(text: &str) -> Vec<(String, usize)> {
+    let pages = text.lines().enumerate().flat_map(|(at, line)| {
+        line.split("docs/").skip(1).filter_map(move |rest| {
+            let letter = |c: char| c.is_ascii_alphanumeric() || "-_/.".contains(c);
+            let end = rest.find(|c| !letter(c)).unwrap_or(rest.len());
+            let page = rest[..end].trim_end_matches('.');
+            let ending = Path::new(page).extension();
+            ending
+                .is_some_and(|ending| ending == "md")
+                .then(|| (format!("docs/{page}"), at + 1))
+        })
+    });
+    pages.collect()
+}
+
+#[test]
+fn every_quoted_page_of_the_docs_exists() {
+    check("a page that the code quotes exists", |name, text| {
+        // A test's scene may hold pages of its own.
+        let pages = if name.contains("/tests/") {
+            Vec::new()
+        } else {
+            quoted_pages(text)
+        };
+        let missing: Vec<String> = pages
+            .into_iter()
+            .filter(|(page, _)| !root().join(page).is_file())
+            .map(|(page, line)| format!("{page} (line {line})"))
+            .collect();
+        (!missing.is_empty()).then(|| missing.join(", "))
+    });
+    let quotes = quoted_pages("// see docs/a/b.md.\n// and `docs/c.rs`");
+    assert_eq!(quotes, [("docs/a/b.md".to_owned(), 1)]);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Which hosts a call may connect to: public addresses and public names, for the guard before a call and for whoever opens the connection.
+//! Which hosts a call may connect to: public addresses and public names, for the guard before a call and for the client
+//! that opens the connection. The rules are in `docs/reference/ssrf.md`; "URL rule 3" names one of them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,11 +22,11 @@ pub enum NotPublic {
     Unclear,
 }
 
-/// Metadata services on addresses that are otherwise public: Azure's virtual machine host.
+/// Metadata services on addresses that are otherwise public: Azure's virtual machine host (URL rule 4).
 const METADATA: [Ipv4Addr; 1] = [Ipv4Addr::new(168, 63, 129, 16)];
 
 /// Names that end in one of these are of this machine or of a private network (RFC 6761, RFC 6762, RFC 8375, RFC 9476,
-/// ICANN's `.internal`, Kubernetes, and what routers hand out).
+/// ICANN's `.internal`, Kubernetes, and what routers hand out): URL rule 5.
 const PRIVATE_NAMES: [&str; 15] = [
     "localhost",
     "localdomain",
@@ -44,7 +45,7 @@ const PRIVATE_NAMES: [&str; 15] = [
     "cluster.local",
 ];
 
-/// Metadata services by name, where the name itself is public.
+/// Metadata services by name, where the name itself is public (URL rule 4).
 const METADATA_NAMES: [&str; 4] = [
     "metadata.goog",
     "metadata.tencentyun.com",
@@ -90,7 +91,7 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
     Ok(())
 }
 
-/// Says whether an address may be connected to.
+/// Says whether an address may be connected to (URL rules 3 and 4).
 pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
     match address {
         IpAddr::V4(v4) => check_v4(v4),

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use crate::permission::PathClaim;
 use crate::workspace::{Kind, Workspace, WorkspaceError, is_git, shown};
 
-/// Most links followed on one path: the kernel's own limit.
+/// Most links followed on one path: the kernel's own limit (path rule 4).
 const MAX_LINKS: u32 = 40;
-/// Longest path: the kernel's `PATH_MAX` without the closing NUL.
+/// Longest path in bytes: the kernel's `PATH_MAX` without the closing NUL (path rule 1).
 const MAX_PATH: usize = 4095;
 /// How alike a name must be to be offered: one letter of three may differ.
 const NEAR: f64 = 0.6;
@@ -85,7 +85,7 @@ impl Place {
         })
     }
 
-    /// Fails when the path now leads elsewhere than where the policy cleared it.
+    /// Fails when the path now leads elsewhere than where the policy cleared it (path rule 5).
     pub fn still(self, cleared: &PathClaim) -> Result<Self, WorkspaceError> {
         if self.claim()? == *cleared {
             Ok(self)
@@ -192,8 +192,8 @@ impl Workspace {
         })
     }
 
-    /// The path below the root. Texts are compared only to translate an absolute path; what holds the edge is
-    /// that the rest is then followed by descriptors.
+    /// The path below the root (path rules 1 and 2). Texts are compared only to translate an absolute path; what holds
+    /// the edge is that the rest is then followed by descriptors.
     fn relative<'a>(&self, path: &'a str) -> Result<&'a Path, WorkspaceError> {
         let malformed = |why| {
             Err(WorkspaceError::Malformed(
@@ -262,6 +262,7 @@ impl Workspace {
         Ok(())
     }
 
+    /// Goes to the real parent; above the root there is none (path rule 3).
     fn up(&self, path: &str, walk: &mut Walk) -> Result<(), WorkspaceError> {
         match walk.found {
             None => {
@@ -343,7 +344,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Refuses what may be read but not changed.
+    /// Refuses what may be read but not changed (path rules 7 and 8).
     pub(super) fn may_change(&self, place: &Place) -> Result<(), WorkspaceError> {
         if place.real.as_os_str().is_empty() {
             return Err(WorkspaceError::Root);

@@ -1,4 +1,4 @@
-//! Opening regular files for reading: never a pipe, a device or what a link was swapped for.
+//! Opening regular files for reading: never a pipe, a device or what a link was swapped for (path rule 6).
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Writing a file whole or not at all: a new file beside it, then a rename.
+//! Writing a file whole or not at all: a new file beside it, then a rename (path rule 6).
 
 use std::ffi::OsStr;
 use std::fs::File;

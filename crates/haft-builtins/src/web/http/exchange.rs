@@ -135,7 +135,7 @@ impl Http {
         Err(failed.unwrap_or_else(|| no_such_name(target, "no address")))
     }
 
-    /// The host's addresses. If one is refused, so is the name.
+    /// The host's addresses. If one is refused, so is the name (URL rule 6).
     async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
         let mut addresses = if let Some(address) = target.address() {
             vec![address]
