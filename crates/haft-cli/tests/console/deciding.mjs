@@ -22,7 +22,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   const decided = (words) => page.locator(".decided").filter({ hasText: words }).waitFor();
 
   // The empty page says what would appear.
-  await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+  await page.getByRole("heading", { name: "No pending requests" }).waitFor();
 
   // A change: both sides in view, then the yes.
   fs.writeFileSync(server.file("a.txt"), "one\ntwo\nthree\n");
@@ -41,7 +41,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   made = asked("write_file", { path: "b.txt", content: "b" }, "b.txt");
   await page.locator(".path", { hasText: "b.txt" }).waitFor();
   await button("Deny with a note…").click();
-  await page.getByLabel("What the model is told").fill("write it into c.txt instead");
+  await page.getByLabel("Message to the model").fill("write it into c.txt instead");
   await button("Deny with this note").click();
   outcome = await made;
   assert.equal(outcome.status, "denied");
@@ -73,10 +73,10 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.match(suggested, /notes/);
   await rule.fill("Edit(/elsewhere/**)");
   await page.getByText("it does not cover this call").waitFor();
-  assert.ok(await button("Approve and keep the rule").isDisabled());
+  assert.ok(await button("Approve and store the rule").isDisabled());
   await rule.fill(suggested);
   await page.getByText("it covers this call").waitFor();
-  await button("Approve and keep the rule").click();
+  await button("Approve and store the rule").click();
   assert.equal((await made).status, "ok");
   assert.equal((await server.call("write_file", { path: "notes/d.txt", content: "again" })).status, "ok");
   assert.equal(server.read("notes/d.txt"), "again");

@@ -24,7 +24,7 @@ const ROWS = [
     name: "denied", status: "denied", outcome: "denied", log: OLD, ran: 0,
     async act(page) {
       await card(page).getByRole("button", { name: "Deny with a note…" }).click();
-      await page.getByLabel("What the model is told").fill("not into this file");
+      await page.getByLabel("Message to the model").fill("not into this file");
       await card(page).getByRole("button", { name: "Deny with this note" }).click();
       await decided(page, /Denied by \S+ from console/);
       await page.locator(".decided .said", { hasText: "not into this file" }).waitFor();
@@ -67,7 +67,7 @@ const ROWS = [
     name: "expired", status: "expired", log: OLD, ran: 0,
     settings: '[limits]\napproval_timeout_s = 8\n[policy]\non_approval_timeout = "deny"\n',
     async act(page) {
-      await decided(page, "Nobody decided in time");
+      await decided(page, "No decision in time");
       assert.equal(await approve(page).count(), 0);
     },
   },

@@ -59,7 +59,7 @@ await play({}, async ({ server, page }) => {
   const wanted = Number(/(\d+)\.txt$/.exec(listed[COUNT - 50].fact.text)[1]);
   await page.keyboard.press("/");
   await page.keyboard.type("no such file");
-  await page.getByText("Nothing fits").waitFor();
+  await page.getByText("No request matches").waitFor();
   await page.getByLabel("Filter the requests").fill(name(wanted));
   await until("one row fits", async () => (await rows.count()) === 1);
   await rows.locator("a").click();

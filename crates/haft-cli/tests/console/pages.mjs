@@ -107,7 +107,7 @@ await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
   await secrets.locator("td.decisions", { hasText: new RegExp(`^${decided}$`) }).waitFor();
   await page.locator("tr", { hasText: "Read(/notes/**)" }).locator("td.decisions", { hasText: /^0$/ }).waitFor();
   await page.getByLabel("Tool").selectOption("read_file");
-  for (const [file, says] of [["a.txt", "It would run."], ["notes/x", "A person would be asked."], ["secrets/key.txt", "It would be denied."]]) {
+  for (const [file, says] of [["a.txt", "It would run."], ["notes/x", "It would need approval."], ["secrets/key.txt", "It would be denied."]]) {
     await page.getByLabel("Arguments").fill(JSON.stringify({ path: file }));
     await page.getByText(says).waitFor();
   }

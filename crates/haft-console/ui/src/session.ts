@@ -12,7 +12,7 @@ export const session = signal<Session | undefined>(undefined);
 export const loginTrouble = signal("");
 
 onUnauthorized.run = () => {
-  if (login.value === "in") loginTrouble.value = "The session has ended: haft was started anew, or you were away for twelve hours.";
+  if (login.value === "in") loginTrouble.value = "The session has ended: haft was restarted, or you were away for twelve hours.";
   login.value = "out";
 };
 

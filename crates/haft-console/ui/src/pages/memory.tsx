@@ -28,7 +28,7 @@ export function Memory() {
       </nav>
       <Pending reading={reading} />
       {reading.value && !list.length && (accepted ? <Empty title="Nothing is remembered yet"><p>Candidates that you accept appear here, and models can recall them.</p></Empty>
-        : <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> waits here; nothing is remembered before you accept it.</p></Empty>)}
+        : <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>)}
       {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><Remembered record={record} /></li>)}</ul>
         : list.length > 0 && <Queue list={list} again={reading.again} />}
     </div>

@@ -77,7 +77,7 @@ function WhatWouldHappen() {
   return (
     <section class="what" aria-label="what would happen">
       <h2>What would happen</h2>
-      <p class="dim">Nothing runs here: the call is only judged.</p>
+      <p class="dim">Nothing runs: haft only judges the call.</p>
       <div class="what-form">
         <div class="field"><label for="what-tool">Tool</label>
           <select id="what-tool" value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
@@ -94,7 +94,7 @@ function WhatWouldHappen() {
   );
 }
 
-const SAYS = { allow: "It would run.", ask: "A person would be asked.", deny: "It would be denied." };
+const SAYS = { allow: "It would run.", ask: "It would need approval.", deny: "It would be denied." };
 
 function Explanation({ explained }: { explained: Explained }) {
   return (

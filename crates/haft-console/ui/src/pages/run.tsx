@@ -113,10 +113,10 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
     <section class="call-detail" aria-label="the selected call">
       <h3><Shown text={call.tool} /> <StateWord word={call.status ?? "running"} />
         {call.duration_ms !== undefined && <span class="dim"> {span(call.duration_ms)}</span>}
-        {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for a person</span>}</h3>
+        {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h3>
       {call.summary && <p><Shown text={call.summary} /></p>}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
-      {call.status === WAITS && <p class="note warn">It waits for a person: <a href="/waiting" onClick={follow}>decide</a>.</p>}
+      {call.status === WAITS && <p class="note warn">It is pending approval: <a href="/waiting" onClick={follow}>decide</a>.</p>}
       {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : <Block text={text} label="arguments, redacted" />}
       <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><Shown text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>

@@ -76,7 +76,7 @@ function RunRow({ run }: { run: Run }) {
 function NoRuns() {
   return (
     <Empty title="No runs yet">
-      <p>Each client's session, each script and each call is a run: what it did, in order, with what came of it.</p>
+      <p>Each client session, script and call is a run: a record of what it did, in order, with the results.</p>
       <pre class="block">haft call list_files</pre>
     </Empty>
   );

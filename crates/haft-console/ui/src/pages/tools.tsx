@@ -141,7 +141,7 @@ function Try({ tool }: { tool: Tool }) {
         <p class="dim">A real call, under the policy, recorded like every other.</p>
         <SchemaForm schema={tool.input_schema} values={values} idBase={`try-${tool.name}`} change={(next, wrong) => { setValues(next); setFaults(wrong); }} />
         <div class="choices"><button type="submit" class="primary" disabled={state.busy || faults > 0 || !mayAct()}>{state.busy ? "It runs …" : "Call"}</button>
-          {state.busy && <a href="/waiting" onClick={follow}>It may wait for you</a>}</div>
+          {state.busy && <a href="/waiting" onClick={follow}>It may need your approval</a>}</div>
       </form>
       <div role="status">{state.problem && <p class="bad-text">{state.problem}</p>}{state.outcome && <OutcomeView outcome={state.outcome} />}</div>
     </details>

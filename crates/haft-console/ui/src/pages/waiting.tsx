@@ -48,7 +48,7 @@ export function Waiting() {
   });
   useKeys(() => [
     { key: "j", does: "next request", run: () => move(1) },
-    { key: "k", does: "request before", run: () => move(-1) },
+    { key: "k", does: "previous request", run: () => move(-1) },
     { key: "Enter", does: "open", run: () => { const id = selected ?? shown[0]?.id; if (id) go(pathOf("waiting", id)); } },
     { key: "x", does: "select for a batch", run: () => { if (selected) choose(selected); } },
     { key: "/", does: "filter", run: () => finding.current?.focus() },
@@ -58,19 +58,19 @@ export function Waiting() {
   return (
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
-        <section class="queue" aria-label="requests that wait" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
+        <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
           <div class="queue-head">
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
-            <span class="dim">{waiting.value.length.toLocaleString("en")} wait</span>
+            <span class="dim">{waiting.value.length.toLocaleString("en")} pending</span>
           </div>
           {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" row={(index) => {
             const approval = shown[index];
             return approval && <QueueRow key={approval.id} approval={approval} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
           }} />
-          {filter && !shown.length && <p class="note">Nothing fits “{filter}”.</p>}
-          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{fresh.length === 1 ? "1 more waits" : `${fresh.length} more wait`}</button>}
+          {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{fresh.length === 1 ? "1 more pending" : `${fresh.length} more pending`}</button>}
         </section>
       )}
       {chosen.size > 0 ? <Batch ids={[...chosen]} close={() => setChosen(new Set())} drop={choose} />
@@ -108,7 +108,7 @@ function Detail({ id }: { id: string }) {
   const detail = details.value[id];
   return (
     <section class="detail" aria-label="the selected request">
-      {!wide.value && <a class="back" href="/waiting" onClick={follow}>All that waits ({waiting.value.length})</a>}
+      {!wide.value && <a class="back" href="/waiting" onClick={follow}>All pending ({waiting.value.length})</a>}
       {detail ? <Card key={id} detail={detail} /> : problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Reading …</p>}
     </section>
   );
@@ -116,9 +116,9 @@ function Detail({ id }: { id: string }) {
 
 function Nothing() {
   return (
-    <Empty title="Nothing waits for you">
-      <p>When a call needs a person, it appears here: the command, the change or the address first, then who asks and why.</p>
-      <p>Under the <code>workspace</code> profile every write and command asks. Try one in a second terminal:</p>
+    <Empty title="No pending requests">
+      <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
+      <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
       <pre class="block">haft call write_file --args '{`{"path":"hello.txt","content":"hi"}`}'</pre>
     </Empty>
   );

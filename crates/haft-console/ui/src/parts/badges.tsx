@@ -14,5 +14,5 @@ const TONES: Record<string, string> = {
 
 /** A verdict, status or state. */
 export function StateWord({ word }: { word: string }) {
-  return <span class={`badge ${TONES[word] ?? "plain"}`}>{word === "pending" ? "waits" : word.replace("_", " ")}</span>;
+  return <span class={`badge ${TONES[word] ?? "plain"}`}>{word.replace("_", " ")}</span>;
 }

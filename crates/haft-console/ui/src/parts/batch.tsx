@@ -1,4 +1,4 @@
-// Several requests decided together, each with a choice of its own; nothing is approved that nobody has seen whole.
+// Several requests decided together, each with a choice of its own; only requests that were opened can be approved.
 
 import { useState } from "preact/hooks";
 import { told } from "../api";
@@ -17,9 +17,9 @@ type Word = "approve" | "deny" | "leave";
 
 /** Why this one cannot be approved in a batch; nothing when it can. */
 function bar(approval: Approval): string {
-  if (approval.kind === "question") return "a question is answered by itself";
-  if (approval.risk === "critical") return "critical: needs its word typed";
-  if (!seenWhole.value.has(approval.id)) return "open it first: nobody has seen it whole";
+  if (approval.kind === "question") return "answer questions one by one";
+  if (approval.risk === "critical") return "critical: approve it on its own card";
+  if (!seenWhole.value.has(approval.id)) return "open it first";
   return "";
 }
 
@@ -28,7 +28,7 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
   const [words, setWords] = useState<Record<string, Word>>({});
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
-  useKeys(() => [{ key: "Escape", does: "leave the batch", run: close }]);
+  useKeys(() => [{ key: "Escape", does: "clear the selection", run: close }]);
   const wordOf = (approval: Approval): Word => {
     const word = words[approval.id] ?? "leave";
     return word === "approve" && bar(approval) ? "leave" : word;
@@ -51,9 +51,9 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
     <section class="detail batch" aria-label="batch">
       <h2>{chosen.length === 1 ? "1 request selected" : `${chosen.length} requests selected`}</h2>
       <div class="choices">
-        {!WITHOUT_APPROVE && <button type="button" onClick={() => all("approve")}>Approve all that can be</button>}
+        {!WITHOUT_APPROVE && <button type="button" onClick={() => all("approve")}>Approve all eligible</button>}
         <button type="button" onClick={() => all("deny")}>Deny all</button>
-        <button type="button" onClick={close}>Leave the batch <kbd>Esc</kbd></button>
+        <button type="button" onClick={close}>Clear selection <kbd>Esc</kbd></button>
       </div>
       <ul class="batch-list">
         {chosen.map((approval) => (

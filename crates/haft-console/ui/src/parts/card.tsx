@@ -73,7 +73,7 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     { key: "o", does: "open what is folded", run: openFolds },
     ...back(detail.id, panel, setPanel),
   ];
-  if (!WITHOUT_APPROVE) keys.unshift({ key: "y", does: critical ? "approve (asks for a word)" : "approve", run: yes() });
+  if (!WITHOUT_APPROVE) keys.unshift({ key: "y", does: critical ? "approve (type its name)" : "approve", run: yes() });
   if (!critical) keys.push({ key: "s", does: "approve for this session", run: yes("session") }, { key: "a", does: "always: show the rule", run: () => setPanel("always") });
   return keys;
 }
@@ -92,7 +92,7 @@ function Asker({ detail }: { detail: ApprovalDetail }) {
     <div class="meta">
       <a class="tool" href={pathOf("tools", detail.tool)} onClick={follow}><Shown text={detail.tool} /></a>
       <RiskWord risk={detail.risk} />
-      <span>asked by <Shown text={who || detail.origin} /></span>
+      <span>requested by <Shown text={who || detail.origin} /></span>
       <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>its run</a>
       <Clock detail={detail} />
     </div>
@@ -105,9 +105,9 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
   const left = expires - now.value;
   return (
     <>
-      <span class="dim">waits for {span(Math.max(0, now.value - created))}</span>
+      <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
       <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"}</span>
-      {!detail.attended && <span class="dim">its asker no longer waits: the decision counts when the call is resumed</span>}
+      {!detail.attended && <span class="dim">The client is gone. If you approve, haft runs the call now.</span>}
       <Remaining created={created} expires={expires} />
     </>
   );
@@ -130,8 +130,8 @@ function Why({ detail }: { detail: ApprovalDetail }) {
 }
 
 const SAYS: Record<string, string> = {
-  expired: "Nobody decided in time: it ended denied.", withdrawn: "Its asker took it back.",
-  in_doubt: "haft ended while it ran: it may have run.",
+  expired: "No decision in time: the call was denied.", withdrawn: "The client withdrew it.",
+  in_doubt: "haft exited while the call ran; it may have run.",
 };
 
 function Decided({ detail }: { detail: ApprovalDetail }) {
@@ -141,13 +141,13 @@ function Decided({ detail }: { detail: ApprovalDetail }) {
     <div class="decided" role="status">
       <p>
         <StateWord word={detail.status} />{" "}
-        {decision ? <><strong>{verb[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " for good"}
+        {decision ? <><strong>{verb[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " permanently"}
           {" "}by <Shown text={decision.by} /> from <Shown text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</> : SAYS[detail.status]}
       </p>
       {decision?.rule && <p class="dim">rule <code><Shown text={decision.rule} /></code></p>}
       {decision?.message && <p class="said"><Shown text={decision.message} lines /></p>}
       {detail.outcome && <OutcomeView outcome={detail.outcome} />}
-      {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">It runs now; what came of it is shown here.</p>}
+      {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">It is running; the result appears here.</p>}
     </div>
   );
 }

@@ -43,7 +43,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
     <div class="deciding">
       {refused && <p class="note bad-text" role="alert"><Shown text={refused} /></p>}
       {folded > 0 && (
-        <p class="note warn">{folded === 1 ? "1 part is folded: approving needs it opened once." : `${folded} parts are folded: approving needs them opened once.`}{" "}
+        <p class="note warn">{folded === 1 ? "1 part is folded. Open it before you approve." : `${folded} parts are folded. Open them before you approve.`}{" "}
           <button type="button" class="link" onClick={openFolds}>Open all</button></p>
       )}
       <div class="choices apart">
@@ -146,7 +146,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const good = matches?.ok === true && matches.covers !== false;
   return (
     <Opened title="Always allow">
-      <form onSubmit={(e) => { e.preventDefault(); if (good && !off) decide(detail.id, { decision: "approve", scope: "always", rule }, "Approving, and keeping the rule"); }}>
+      <form onSubmit={(e) => { e.preventDefault(); if (good && !off) decide(detail.id, { decision: "approve", scope: "always", rule }, "Approving and storing the rule"); }}>
         <div class="field">
           <label for={id}>This exact rule goes into your settings</label>
           <input id={id} type="text" class="code" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
@@ -157,7 +157,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
           {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
         </div>
         {matches?.ok && <Past matches={matches} />}
-        <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and keep the rule</button>}</div>
+        <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and store the rule</button>}</div>
       </form>
     </Opened>
   );
@@ -186,7 +186,7 @@ function Deny({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   return (
     <Opened title="Deny">
       <form onSubmit={(e) => { e.preventDefault(); send(false); }}>
-        <div class="field"><label for={id}>What the model is told</label>
+        <div class="field"><label for={id}>Message to the model</label>
           <textarea id={id} rows={2} value={message} placeholder="Say what to do instead" onInput={(e) => setMessage(e.currentTarget.value)} /></div>
         <div class="choices"><button type="submit" class="deny" disabled={off}>Deny with this note</button>
           <button type="button" disabled={off} onClick={() => send(true)}>Deny and stop the run</button></div>

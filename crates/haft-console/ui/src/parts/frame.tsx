@@ -31,7 +31,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <nav class="rail" aria-label="pages">
         {PAGES.map((page) => (
           <a key={page} href={`/${page}`} onClick={follow} aria-current={page === here ? "page" : undefined}>
-            {titled(page)}{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> wait</span></span>}
+            {titled(page)}{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
           </a>
         ))}
       </nav>
@@ -110,7 +110,7 @@ function Announcer() {
     const fresh = before ? list.filter((approval) => !before.has(approval.id)) : [];
     const [first] = fresh;
     if (fresh.length === 1 && first) setSaid(`New request, ${first.risk}: ${first.tool}, ${spelled(first.fact.text).slice(0, 120)}`);
-    else if (fresh.length > 1) setSaid(`${fresh.length} new requests wait`);
+    else if (fresh.length > 1) setSaid(`${fresh.length} new requests`);
   }, [list]);
   return <div class="unseen" aria-live="polite">{said}</div>;
 }

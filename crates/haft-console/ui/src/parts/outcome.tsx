@@ -16,7 +16,7 @@ export function OutcomeView({ outcome }: { outcome: Outcome }) {
       </p>
       {outcome.error && outcome.error.message !== outcome.summary && <p><Shown text={outcome.error.message} /></p>}
       {outcome.error?.advice && <p class="dim"><Shown text={outcome.error.advice} /></p>}
-      {outcome.approval && <p><a href={pathOf("waiting", outcome.approval)} onClick={follow}>It waits for a decision</a></p>}
+      {outcome.approval && <p><a href={pathOf("waiting", outcome.approval)} onClick={follow}>It is pending approval</a></p>}
       {texts.map((part, index) => <Block key={index} text={part.text ?? ""} label="result" />)}
       {!texts.length && outcome.data !== undefined && <Block text={JSON.stringify(outcome.data, null, 2)} label="result" />}
     </section>

@@ -123,7 +123,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
         </svg>
       </div>
       {over && peek !== undefined && <Peek row={over} top={AXIS + (peek + 1) * ROW - size.top + 4} below={size.room} />}
-      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span><span><span class="key waited" />waited for a person</span><span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />runs</span></p>
+      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span><span><span class="key waited" />waited for approval</span><span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />runs</span></p>
     </div>
   );
 }
@@ -145,7 +145,7 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const label = name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name;
   const took = span(call.status ? call.duration_ms ?? row.to - row.from : row.to - row.from);
   const after = left + long + 6;
-  const words = `${name}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for a person` : ""}`;
+  const words = `${name}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
   return (
     <g id={`bar-${call.call}`} class={`bar-row ${current ? "current" : ""}`} role="option" aria-selected={current} aria-label={words} onClick={choose} onPointerEnter={peek}>
       <rect class="ground" x={0} y={top} width={width} height={ROW} />
