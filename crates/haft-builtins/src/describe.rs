@@ -46,7 +46,7 @@ pub(crate) fn read_only(spec: ToolSpec) -> ToolSpec {
     }
 }
 
-/// Twice is as once.
+/// Declares a tool idempotent.
 pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         idempotent: true,

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// Say more on stderr
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say only errors on stderr
+    /// Print only errors to stderr
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// When to colour
@@ -79,7 +79,7 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Serve the governed tools over MCP, with the HTTP API
     Serve(Serve),
-    /// List tools, or show one whole
+    /// List tools, or show one
     Tools(Tools),
     /// Call a tool
     Call(Call),
@@ -87,23 +87,23 @@ pub(crate) enum Command {
     Chain(Chain),
     /// Show the policy, explain a verdict, test the rules' examples
     Policy(Policy),
-    /// List what waits for a person, and decide
+    /// List pending approvals and decide them
     Approvals(Approvals),
-    /// List, show, verify and go on with what ran
+    /// List, inspect, verify and resume runs
     Runs(Runs),
-    /// List and read large results kept aside
+    /// List and read artifacts: large results
     Artifacts(Artifacts),
-    /// List skills, show one whole, check one
+    /// List, show and check skills
     Skills(Skills),
-    /// List what agents remember, and decide about what they propose
+    /// List memories, and accept or reject proposed ones
     Memory(Memory),
-    /// Show settings and where each comes from
+    /// Show settings and where each value comes from
     Config(Config),
-    /// Let a folder's own settings count
+    /// Trust a folder's own settings and skills
     Trust(Trust),
-    /// Say what works here, and what to do where not
+    /// Check the setup and suggest fixes
     Doctor,
-    /// Settings for MCP clients
+    /// Print settings for MCP clients
     Mcp(Mcp),
     /// Print shell completions
     Completions {

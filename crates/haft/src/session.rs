@@ -263,7 +263,7 @@ impl Session {
         self.0.leave.cancel();
     }
 
-    /// Whether and how the waits for people ended.
+    /// Cancelled when the run stops waiting for approvals.
     pub(crate) fn leaving(&self) -> &CancellationToken {
         &self.0.leave
     }

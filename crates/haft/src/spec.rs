@@ -108,7 +108,7 @@ pub struct Annotations {
     /// May destroy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Twice is as once.
+    /// Idempotent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
     /// Reaches a world outside.

@@ -72,7 +72,7 @@ pub struct FoundTool {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// Under what it is browsed.
+    /// Its category.
     pub category: String,
     /// It must be expanded with `tool_expand_tools` before it can be called.
     pub deferred: bool,

@@ -173,7 +173,7 @@ impl TypedTool for ApplyPatch {
     const DESCRIPTION: &'static str = "Add, change, move and delete several text files by one patch: all of it is \
         applied, or nothing. Either a unified diff as git writes it, or `*** Begin Patch`, sections, `*** End Patch`. \
         A section is `*** Add File: PATH` with + lines; `*** Update File: PATH`, perhaps `*** Move to: PATH`, then \
-        hunks: `@@` or `@@ a line above the change`, then lines that begin with a blank (stays), - (goes) or + (comes); \
+        hunks: `@@` or `@@ a line above the change`, then lines that begin with a blank (stays), - (removed) or + (added); \
         or `*** Delete File: PATH`. Show about three lines around each change, as they are in the file. A file that \
         is changed, moved or deleted must have been read in this run. data.files tells what became of each.";
     type Input = ApplyPatchInput;

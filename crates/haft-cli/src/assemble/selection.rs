@@ -128,12 +128,12 @@ pub(crate) fn deferred(
     }
     let message = format!("`tools.defer` needs `{off}`, which is off");
     Err(Problem::settings(message).advise(format!(
-        "turn `{off}` on, or take `tools.defer` out: nobody could call the deferred tools"
+        "turn `{off}` on, or remove `tools.defer`: without `{off}` the deferred tools cannot be called"
     )))
 }
 
-/// The tools that a list of names, classes and bundles means. A word that means nothing is an error: a misspelt
-/// `disable` would leave on what somebody wanted off.
+/// The tools that a list of names, classes and bundles means. An unknown name is an error: a misspelt `disable`
+/// would leave a tool on that the operator wanted off.
 fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
     let mut out = Vec::new();
     for (item, source) in settings.items(key) {
@@ -141,16 +141,15 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
         let found = meant(all, word);
         // A dotted name may be of a server that is not there now.
         if found.is_empty() && !known(word) && !word.contains('.') {
-            let problem = Problem::settings(format!(
-                "`{key}` names `{word}`, which is no tool, class or bundle"
-            ))
-            .advise(match nearest(all, word) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "`haft tools` lists the tools; bundles are {}",
-                    BUNDLES.join(", ")
-                ),
-            });
+            let problem =
+                Problem::settings(format!("unknown tool, class or bundle `{word}` in `{key}`"))
+                    .advise(match nearest(all, word) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!(
+                            "`haft tools` lists the tools; bundles are {}",
+                            BUNDLES.join(", ")
+                        ),
+                    });
             return Err(match &source.place {
                 Some(place) => problem.at(place.clone()),
                 None => problem,

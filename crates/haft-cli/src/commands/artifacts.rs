@@ -122,9 +122,10 @@ impl Wanted {
 /// `A-B`, `A-` or `-N`.
 fn parse_range(text: &str) -> Result<Wanted, Problem> {
     let wrong = || {
-        Problem::usage(format!("`--range {text}` is no range")).advise(
-            "write --range 0-999 for the first 1000 bytes, 1000- from there on, -1000 for the last",
-        )
+        Problem::usage(format!(
+            "invalid --range `{text}`: expected START-END, for example 0-4095"
+        ))
+        .advise("START- reads from START to the end, -COUNT the last COUNT bytes")
     };
     let (first, last) = text.split_once('-').ok_or_else(wrong)?;
     let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());

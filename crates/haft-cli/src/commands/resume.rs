@@ -85,7 +85,7 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
                 Ok(Some(Exit::of(&outcome, true)))
             }
             Followed::Elsewhere | Followed::Foreign => Err(Problem::usage(format!(
-                "run {run} is gone on with by another haft"
+                "run {run} is already being resumed by another haft process"
             ))),
         };
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod circles;
+mod language;
 mod uses;
 
 /// The root of the repository.
@@ -383,7 +384,10 @@ fn every_quoted_clause_of_the_shell_rules_exists() {
     let page = "docs/reference/shell-rules.md";
     let marks = ["clause ", "Clause "];
     let quotes = |folder| check_quotes(page, folder, &marks, names);
-    let (policy, reader) = (quotes("crates/haft/src/policy"), quotes("crates/haft-shell/"));
+    let (policy, reader) = (
+        quotes("crates/haft/src/policy"),
+        quotes("crates/haft-shell/"),
+    );
     assert!(policy >= 10, "{policy} quotes in the policy");
     assert!(reader >= 4, "{reader} quotes in the reader");
 }

@@ -225,7 +225,10 @@ impl Check {
             Some(line) => match self.links(&line) {
                 Some(problem) => self.fault(self.seq, problem),
                 None if line.prev != self.prev => {
-                    self.fault(self.seq, "does not follow from the line before");
+                    self.fault(
+                        self.seq,
+                        "hash mismatch: this line or the one before it was changed",
+                    );
                     self.doubted = Some(hash.clone());
                     if line.head.as_ref() == Some(&line.prev) {
                         self.settle_doubt(&hash);

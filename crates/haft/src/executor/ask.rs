@@ -463,7 +463,8 @@ fn withdrawn(entry: &Entry) -> Stop {
 }
 
 pub(super) fn in_doubt(id: &ApprovalId) -> Stop {
-    let message = format!("approval {id} was taken by a haft that is gone: the call may have run");
+    let message =
+        format!("approval {id} was claimed by a process that exited; the call may have run");
     Stop::new(ErrorKind::Unavailable, message)
         .advise("look at what it would have changed before you call again with other words")
 }

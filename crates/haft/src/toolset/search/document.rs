@@ -24,7 +24,7 @@ pub struct Document<'a> {
     pub aliases: &'a [String],
     /// Words that go with it.
     pub tags: &'a [String],
-    /// Under what it is browsed.
+    /// Its category.
     pub category: Option<&'a str>,
     /// What it does.
     pub description: &'a str,
