@@ -111,7 +111,7 @@ const GOALS: &[Goal] = &[
         Rule::Plus(2_000.0),
     ),
     (
-        "an audit line that nobody waits for",
+        "an audit line that no call waits for",
         "haft/audit line",
         "",
         Rule::Most(1_000.0),

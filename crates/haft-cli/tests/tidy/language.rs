@@ -35,8 +35,8 @@ const PARTICIPLES: [&str; 7] = ["told", "shown", "kept", "asked", "found", "take
 /// How many items each of them still names. The counts only shrink: write a smaller number here when you rename one.
 const LEFT_NAMES: [(&str, usize); 7] = [
     ("told", 43),
-    ("shown", 36),
-    ("kept", 25),
+    ("shown", 35),
+    ("kept", 24),
     ("asked", 18),
     ("found", 23),
     ("taken", 3),
@@ -49,9 +49,8 @@ const WORDS: [&str; 6] = ["house", "door", "doors", "somebody", "nobody", "asker
 /// How often these words are left on a page; the counts only shrink, too.
 const LEFT_WORDS: &[(&str, usize)] = &[
     ("ARCHITECTURE.md", 9),
-    ("DESIGN.md", 16),
-    ("docs/performance.md", 2),
-    ("docs/security.md", 7),
+    // The name of a test's row.
+    ("docs/security.md", 1),
 ];
 
 /// Every text file below these folders, with its path relative to the root.
