@@ -5,12 +5,11 @@ use haft::audit::redact::Redactor;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, later};
-use crate::assemble::House;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::Screen;
-use crate::serve;
+use haft_app::app::App;
+use haft_app::problem::Problem;
 
 pub(crate) mod approvals;
 mod arguments;
@@ -27,8 +26,8 @@ mod resume;
 pub(crate) mod runs;
 pub(crate) mod signals;
 pub(crate) mod skills;
+mod serve;
 mod snippet;
-pub(crate) mod timeline;
 pub(crate) mod tools;
 mod trust;
 
@@ -75,29 +74,29 @@ fn resolved(command: Command, at: &Invocation) -> Done {
 /// The commands that need the parts wired.
 fn in_house(command: Command, at: &Invocation) -> Done {
     if runs_tools(&command) {
-        at.check_workspace()?;
+        at.site.check_workspace()?;
     }
     let settings = at.settings()?;
     let serves = matches!(command, Command::Serve(_));
     let runtime =
         runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
     let done = runtime.block_on(async {
-        let house = House::build(at, &settings, asks(&command))?;
-        house.sweep();
+        let app = App::build(&at.site, &settings, at.host(asks(&command)))?;
+        app.sweep();
         let done = match command {
-            Command::Serve(args) => serve::run(at, &settings, house.clone(), &args).await,
-            Command::Call(args) => call::run(at, &house, &args).await,
-            Command::Chain(args) => chain::run(at, &house, &args).await,
-            Command::Tools(args) => tools::run(at, &house, &args),
-            Command::Policy(args) => policy::run(at, &house, args.action.as_ref()),
-            Command::Approvals(args) => approvals::run(at, &house, args.action.as_ref()).await,
-            Command::Runs(args) => runs::run(at, &house, args.action.as_ref()).await,
-            Command::Skills(args) => skills::run(at, &house, args.action.as_ref()),
-            Command::Artifacts(args) => artifacts::run(at, &house, args.action.as_ref()),
-            Command::Memory(args) => memory::run(at, &house, args.action.as_ref()).await,
-            _ => doctor::run(at, &house).await,
+            Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
+            Command::Call(args) => call::run(at, &app, &args).await,
+            Command::Chain(args) => chain::run(at, &app, &args).await,
+            Command::Tools(args) => tools::run(at, &app, &args),
+            Command::Policy(args) => policy::run(at, &app, args.action.as_ref()),
+            Command::Approvals(args) => approvals::run(at, &app, args.action.as_ref()).await,
+            Command::Runs(args) => runs::run(at, &app, args.action.as_ref()).await,
+            Command::Skills(args) => skills::run(at, &app, args.action.as_ref()),
+            Command::Artifacts(args) => artifacts::run(at, &app, args.action.as_ref()),
+            Command::Memory(args) => memory::run(at, &app, args.action.as_ref()).await,
+            _ => doctor::run(at, &app).await,
         };
-        house.shut().await;
+        app.shut().await;
         done
     });
     // A thread may still wait for a line that nobody types; it ends with the process.

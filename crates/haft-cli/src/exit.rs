@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use haft::error::ErrorKind;
 use haft::result::{Outcome, Status};
+use haft_app::problem::{Problem, ProblemKind};
 use serde_json::Value;
 
 /// How the command ended, for whoever started it.
@@ -56,6 +57,18 @@ impl Exit {
             "suspended" => Self::Suspended,
             "cancelled" => Self::Interrupted,
             _ if outcome["error"]["kind"] == "invalid_arguments" => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<&Problem> for Exit {
+    /// The code for a problem of this kind.
+    fn from(problem: &Problem) -> Self {
+        match problem.kind() {
+            ProblemKind::Usage => Self::Usage,
+            ProblemKind::Settings => Self::Settings,
+            ProblemKind::Denied => Self::Denied,
             _ => Self::Failed,
         }
     }

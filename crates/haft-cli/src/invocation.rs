@@ -1,93 +1,91 @@
-//! `Invocation`: what one start of haft stands on: options, environment, workspace, home, screen.
+//! `Invocation`: one start of haft: options, where it works, where it prints.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use haft_sandbox::Places;
+use haft::approval::Approver;
+use haft_app::config::{FILE_NAME, Settings};
+use haft_app::environment::Environment;
+use haft_app::host::{ApproverParts, Host, MakeApprover};
+use haft_app::notices::Notices;
+use haft_app::problem::Problem;
+use haft_app::site::{Overrides, Site};
 
-use crate::approvals::rule;
 use crate::args::Options;
-use crate::environment::Environment;
-use crate::home::Home;
-use crate::problem::{Place, Problem};
 use crate::screen::{Screen, visible};
-use crate::settings::{FILE_NAME, Inputs, Settings};
-use crate::trust::Trust;
+use crate::terminal::Terminal;
 
 /// What every command is given.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
     /// As typed.
     pub(crate) options: Options,
-    /// As started.
-    pub(crate) environment: Environment,
-    /// The workspace's real path.
-    pub(crate) workspace: PathBuf,
-    /// The state folder; not made yet.
-    pub(crate) home: Home,
+    /// Workspace, state folder and variables.
+    pub(crate) site: Site,
     /// Where to print.
     pub(crate) screen: Screen,
 }
 
 impl Invocation {
-    /// Finds workspace and home.
+    /// Finds workspace and state folder.
     pub(crate) fn new(options: Options) -> Result<Self, Problem> {
-        let environment = Environment::read();
-        let workspace = workspace(options.workspace.as_deref())?;
-        if options.workspace.is_some() {
-            check_workspace(&workspace)?;
-        }
-        let home = Home::locate(options.home.as_deref(), &environment)?;
+        let site = Site::find(
+            options.workspace.as_deref(),
+            options.home.as_deref(),
+            Environment::read(),
+        )?;
         Ok(Self {
             screen: Screen::new(&options),
             options,
-            environment,
-            workspace,
-            home,
+            site,
         })
     }
 
-    /// Refuses a home folder, or one that holds it, for what runs tools in the workspace. Other commands may
-    /// be given there: they only look at haft's own state.
-    pub(crate) fn check_workspace(&self) -> Result<(), Problem> {
-        check_workspace(&self.workspace)
-    }
-
-    /// Reads all settings; asks once about a folder with a haft.toml of its own, where somebody can answer.
+    /// Reads all settings; asks once about a folder with a haft.toml of its own, where a user can answer.
     pub(crate) fn settings(&self) -> Result<Settings, Problem> {
-        let mut trust = Trust::load(&self.home)?;
-        let trusted = self.options.trust || trust.trusts(&self.workspace);
+        let mut trust = self.site.trust()?;
+        let trusted = self.options.trust || trust.trusts(&self.site.workspace);
         let settings = self.resolve(trusted)?;
         if trusted || settings.warnings.is_empty() {
-            return Ok(self.told(settings));
+            return Ok(self.warned(settings));
         }
-        if trust.declined(&self.workspace) || !somebody_is_there() {
-            return Ok(self.told(settings));
+        if trust.declined(&self.site.workspace) || !is_interactive() {
+            return Ok(self.warned(settings));
         }
         let yes = self.ask_for_trust(&settings)?;
-        trust.set(&self.workspace, yes)?;
-        trust.save(&self.home)?;
+        trust.set(&self.site.workspace, yes)?;
+        trust.save(&self.site.home)?;
         if yes {
-            Ok(self.told(self.resolve(true)?))
+            Ok(self.warned(self.resolve(true)?))
         } else {
             Ok(settings)
         }
     }
 
+    /// What an application gets from this command. `asks` is whether the user at this terminal may be asked.
+    pub(crate) fn host(&self, asks: bool) -> Host {
+        let screen = self.screen;
+        let approver = (asks && is_interactive()).then(|| -> MakeApprover {
+            Box::new(move |parts: ApproverParts| -> Arc<dyn Approver> {
+                Arc::new(Terminal::new(screen, parts))
+            })
+        });
+        Host {
+            approver,
+            notices: Notices::new(move |text| screen.warn(&visible::line(text))),
+        }
+    }
+
     fn resolve(&self, trusted: bool) -> Result<Settings, Problem> {
-        let always = rule::file(self.home.path(), &self.workspace.to_string_lossy());
-        Settings::resolve(&Inputs {
-            always: Some(&always),
-            environment: &self.environment,
-            workspace: &self.workspace,
-            trusted,
+        let overrides = Overrides {
             config: self.options.config.as_deref(),
             options: &self.options.set,
             profile: self.options.profile.as_deref(),
-        })
+        };
+        self.site.settings(&overrides, trusted)
     }
 
-    fn told(&self, settings: Settings) -> Settings {
+    fn warned(&self, settings: Settings) -> Settings {
         for warning in &settings.warnings {
             self.screen.warn(&visible::line(warning));
         }
@@ -98,7 +96,7 @@ impl Invocation {
         for warning in &settings.warnings {
             self.screen.err(&visible::line(warning));
         }
-        let folder = visible::line(&self.workspace.display().to_string());
+        let folder = visible::line(&self.site.workspace.display().to_string());
         self.screen.err(&format!(
             "trust {folder}? Its {FILE_NAME} could then allow calls. [y/N]"
         ));
@@ -111,40 +109,7 @@ impl Invocation {
     }
 }
 
-/// Whether a person sees a question and can answer it.
-pub(crate) fn somebody_is_there() -> bool {
+/// Whether a user sees a prompt and can answer it.
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// The one place that decides which folder tools may work in.
-fn check_workspace(folder: &Path) -> Result<(), Problem> {
-    let places = Places::default();
-    let Some(home) = places.home_within(folder) else {
-        return Ok(());
-    };
-    let what = if home == folder {
-        "the workspace is your home folder: tools would reach keys, tokens and start-up files"
-    } else {
-        "the workspace holds your home folder: tools would reach keys, tokens and start-up files"
-    };
-    Err(Problem::usage(what)
-        .at(Place::file(folder))
-        .advise("work in a folder of its own: change to it, or name it with --workspace"))
-}
-
-fn workspace(option: Option<&Path>) -> Result<PathBuf, Problem> {
-    let given = option.unwrap_or(Path::new("."));
-    let wrong = |what: String| {
-        Problem::usage(what)
-            .at(Place::file(given))
-            .advise("--workspace takes an existing folder")
-    };
-    let real = given
-        .canonicalize()
-        .map_err(|e| wrong(format!("find the workspace: {e}")))?;
-    if real.is_dir() {
-        Ok(real)
-    } else {
-        Err(wrong("the workspace is not a folder".to_owned()))
-    }
 }

@@ -5,22 +5,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use haft_builtins::web::reader;
 
-mod approvals;
 mod args;
-mod assemble;
-mod changes;
 mod commands;
-mod environment;
 mod exit;
-mod home;
 mod invocation;
-mod plain_file;
-mod problem;
 mod screen;
-mod serve;
-mod settings;
 mod terminal;
-mod trust;
 
 fn main() -> ExitCode {
     // The jail's supervisor is this binary, executed again: nothing may come before.

@@ -8,15 +8,14 @@ use serde::Serialize;
 
 use crate::args::{Color, Options};
 use crate::exit::Exit;
-use crate::problem::Problem;
+use haft_app::problem::Problem;
 
 pub(crate) mod list;
 pub(crate) mod visible;
-pub(crate) mod when;
 
 /// Denied or failed.
 pub(crate) const RED: Style = AnsiColor::Red.on_default();
-/// Waits.
+/// Suspended or pending.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// Done.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
@@ -134,7 +133,7 @@ impl Screen {
         if let Some(advice) = problem.advice() {
             self.err(&format!("  {}", visible::line(advice)));
         }
-        problem.exit()
+        Exit::from(problem)
     }
 }
 

@@ -10,8 +10,9 @@ use haft::future::BoxFuture;
 use haft::spec::Risk;
 use tokio::sync::{Mutex, mpsc};
 
-use crate::approvals::rule::RuleCheck;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, styled, visible};
+use haft_app::host::ApproverParts;
+use haft_app::rules::RuleCheck;
 
 pub(crate) mod fact;
 mod keep;
@@ -54,17 +55,12 @@ enum Choice {
 
 impl Terminal {
     /// A prompt on stdin and stderr, which must be terminals.
-    pub(crate) fn new(
-        screen: Screen,
-        by: impl Into<Arc<str>>,
-        rules: RuleCheck,
-        secrets: &[String],
-    ) -> Self {
+    pub(crate) fn new(screen: Screen, parts: ApproverParts) -> Self {
         Self {
             screen,
-            by: by.into(),
-            rules,
-            redactor: Redactor::new(secrets),
+            by: format!("{}@terminal", parts.principal.subject).into(),
+            rules: parts.rules,
+            redactor: parts.redactor,
             lines: Mutex::new(None),
         }
     }

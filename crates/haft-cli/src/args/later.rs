@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::problem::Problem;
+use haft_app::nearest::nearest;
+use haft_app::problem::Problem;
 
 /// Words and the release that brings them.
 const LATER: [(&str, &str); 5] = [
@@ -83,15 +84,4 @@ pub(crate) fn unknown_mcp(words: &[OsString]) -> Problem {
     }
     Problem::usage(format!("unknown command `mcp {word}`"))
         .advise("there is `haft mcp snippet CLIENT`")
-}
-
-/// The likeliest of the words, if one is like enough.
-pub(crate) fn nearest<'a>(wrong: &str, words: &[&'a str]) -> Option<&'a str> {
-    const LIKE_ENOUGH: f64 = 0.7;
-    words
-        .iter()
-        .map(|word| (strsim::jaro_winkler(wrong, word), *word))
-        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, word)| word)
 }

@@ -6,26 +6,25 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{Entry, Filter, RequestStatus};
-use haft::approval::listing;
 use haft::approval::{ApprovalId, Choice, Decision, Scope};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::approvals::whole::Whole;
-use crate::approvals::{Item, Refused, outcome_exit};
 use crate::args::{ApprovalsAction, Options};
-use crate::assemble::follow::{Followed, unknown};
-use crate::assemble::{Door, House, Waits};
 use crate::commands::{Done, arguments, call};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::list::{Cut, List};
-use crate::screen::{DIM, Screen, styled, visible, when};
+use crate::screen::{DIM, Screen, styled, visible};
 use crate::terminal::fact;
-
-/// Most requests listed.
-const MOST: usize = 10_000;
+use haft_app::app::App;
+use haft_app::decide::Refused;
+use haft_app::follow::{Followed, unknown};
+use haft_app::problem::Problem;
+use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::view::approvals::whole::Whole;
+use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::view::when;
 
 /// How long to wait for what another process makes of a decision.
 const ELSEWHERE: Duration = Duration::from_secs(10);
@@ -37,12 +36,12 @@ const LOOK: Duration = Duration::from_millis(50);
 const FROM: &str = "command line";
 
 /// Lists, shows, watches or decides.
-pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&ApprovalsAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAction>) -> Done {
     match action {
-        None => list(at, house, false).await,
-        Some(ApprovalsAction::List { all }) => list(at, house, *all).await,
-        Some(ApprovalsAction::Show { id }) => show(at, house, id).await,
-        Some(ApprovalsAction::Watch) => watch(at, house).await,
+        None => list(at, app, false).await,
+        Some(ApprovalsAction::List { all }) => list(at, app, *all).await,
+        Some(ApprovalsAction::Show { id }) => show(at, app, id).await,
+        Some(ApprovalsAction::Watch) => watch(at, app).await,
         Some(ApprovalsAction::Approve {
             id,
             edit,
@@ -56,53 +55,33 @@ pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&Approval
                 edited,
                 rule: rule.clone(),
             };
-            decide(at, house, id, choice, *yes).await
+            decide(at, app, id, choice, *yes).await
         }
         Some(ApprovalsAction::Deny { id, message, stop }) => {
             let choice = Choice::Deny {
                 message: message.clone(),
                 stop: *stop,
             };
-            decide(at, house, id, choice, false).await
+            decide(at, app, id, choice, false).await
         }
         Some(ApprovalsAction::Answer { id, answers }) => {
             let answers = arguments::read(answers)?;
-            decide(at, house, id, Choice::Answer { answers }, false).await
+            decide(at, app, id, Choice::Answer { answers }, false).await
         }
     }
 }
 
-/// Visits the user's requests, oldest first.
-pub(crate) async fn each(
-    house: &House,
-    filter: Filter,
-    visit: impl FnMut(Entry),
-) -> Result<(), Problem> {
-    let filter = Filter {
-        tenant: house.principal().tenant.to_string(),
-        limit: MOST,
-        ..filter
-    };
-    let visited = listing::each(&**house.executor().inbox(), filter, visit).await;
-    visited.map_err(|e| Problem::failed(e.to_string()))
-}
-
-/// The filter for requests with this status.
-pub(crate) fn with(status: RequestStatus) -> Filter {
-    Filter {
-        status: vec![status],
-        ..Filter::default()
-    }
-}
-
-async fn list(at: &Invocation, house: &House, all: bool) -> Done {
+async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     let filter = if all {
         Filter::default()
     } else {
-        with(RequestStatus::Pending)
+        with_status(RequestStatus::Pending)
     };
     let mut items = Vec::new();
-    each(house, filter, |entry| items.push(Item::of(house, &entry))).await?;
+    visit(app, filter, |entry| {
+        items.push(Item::of(app.redactor(), &entry))
+    })
+    .await?;
     if at.screen.json {
         at.screen.document(&items)?;
         return Ok(Exit::Done);
@@ -135,9 +114,9 @@ async fn list(at: &Invocation, house: &House, all: bool) -> Done {
 }
 
 /// The request of an id or of its beginning, where that is enough.
-async fn found(house: &House, id: &str) -> Result<Entry, Problem> {
+async fn found(app: &App, id: &str) -> Result<Entry, Problem> {
     let whole = ApprovalId::new(id);
-    let known = house.executor().inbox().get(&whole).await;
+    let known = app.executor().inbox().get(&whole).await;
     if let Some(entry) = known.map_err(|e| Problem::failed(e.to_string()))? {
         return Ok(entry);
     }
@@ -148,7 +127,7 @@ async fn found(house: &House, id: &str) -> Result<Entry, Problem> {
             alike.push(entry);
         }
     };
-    each(house, Filter::default(), keep).await?;
+    visit(app, Filter::default(), keep).await?;
     match alike.pop() {
         Some(entry) if alike.is_empty() => Ok(entry),
         Some(_) => Err(Problem::usage(format!("several approvals begin with {id}"))
@@ -157,13 +136,13 @@ async fn found(house: &House, id: &str) -> Result<Entry, Problem> {
     }
 }
 
-async fn show(at: &Invocation, house: &House, id: &str) -> Done {
-    let entry = found(house, id).await?;
+async fn show(at: &Invocation, app: &App, id: &str) -> Done {
+    let entry = found(app, id).await?;
     if at.screen.json {
-        at.screen.document(&Whole::of(house, &entry))?;
+        at.screen.document(&Whole::of(app, &entry))?;
         return Ok(Exit::Done);
     }
-    let mut out = facts(house, &entry).join("\n");
+    let mut out = facts(app, &entry).join("\n");
     if let Some(decision) = &entry.decision {
         let how = decision.choice.as_str();
         let _ = write!(
@@ -178,15 +157,15 @@ async fn show(at: &Invocation, house: &House, id: &str) -> Done {
 }
 
 /// A request whole, in lines for people.
-fn facts(house: &House, entry: &Entry) -> Vec<String> {
+fn facts(app: &App, entry: &Entry) -> Vec<String> {
     let request = &entry.request;
-    let mut lines = fact::lines(request, house.redactor());
-    let item = Item::of(house, entry);
+    let mut lines = fact::lines(request, app.redactor());
+    let item = Item::of(app.redactor(), entry);
     let asked = format!(
         "{} · {} · asked by {} ({})",
         item.tool, item.risk, item.origin, item.door
     );
-    let redacted = |text: &str| visible::line(&house.redactor().redact(text));
+    let redacted = |text: &str| visible::line(&app.redactor().redact(text));
     let fields = [
         ("tool", asked),
         ("why", redacted(&request.reason)),
@@ -201,9 +180,9 @@ fn facts(house: &House, entry: &Entry) -> Vec<String> {
 }
 
 /// Prints what waits, and then whatever changes, until it is interrupted.
-async fn watch(at: &Invocation, house: &House) -> Done {
-    let mut changes = house.executor().inbox().changes();
-    all_told(at.screen, house).await?;
+async fn watch(at: &Invocation, app: &App) -> Done {
+    let mut changes = app.executor().inbox().changes();
+    all_told(at.screen, app).await?;
     let mut signals = crate::commands::signals::Signals::heard()?;
     loop {
         let changed = tokio::select! {
@@ -212,30 +191,30 @@ async fn watch(at: &Invocation, house: &House) -> Done {
         };
         match changed {
             Ok(id) => {
-                if let Ok(entry) = house.entry(&id).await {
-                    told(at.screen, house, &entry)?;
+                if let Ok(entry) = app.entry(&id).await {
+                    told(at.screen, app, &entry)?;
                 }
             }
-            Err(RecvError::Lagged(_)) => all_told(at.screen, house).await?,
+            Err(RecvError::Lagged(_)) => all_told(at.screen, app).await?,
             Err(RecvError::Closed) => return Ok(Exit::Done),
         }
     }
 }
 
 /// Prints what waits.
-async fn all_told(screen: Screen, house: &House) -> Result<(), Problem> {
+async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
     let mut printed = Ok(());
     let print = |entry: Entry| {
         if printed.is_ok() {
-            printed = told(screen, house, &entry);
+            printed = told(screen, app, &entry);
         }
     };
-    each(house, with(RequestStatus::Pending), print).await?;
+    visit(app, with_status(RequestStatus::Pending), print).await?;
     printed
 }
 
-fn told(screen: Screen, house: &House, entry: &Entry) -> Result<(), Problem> {
-    let item = Item::of(house, entry);
+fn told(screen: Screen, app: &App, entry: &Entry) -> Result<(), Problem> {
+    let item = Item::of(app.redactor(), entry);
     if screen.json {
         let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
         return screen.out(&format!("{}\n", line.unwrap_or_default()));
@@ -251,21 +230,21 @@ fn told(screen: Screen, house: &House, entry: &Entry) -> Result<(), Problem> {
 }
 
 /// Decides, and sees to it that what was decided happens. Whoever decides at a terminal sees the request first.
-async fn decide(at: &Invocation, house: &House, id: &str, choice: Choice, yes: bool) -> Done {
-    let entry = found(house, id).await?;
+async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
+    let entry = found(app, id).await?;
     if entry.is_open() {
-        confirm::confirm(at.screen, &facts(house, &entry), &entry, &choice, yes)?;
+        confirm::confirm(at.screen, &facts(app, &entry), &entry, &choice, yes)?;
     }
     let id = entry.request.id.clone();
-    if entry.request.workspace != house.workspace() && !entry.request.workspace.is_empty() {
+    if entry.request.workspace != app.workspace() && !entry.request.workspace.is_empty() {
         let there = elsewhere(at, &entry.request.workspace)?;
         let settings = there.settings()?;
-        let house = House::build(&there, &settings, false)?;
-        let done = decided(&there, &house, &id, choice).await;
-        house.shut().await;
+        let app = App::build(&there.site, &settings, there.host(false))?;
+        let done = decided(&there, &app, &id, choice).await;
+        app.shut().await;
         return done;
     }
-    decided(at, house, &id, choice).await
+    decided(at, app, &id, choice).await
 }
 
 /// The same command in the workspace of the request.
@@ -276,40 +255,40 @@ fn elsewhere(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
     })
 }
 
-async fn decided(at: &Invocation, house: &House, id: &ApprovalId, choice: Choice) -> Done {
-    let by = house.principal().subject.to_string();
+async fn decided(at: &Invocation, app: &App, id: &ApprovalId, choice: Choice) -> Done {
+    let by = app.principal().subject.to_string();
     let denies = matches!(choice, Choice::Deny { .. });
     let decision = Decision::new(choice, by, FROM);
-    let entry = house.decide(id, decision).await.map_err(Refused::problem)?;
-    let door = Door {
-        waits: Waits::Never,
+    let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
+    let door = RunOptions {
+        waits: ApprovalWait::Never,
         ..call::door(at, "approval")
     };
-    match house.follow(id, door).await? {
+    match app.follow(id, door).await? {
         Followed::Ran(outcome) => {
             call::told(at, &outcome)?;
             Ok(if denies {
                 Exit::Done
             } else {
-                outcome_exit(&outcome)
+                Exit::of(&outcome, true)
             })
         }
-        Followed::Elsewhere => elsewhere_told(at, house, id, denies).await,
-        Followed::Foreign => shown(at, house, &entry),
+        Followed::Elsewhere => elsewhere_told(at, app, id, denies).await,
+        Followed::Foreign => shown(at, app, &entry),
     }
 }
 
 /// What another process made of the decision, if it comes to an end within a while.
-async fn elsewhere_told(at: &Invocation, house: &House, id: &ApprovalId, denies: bool) -> Done {
+async fn elsewhere_told(at: &Invocation, app: &App, id: &ApprovalId, denies: bool) -> Done {
     let begun = Instant::now();
-    let mut entry = house.entry(id).await?;
+    let mut entry = app.entry(id).await?;
     while entry.outcome.is_none() && begun.elapsed() < ELSEWHERE {
         tokio::time::sleep(LOOK).await;
-        entry = house.entry(id).await?;
+        entry = app.entry(id).await?;
     }
     let outcome = entry.outcome.as_deref();
     let Some(outcome) = outcome.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-        return shown(at, house, &entry);
+        return shown(at, app, &entry);
     };
     if at.screen.json {
         at.screen.document(&outcome)?;
@@ -329,8 +308,8 @@ async fn elsewhere_told(at: &Invocation, house: &House, id: &ApprovalId, denies:
 }
 
 /// A decision that another process acts on.
-fn shown(at: &Invocation, house: &House, entry: &Entry) -> Done {
-    let item = Item::of(house, entry);
+fn shown(at: &Invocation, app: &App, entry: &Entry) -> Done {
+    let item = Item::of(app.redactor(), entry);
     if at.screen.json {
         at.screen.document(&item)?;
     } else {

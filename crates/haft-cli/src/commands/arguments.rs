@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::plain_file;
-use crate::problem::{Place, Problem};
+use haft_app::plain_file;
+use haft_app::problem::{Place, Problem};
 
 /// The largest arguments read; the executor's own limit is the one that decides.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;

@@ -5,36 +5,35 @@ use std::ops::Range;
 use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
 
 use crate::args::ArtifactsAction;
-use crate::assemble::House;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::list::{Cut, List};
-use crate::screen::when;
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::view::when;
 
 /// Read and written in pieces of this many bytes.
 const PIECE: u64 = 1024 * 1024;
 
 /// Lists or reads.
-pub(crate) fn run(at: &Invocation, house: &House, action: Option<&ArtifactsAction>) -> Done {
+pub(crate) fn run(at: &Invocation, app: &App, action: Option<&ArtifactsAction>) -> Done {
     match action {
-        None | Some(ArtifactsAction::List) => list(at, house),
+        None | Some(ArtifactsAction::List) => list(at, app),
         Some(ArtifactsAction::Get { reference, range }) => {
-            get(at, house, reference, range.as_deref())
+            get(at, app, reference, range.as_deref())
         }
     }
 }
 
-fn all(house: &House) -> Result<Vec<ArtifactInfo>, Problem> {
-    house
-        .artifacts()
-        .list(house.principal(), None)
+fn all(app: &App) -> Result<Vec<ArtifactInfo>, Problem> {
+    app.artifacts()
+        .list(app.principal(), None)
         .map_err(|e| told(&e))
 }
 
-fn list(at: &Invocation, house: &House) -> Done {
-    let all = all(house)?;
+fn list(at: &Invocation, app: &App) -> Done {
+    let all = all(app)?;
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
@@ -61,7 +60,7 @@ fn list(at: &Invocation, house: &House) -> Done {
     Ok(Exit::Done)
 }
 
-fn get(at: &Invocation, house: &House, reference: &str, range: Option<&str>) -> Done {
+fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done {
     let wrong = || {
         Problem::usage(format!("no artifact `{reference}`"))
             .advise("`haft artifacts list` shows them")
@@ -69,12 +68,12 @@ fn get(at: &Invocation, house: &House, reference: &str, range: Option<&str>) -> 
     let parsed = ArtifactRef::parse(reference).ok_or_else(wrong)?;
     let wanted = range.map(parse_range).transpose()?;
     // The person at the command line may read every run of theirs.
-    let found = all(house)?
+    let found = all(app)?
         .into_iter()
         .find(|info| info.reference == parsed)
         .ok_or_else(wrong)?;
     let owner = Owner {
-        principal: house.principal().clone(),
+        principal: app.principal().clone(),
         run: found.run,
     };
     let Range {
@@ -83,7 +82,7 @@ fn get(at: &Invocation, house: &House, reference: &str, range: Option<&str>) -> 
     } = wanted.map_or(0..found.bytes, |range| range.of(found.bytes));
     while from < end {
         let to = end.min(from + PIECE);
-        let bytes = house
+        let bytes = app
             .artifacts()
             .read(&owner, &parsed, from..to)
             .map_err(|e| told(&e))?;

@@ -13,41 +13,43 @@ use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
 
 use crate::args;
-use crate::assemble::{Door, House, Waits};
 use crate::commands::signals::Signals;
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
-use crate::invocation::{Invocation, somebody_is_there};
-use crate::problem::Problem;
-use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
+use crate::invocation::{Invocation, is_interactive};
+use crate::screen::{DIM, GREEN, RED, Screen, YELLOW, styled, visible};
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::view::when;
 
 /// Makes the call in a run of its own.
-pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Call) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
     let text = arguments::read(&args.args)?;
-    let door = Door {
+    let door = RunOptions {
         waits: waits(args.wait, &args.args),
         ..door(at, "call")
     };
     let call = ToolCall::new(&args.tool, text);
-    let (session, call) = house.open_for(door, call).await?;
-    let outcome = cancellable(house.call(&session, call), &session, &mut signals).await;
+    let (session, call) = app.open_for(door, call).await?;
+    let outcome = cancellable(app.call(&session, call), &session, &mut signals).await;
     let known = session.tools().entry(&args.tool).is_some();
-    house.close(&session).await;
+    app.close(&session).await;
     told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 
 /// The door of a run that one command opens.
-pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
+pub(crate) fn door(at: &Invocation, name: &'static str) -> RunOptions {
     let progress = Live { screen: at.screen };
-    Door {
+    RunOptions {
         name,
         principal: None,
         class: Class::Operator,
         client: None,
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
-        waits: Waits::Never,
+        waits: ApprovalWait::Never,
     }
 }
 
@@ -56,12 +58,12 @@ pub(crate) fn door(at: &Invocation, name: &'static str) -> Door {
     reason = "absent, given bare, given with a number: clap's own form"
 )]
 /// Whether a command waits for people: where somebody can answer at its terminal, and where `--wait` says so.
-pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> Waits {
+pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> ApprovalWait {
     match wait {
-        Some(Some(seconds)) => Waits::For(Duration::from_secs(seconds.max(1))),
-        Some(None) => Waits::Limit,
-        None if somebody_is_there() && input != "-" => Waits::Limit,
-        None => Waits::Never,
+        Some(Some(seconds)) => ApprovalWait::For(Duration::from_secs(seconds.max(1))),
+        Some(None) => ApprovalWait::Limit,
+        None if is_interactive() && input != "-" => ApprovalWait::Limit,
+        None => ApprovalWait::Never,
     }
 }
 

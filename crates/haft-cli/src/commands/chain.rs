@@ -8,35 +8,36 @@ use haft_chain::TOOL_CHAIN;
 use serde_json::json;
 
 use crate::args;
-use crate::assemble::{Door, House};
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::plain_file;
-use crate::problem::{Place, Problem};
+use haft_app::app::App;
+use haft_app::plain_file;
+use haft_app::problem::{Place, Problem};
+use haft_app::run::RunOptions;
 
 /// The largest script read; the tool's own limit is lower.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Runs the script in a run of its own.
-pub(crate) async fn run(at: &Invocation, house: &House, args: &args::Chain) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done {
     let mut signals = Signals::heard()?;
     let code = script(&args.file)?;
     let mut arguments = json!({"code": code});
     if let Some(seconds) = args.timeout {
         arguments["timeout_s"] = seconds.into();
     }
-    let door = Door {
+    let door = RunOptions {
         waits: call::waits(args.wait, &args.file.to_string_lossy()),
         ..call::door(at, "chain")
     };
     let asked = ToolCall::new(TOOL_CHAIN, arguments.to_string());
-    let (session, asked) = house.open_for(door, asked).await?;
-    let running = house.call(&session, asked);
+    let (session, asked) = app.open_for(door, asked).await?;
+    let running = app.call(&session, asked);
     let outcome = call::cancellable(running, &session, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();
-    house.close(&session).await;
+    app.close(&session).await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }

@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 
 use crate::args::OfRun;
-use crate::assemble::House;
-use crate::changes::{
-    FileReport, Limits, Person, Refusal, Selection, Step, StepAction, Undo, UndoPlan, report,
-};
 use crate::commands::signals::Signals;
-use crate::commands::{Done, call, runs};
+use crate::commands::{Done, call};
 use crate::exit::Exit;
-use crate::invocation::{Invocation, somebody_is_there};
-use crate::problem::Problem;
+use crate::invocation::{Invocation, is_interactive};
 use crate::screen::{DIM, GREEN, RED, styled, visible};
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::undo::{Person, Refusal, Step, StepAction, Undo, UndoPlan};
+use haft_app::view::changes::{FileReport, Limits, Selection, report};
+use haft_app::view::runs;
 
 /// Shows what a run, or one call of it, changed: for each file from before the first change to after the last.
-pub(super) fn diff(at: &Invocation, house: &House, of: &OfRun) -> Done {
-    let report = report(house, &selection(house, of)?, &Limits::NONE)?;
+pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
+    let report = report(app, &selection(app, of)?, &Limits::NONE)?;
     if at.screen.json {
         at.screen.document(&report)?;
         return Ok(Exit::Done);
@@ -40,22 +40,22 @@ pub(super) struct How {
 }
 
 /// Undoes what a run, or one call of it, changed, after showing it to a person.
-pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, how: How) -> Done {
+pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Done {
     let mut signals = Signals::heard()?;
-    let undo = Undo::new(house, &selection(house, of)?).await?;
+    let undo = Undo::new(app, &selection(app, of)?).await?;
     let undo = undo.with_force(how.force);
     let plan = undo
         .plan()
         .map_err(|refusal| plan_problem(&refusal, how.force))?;
     confirm(at, &plan, how.yes)?;
-    let open = undo.open(house, call::door(at, "undo")).await?;
+    let open = undo.open(app, call::door(at, "undo")).await?;
     let person = Person {
-        by: house.principal().subject.to_string(),
+        by: app.principal().subject.to_string(),
         from: "command line".to_owned(),
     };
-    let running = open.perform(house, person);
+    let running = open.perform(app, person);
     let outcome = call::cancellable(running, &open.session, &mut signals).await;
-    house.close(&open.session).await;
+    app.close(&open.session).await;
     call::told(at, &outcome)?;
     if outcome.is_ok() {
         let again = format!("`haft runs undo {}` brings it back", outcome.run);
@@ -64,8 +64,8 @@ pub(super) async fn undo(at: &Invocation, house: &House, of: &OfRun, how: How) -
     Ok(Exit::of(&outcome, true))
 }
 
-fn selection(house: &House, of: &OfRun) -> Result<Selection, Problem> {
-    Selection::find(house, &of.run, of.call.clone()).map_err(|e| runs::told(&e))
+fn selection(app: &App, of: &OfRun) -> Result<Selection, Problem> {
+    Selection::find(app, &of.run, of.call.clone()).map_err(|e| runs::problem(&e))
 }
 
 fn plan_problem(refusal: &Refusal, forced: bool) -> Problem {
@@ -97,7 +97,7 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     if yes {
         return Ok(());
     }
-    if !somebody_is_there() {
+    if !is_interactive() {
         return Err(Problem::usage("undo needs a yes, and stdin is no terminal")
             .advise("add --yes in a script; `haft runs diff` shows what would be undone"));
     }

@@ -9,11 +9,11 @@ use crate::args::ConfigAction;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::{Place, Problem};
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, styled, visible};
-use crate::settings::keys::{Found, Key, find, nearest};
-use crate::settings::{Entry, FILE_NAME, Settings, Source, document, first_file, schema, value};
+use haft_app::config::keys::{Found, Key, find, nearest};
+use haft_app::config::{Entry, FILE_NAME, Settings, Source, document, first_file, schema, value};
+use haft_app::problem::{Place, Problem};
 
 /// Runs one of the four; `show` when none is named.
 pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
@@ -90,7 +90,7 @@ fn section(at: &Invocation, settings: &Settings, path: &[String]) -> Done {
 }
 
 fn init(at: &Invocation) -> Done {
-    let path = at.workspace.join(FILE_NAME);
+    let path = at.site.workspace.join(FILE_NAME);
     let made = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -9,8 +9,8 @@ use clap_mangen::roff::{Roff, bold};
 use crate::args::Cli;
 use crate::commands::Done;
 use crate::exit::Exit;
-use crate::problem::Problem;
 use crate::screen::Screen;
+use haft_app::problem::Problem;
 
 /// Prints the page.
 pub(crate) fn run(screen: Screen) -> Done {

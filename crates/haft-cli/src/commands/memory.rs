@@ -8,40 +8,41 @@ use haft::memory::{
 use serde_json::json;
 
 use crate::args::MemoryAction;
-use crate::assemble::House;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::list::{Cut, List};
-use crate::screen::{DIM, styled, visible, when};
+use crate::screen::{DIM, styled, visible};
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::view::when;
 
 /// Most memories a search shows.
 const FOUND: u32 = 50;
 
 /// Lists, shows, searches or decides.
-pub(crate) async fn run(at: &Invocation, house: &House, action: Option<&MemoryAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction>) -> Done {
     match action {
-        None | Some(MemoryAction::List) => list(at, house, State::Accepted).await,
-        Some(MemoryAction::Candidates) => list(at, house, State::Candidate).await,
-        Some(MemoryAction::Show { id }) => show(at, house, id).await,
-        Some(MemoryAction::Accept { id }) => decide(at, house, id, true).await,
-        Some(MemoryAction::Reject { id }) => decide(at, house, id, false).await,
-        Some(MemoryAction::Search { query }) => search(at, house, query).await,
+        None | Some(MemoryAction::List) => list(at, app, State::Accepted).await,
+        Some(MemoryAction::Candidates) => list(at, app, State::Candidate).await,
+        Some(MemoryAction::Show { id }) => show(at, app, id).await,
+        Some(MemoryAction::Accept { id }) => decide(at, app, id, true).await,
+        Some(MemoryAction::Reject { id }) => decide(at, app, id, false).await,
+        Some(MemoryAction::Search { query }) => search(at, app, query).await,
     }
 }
 
-fn asker(house: &House) -> Asker {
-    Asker::now(house.principal())
+fn asker(app: &App) -> Asker {
+    Asker::now(app.principal())
 }
 
-async fn list(at: &Invocation, house: &House, state: State) -> Done {
+async fn list(at: &Invocation, app: &App, state: State) -> Done {
     let filter = Filter {
         state: Some(state),
         limit: MAX_LISTED,
         ..Filter::default()
     };
-    let records = house.memory().list(&asker(house), &filter).await;
+    let records = app.memory().list(&asker(app), &filter).await;
     let mut records = records.map_err(|e| told(&e))?;
     // A deletion that was made is an answer of the queue's, nothing that is remembered.
     records.retain(|record| state == State::Candidate || !record.deletes);
@@ -53,14 +54,14 @@ async fn list(at: &Invocation, house: &House, state: State) -> Done {
     Ok(Exit::Done)
 }
 
-async fn search(at: &Invocation, house: &House, text: &str) -> Done {
+async fn search(at: &Invocation, app: &App, text: &str) -> Done {
     let query = Query {
         text: text.to_owned(),
         shelves: Vec::new(),
         run: None,
         limit: FOUND,
     };
-    let hits = house.memory().search(&asker(house), &query).await;
+    let hits = app.memory().search(&asker(app), &query).await;
     let hits: Vec<Hit> = hits.map_err(|e| told(&e))?;
     if at.screen.json {
         at.screen.document(&hits)?;
@@ -102,13 +103,13 @@ fn what(record: &Record) -> String {
     }
 }
 
-async fn show(at: &Invocation, house: &House, id: &str) -> Done {
+async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     let id = MemoryId::new(id);
-    let asker = asker(house);
-    let record = house.memory().get(&asker, &id).await;
+    let asker = asker(app);
+    let record = app.memory().get(&asker, &id).await;
     let record = record.map_err(|e| told(&e))?;
     let record = record.ok_or_else(|| told(&MemoryError::NotFound(id.clone())))?;
-    let history = house.memory().history(&asker, &id).await;
+    let history = app.memory().history(&asker, &id).await;
     let history = history.map_err(|e| told(&e))?;
     if at.screen.json {
         at.screen
@@ -146,13 +147,13 @@ async fn show(at: &Invocation, house: &House, id: &str) -> Done {
     Ok(Exit::Done)
 }
 
-async fn decide(at: &Invocation, house: &House, id: &str, accept: bool) -> Done {
+async fn decide(at: &Invocation, app: &App, id: &str, accept: bool) -> Done {
     let decision = Decision {
         accept,
-        by: house.principal().subject.to_string(),
+        by: app.principal().subject.to_string(),
     };
     let id = MemoryId::new(id);
-    let decided = house.memory().decide(&asker(house), &id, &decision).await;
+    let decided = app.memory().decide(&asker(app), &id, &decision).await;
     let record = decided.map_err(|e| told(&e))?;
     if at.screen.json {
         at.screen.document(&record)?;

@@ -2,110 +2,22 @@
 
 use std::fmt::Write as _;
 
-use haft::error::ErrorKind;
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, Failure, Layer, PolicyView};
-use haft::skill::Skill;
-use haft::toolset::Toolset;
-use serde::Serialize;
+use haft::policy::{CheckReport, Explanation, PolicyView};
+use haft_app::app::App;
+use haft_app::config::Settings;
+use haft_app::view::policy;
 
 use crate::args::PolicyAction;
-use crate::assemble::{House, names, written};
 use crate::commands::{Done, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
-use crate::settings::Settings;
-
-/// The effective policy with the limits that settings put beside it.
-#[derive(Debug, Serialize)]
-pub(crate) struct Shown {
-    #[serde(flatten)]
-    view: PolicyView,
-    /// The floor under commands.
-    sandbox: Floor,
-    /// The skills that ask for rules or narrow the run they are loaded into. They grant nothing.
-    skills: Vec<Asking>,
-}
-
-/// What a skill says of tools.
-#[derive(Debug, Serialize)]
-struct Asking {
-    name: String,
-    /// Rules it asks for; shown, never granted.
-    requests: Vec<String>,
-    /// The only rules a call may fall under while it is active.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    restricts_to: Option<Vec<String>>,
-    /// Rules no call may fall under while it is active.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    excludes: Vec<String>,
-}
-
-impl Asking {
-    fn of(skill: &Skill) -> Option<Self> {
-        let (only, excludes) = (skill.restricts_to(), skill.excludes());
-        let silent = skill.requests().is_empty() && only.is_none() && excludes.is_empty();
-        (!silent).then(|| Self {
-            name: skill.name().to_owned(),
-            requests: skill.requests().to_vec(),
-            restricts_to: only.map(<[String]>::to_vec),
-            excludes: excludes.to_vec(),
-        })
-    }
-
-    /// In a line.
-    fn told(&self) -> String {
-        let mut parts = Vec::new();
-        if !self.requests.is_empty() {
-            parts.push(format!(
-                "asks for {} (grants nothing)",
-                self.requests.join(", ")
-            ));
-        }
-        if let Some(only) = &self.restricts_to {
-            let only = if only.is_empty() {
-                "no tool".to_owned()
-            } else {
-                only.join(", ")
-            };
-            parts.push(format!("limits itself to {only}"));
-        }
-        if !self.excludes.is_empty() {
-            parts.push(format!("does without {}", self.excludes.join(", ")));
-        }
-        format!("skill {} {}", self.name, parts.join("; "))
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Floor {
-    require: &'static str,
-    network: &'static str,
-}
-
-/// The policy that is in force in this house.
-pub(crate) fn shown(house: &House) -> Shown {
-    Shown {
-        view: house.executor().policy().view(),
-        sandbox: Floor {
-            require: house.sandbox().config().require.word(),
-            network: house.network().word(),
-        },
-        skills: house
-            .skill_tools()
-            .skills()
-            .iter()
-            .filter_map(Asking::of)
-            .collect(),
-    }
-}
 
 /// Shows it.
-pub(crate) fn show(at: &Invocation, house: &House) -> Done {
-    let shown = shown(house);
+pub(crate) fn show(at: &Invocation, app: &App) -> Done {
+    let shown = policy::overview(app);
     if at.screen.json {
         at.screen.document(&shown)?;
         return Ok(Exit::Done);
@@ -135,7 +47,7 @@ pub(crate) fn show(at: &Invocation, house: &House) -> Done {
         shown.sandbox.require, shown.sandbox.network
     );
     for skill in &shown.skills {
-        let _ = writeln!(out, "{}", visible::line(&skill.told()));
+        let _ = writeln!(out, "{}", visible::line(&skill.to_line()));
     }
     at.screen.out(&out)?;
     warn_of_idle_rules(at, view);
@@ -153,76 +65,14 @@ fn warn_of_idle_rules(at: &Invocation, view: &PolicyView) {
 }
 
 /// Explains one call; the verdict does not change the exit code.
-pub(crate) fn explain(at: &Invocation, house: &House, tool: &str, args: &str) -> Done {
-    let explanation = explained(house, tool, &arguments::read(args)?)?;
+pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, args: &str) -> Done {
+    let explanation = policy::explain(app, tool, &arguments::read(args)?)?;
     if at.screen.json {
         at.screen.document(&explanation)?;
     } else {
         at.screen.out(&told(&explanation))?;
     }
     Ok(Exit::Done)
-}
-
-/// Why a call would be allowed, asked about or denied.
-pub(crate) fn explained(
-    house: &House,
-    tool: &str,
-    arguments: &str,
-) -> Result<Explanation, Problem> {
-    let (shown, all) = (house.tools().snapshot(), house.all().snapshot());
-    let on = shown.entry(tool);
-    let Some(entry) = on.or_else(|| all.entry(tool)) else {
-        let problem = Problem::usage(format!("no tool `{tool}`"));
-        return Err(match shown.nearest(tool).first() {
-            Some(near) => problem.advise(format!("did you mean `{near}`?")),
-            None => problem.advise("`haft tools` lists them"),
-        });
-    };
-    let mut explanation = house
-        .executor()
-        .explain(entry, arguments)
-        .map_err(|failure| {
-            let exit = match failure.kind {
-                ErrorKind::InvalidArguments | ErrorKind::NotFound => Exit::Usage,
-                ErrorKind::Denied => Exit::Denied,
-                _ => Exit::Failed,
-            };
-            let problem = Problem::new(exit, failure.message);
-            match failure.advice {
-                Some(advice) => problem.advise(advice),
-                None => problem,
-            }
-        })?;
-    if on.is_none() {
-        explanation.enabled = Some(false);
-    }
-    let network = house.network();
-    if network.word() != "none" && explanation.parts.iter().any(|part| part.kind == "run") {
-        explanation.layers.push(Layer {
-            layer: "sandbox".into(),
-            verdict: None,
-            rule: format!("sandbox.network = {}", network.word()).into(),
-            reason: network.meaning().into(),
-        });
-    }
-    for skill in house.skill_tools().skills() {
-        let asked = house
-            .executor()
-            .asked_for(entry, arguments, skill.requests());
-        explanation.layers.extend(asked.into_iter().map(|rule| {
-            Layer {
-                layer: "skill".into(),
-                verdict: None,
-                rule: rule.into(),
-                reason: format!(
-                    "the skill {} asks for it; asking grants nothing",
-                    skill.name()
-                )
-                .into(),
-            }
-        }));
-    }
-    Ok(explanation)
 }
 
 fn colored(verdict: Verdict) -> String {
@@ -269,35 +119,21 @@ fn told(explanation: &Explanation) -> String {
     out
 }
 
-/// Tests the rules' own examples; needs no parts, for wrong rules would stop them from being built.
+/// Tests the rules' own examples; needs no application, for wrong rules would stop it from being assembled.
 pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
-    let written = written(at, settings)?;
-    let mut report = written.rules.check(&written.places);
-    let (unknown, fault) = match names(at, settings) {
-        Ok(names) => (names.unknown, names.fault),
-        // Rules that cannot be read are reported already, and hold no names.
-        Err(_) if !report.ok => (Vec::new(), None),
-        Err(problem) => return Err(problem),
-    };
-    for name in unknown {
-        if name.of_server {
-            at.screen.warn(&visible::line(&name.to_string()));
-            continue;
-        }
-        report.ok = false;
-        // That no tool has the name says more than that the rule never matches.
-        report.failures.retain(|failure| failure.rule != name.rule);
-        report.failures.push(Failure::from(name));
+    let check = policy::check(&at.site, settings)?;
+    for warning in &check.warnings {
+        at.screen.warn(&visible::line(warning));
     }
     if at.screen.json {
-        at.screen.document(&report)?;
+        at.screen.document(&check.report)?;
     } else {
-        at.screen.out(&said(&report))?;
+        at.screen.out(&said(&check.report))?;
     }
-    if let Some(fault) = fault {
+    if let Some(fault) = check.fault {
         return Err(fault);
     }
-    Ok(if report.ok {
+    Ok(if check.report.ok {
         Exit::Done
     } else {
         Exit::Settings
@@ -329,9 +165,9 @@ fn said(report: &CheckReport) -> String {
 }
 
 /// One of the three; `show` when none is named.
-pub(crate) fn run(at: &Invocation, house: &House, action: Option<&PolicyAction>) -> Done {
+pub(crate) fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
     match action {
-        Some(PolicyAction::Explain { tool, args }) => explain(at, house, tool, args),
-        None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, house),
+        Some(PolicyAction::Explain { tool, args }) => explain(at, app, tool, args),
+        None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app),
     }
 }

@@ -6,22 +6,23 @@ use haft::call::{RunId, ToolCall};
 use haft::journal::{JournalError, Recorded};
 use haft_chain::TOOL_CHAIN;
 
-use crate::assemble::House;
-use crate::assemble::follow::Followed;
-use crate::commands::approvals::each;
 use crate::commands::signals::Signals;
 use crate::commands::{Done, call};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
+use haft_app::app::App;
+use haft_app::follow::Followed;
+use haft_app::problem::{Problem, ProblemKind};
+use haft_app::view::approvals::visit;
+use haft_app::view::runs as view;
 
 /// Goes on with the run's last chain, in the run.
-pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, run: &str) -> Done {
     let mut signals = Signals::heard()?;
-    let folder = runs::run_dir(house.home(), run).map_err(|e| super::runs::told(&e))?;
+    let folder = runs::run_dir(app.home(), run).map_err(|e| view::problem(&e))?;
     if !folder.is_dir() {
         let missing = runs::RunsError::NotFound(run.to_owned());
-        return Err(super::runs::told(&missing));
+        return Err(view::problem(&missing));
     }
     if matches!(runs::closed(&folder), Ok(Some(_))) {
         return Err(
@@ -30,34 +31,34 @@ pub(crate) async fn run(at: &Invocation, house: &House, run: &str) -> Done {
         );
     }
     let id = RunId::new(run);
-    if let Some(done) = decided(at, house, &id).await? {
+    if let Some(done) = decided(at, app, &id).await? {
         return Ok(done);
     }
-    let Some(recorded) = interrupted(house, &id)? else {
-        return Err(nothing(house, run).await?);
+    let Some(recorded) = interrupted(app, &id)? else {
+        return Err(nothing(app, run).await?);
     };
-    super::runs::same_workspace(house, &id, "resume").await?;
-    let calls = runs::last_call(house.home(), run).map_err(|e| super::runs::told(&e))?;
+    view::check_workspace(app, &id, "resume").await?;
+    let calls = runs::last_call(app.home(), run).map_err(|e| view::problem(&e))?;
     // Its own line may not have come to the disk.
     let own = recorded.chain.as_str().strip_prefix("call-");
     let calls = calls.max(
         own.and_then(|number| number.parse().ok())
             .unwrap_or_default(),
     );
-    let session = house.reopen(call::door(at, "resume"), id, calls).await?;
+    let session = app.reopen(call::door(at, "resume"), id, calls).await?;
     // Under its own id: the record's open call is the one that ends.
     let asked =
         ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
-    let running = house.executor().recover(&session, asked);
+    let running = app.executor().recover(&session, asked);
     let outcome = call::cancellable(running, &session, &mut signals).await;
     let known = session.tools().entry(TOOL_CHAIN).is_some();
-    house.close(&session).await;
+    app.close(&session).await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 
 /// Goes on with what a person decided in this run. None where nothing of the run was put to a person.
-async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<Exit>, Problem> {
+async fn decided(at: &Invocation, app: &App, run: &RunId) -> Result<Option<Exit>, Problem> {
     let filter = Filter {
         run: Some(run.clone()),
         ..Filter::default()
@@ -68,7 +69,7 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
             asked.push(entry);
         }
     };
-    each(house, filter, keep).await?;
+    visit(app, filter, keep).await?;
     let of = |status| asked.iter().filter(move |entry| entry.status == status);
     let ready = asked.iter().find(|entry| {
         matches!(
@@ -77,9 +78,9 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
         )
     });
     if let Some(entry) = ready {
-        super::runs::same_workspace(house, run, "resume").await?;
+        view::check_workspace(app, run, "resume").await?;
         let door = call::door(at, "resume");
-        return match house.follow(&entry.request.id, door).await? {
+        return match app.follow(&entry.request.id, door).await? {
             Followed::Ran(outcome) => {
                 call::told(at, &outcome)?;
                 Ok(Some(Exit::of(&outcome, true)))
@@ -101,7 +102,7 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
     if let Some(entry) = of(RequestStatus::Expired).find(direct) {
         let id = &entry.request.id;
         return Err(Problem::new(
-            Exit::Denied,
+            ProblemKind::Denied,
             format!("approval {id} expired: nobody decided in time"),
         )
         .advise("make the call again to ask again"));
@@ -110,8 +111,8 @@ async fn decided(at: &Invocation, house: &House, run: &RunId) -> Result<Option<E
 }
 
 /// The chain that was interrupted, if one was.
-fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> {
-    house.journal().interrupted(run, None).map_err(|error| {
+fn interrupted(app: &App, run: &RunId) -> Result<Option<Recorded>, Problem> {
+    app.journal().interrupted(run, None).map_err(|error| {
         let busy = matches!(error, JournalError::Busy(_));
         let problem = if busy {
             Problem::usage
@@ -128,14 +129,14 @@ fn interrupted(house: &House, run: &RunId) -> Result<Option<Recorded>, Problem> 
 }
 
 /// Why there is no chain: a call that nobody can resume may have run, or nothing was interrupted.
-async fn nothing(house: &House, run: &str) -> Result<Problem, Problem> {
+async fn nothing(app: &App, run: &str) -> Result<Problem, Problem> {
     let id = RunId::new(run);
-    let holder = runs::holder(house.home(), run).map_err(|e| super::runs::told(&e))?;
+    let holder = runs::holder(app.home(), run).map_err(|e| view::problem(&e))?;
     if holder != Holder::Free {
         let held = JournalError::Busy(id).to_string();
         return Ok(Problem::usage(held).advise("end that process, or wait for it"));
     }
-    let report = super::runs::verified(house, run).await?;
+    let report = view::verify(app, run).await?;
     let calls = report.in_doubt.iter();
     let calls: Vec<String> = calls
         .map(|call| format!("call {} of {}", call.call, call.tool))

@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal as Waiting, SignalKind, signal};
 
-use crate::problem::Problem;
+use haft_app::problem::Problem;
 
 /// Which signal came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

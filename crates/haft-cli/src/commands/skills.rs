@@ -4,75 +4,35 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use haft::skill::check::{self, Report, Rigour};
-use haft::skill::set::{Broken, Catalogue};
-use haft::skill::{Level, Problem as Fault, Resources, Skill};
-use serde::Serialize;
-use serde_json::{Value, json};
+use haft::skill::set::Catalogue;
+use haft::skill::{Level, Resources, Skill};
+use haft_app::app::App;
+use haft_app::problem::{Place, Problem};
+use haft_app::view::{skills, when};
 
-use crate::args::{SkillsAction, later};
-use crate::assemble::House;
+use crate::args::SkillsAction;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::{Place, Problem};
 use crate::screen::list::{Cut, List};
-use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, styled, visible, when};
+use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, styled, visible};
 
 /// The most resources shown to people; `--json` has all.
 const MOST_SHOWN: usize = 50;
 
-/// A skill as it is listed (contract §9); `valid` is whether it loads.
-#[derive(Debug, Serialize)]
-pub(crate) struct Listed<'a> {
-    name: &'a str,
-    description: &'a str,
-    path: String,
-    source: &'static str,
-    valid: bool,
-}
-
-impl<'a> Listed<'a> {
-    fn usable(skill: &'a Skill) -> Self {
-        Self {
-            name: skill.name(),
-            description: skill.description(),
-            path: shown(skill.dir()),
-            source: skill.source().word(),
-            valid: true,
-        }
-    }
-
-    fn broken(broken: &'a Broken) -> Self {
-        Self {
-            name: &broken.name,
-            description: &broken.description,
-            path: broken.location.parent().map(shown).unwrap_or_default(),
-            source: broken.source.word(),
-            valid: false,
-        }
-    }
-}
-
 /// Lists or shows.
-pub(crate) fn run(at: &Invocation, house: &House, action: Option<&SkillsAction>) -> Done {
+pub(crate) fn run(at: &Invocation, app: &App, action: Option<&SkillsAction>) -> Done {
     match action {
-        Some(SkillsAction::Show { name }) => show(at, house, name),
+        Some(SkillsAction::Show { name }) => show(at, app, name),
         Some(SkillsAction::Check { dir, strict }) => check(at, dir, *strict),
-        None | Some(SkillsAction::List) => list(at, house),
+        None | Some(SkillsAction::List) => list(at, app),
     }
 }
 
-/// Every skill found, also those that do not load.
-pub(crate) fn listed(found: &Catalogue) -> Vec<Listed<'_>> {
-    let usable = found.skills().iter().map(Listed::usable);
-    let broken = found.broken().iter().map(Listed::broken);
-    usable.chain(broken).collect()
-}
-
-fn list(at: &Invocation, house: &House) -> Done {
-    let found = house.skills().current();
+fn list(at: &Invocation, app: &App) -> Done {
+    let found = app.skills().current();
     tell(at, &found);
-    let all = listed(&found);
+    let all = skills::list(&found);
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
@@ -105,7 +65,7 @@ fn tell(at: &Invocation, found: &Catalogue) {
         screen.warn(&format!(
             "the skills in {} are withheld: the workspace is not trusted (`haft trust {}`)",
             line(folder),
-            line(&at.workspace)
+            line(&at.site.workspace)
         ));
     }
     for problem in found.problems() {
@@ -143,9 +103,11 @@ fn tell(at: &Invocation, found: &Catalogue) {
     }
 }
 
-fn show(at: &Invocation, house: &House, name: &str) -> Done {
-    let found = house.skills().current();
-    let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
+fn show(at: &Invocation, app: &App, name: &str) -> Done {
+    let found = app.skills().current();
+    let skill = found
+        .find(name)
+        .ok_or_else(|| skills::unknown(&found, name))?;
     let told = |e: haft::skill::SkillError| {
         Problem::failed(e.to_string()).at(Place::file(&skill.location()))
     };
@@ -153,65 +115,11 @@ fn show(at: &Invocation, house: &House, name: &str) -> Done {
     let resources = skill.resources().map_err(told)?;
     if at.screen.json {
         at.screen
-            .document(&whole(skill, &instructions, &resources))?;
+            .document(&skills::whole(skill, &instructions, &resources))?;
     } else {
         at.screen.out(&page(skill, &instructions, &resources))?;
     }
     Ok(Exit::Done)
-}
-
-/// A skill as JSON, whole; `body` is what it says, for whoever shows it as a page.
-pub(crate) fn found_whole(house: &House, name: &str) -> Result<Value, Problem> {
-    let found = house.skills().current();
-    let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
-    let told = |e: haft::skill::SkillError| Problem::failed(e.to_string());
-    let instructions = skill.instructions().map_err(told)?;
-    let mut whole = whole(skill, &instructions, &skill.resources().map_err(told)?);
-    whole["body"] = instructions.into();
-    Ok(whole)
-}
-
-fn unknown(found: &Catalogue, name: &str) -> Problem {
-    let problem = Problem::usage(format!("no skill `{name}`"));
-    if let Some(broken) = found.broken().iter().find(|broken| broken.name == name) {
-        let dir = broken.location.parent().map(shown).unwrap_or_default();
-        return problem.advise(format!("it does not load: `haft skills check {dir}`"));
-    }
-    if found.hidden().iter().any(|skill| skill.name() == name) {
-        return problem
-            .advise("skills.allow or skills.deny hides it: `haft config explain skills.deny`");
-    }
-    let names: Vec<&str> = found.skills().iter().map(Skill::name).collect();
-    match later::nearest(name, &names) {
-        Some(near) => problem.advise(format!("did you mean `{near}`?")),
-        None => problem.advise("`haft skills list` shows them"),
-    }
-}
-
-/// All there is to say, as JSON.
-fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value {
-    let front = skill.front();
-    let files = resources.files.iter();
-    let files: Vec<Value> = files
-        .map(|file| json!({"path": file.path, "bytes": file.bytes}))
-        .collect();
-    let problems: Vec<&Fault> = skill.problems().iter().chain(&resources.problems).collect();
-    let mut whole = json!({
-        "name": skill.name(), "description": skill.description(), "path": shown(skill.dir()),
-        "source": skill.source().word(), "valid": true, "license": front.license,
-        "compatibility": front.compatibility, "version": front.version, "metadata": front.metadata,
-        "tags": front.tags, "aliases": front.aliases, "category": front.category,
-        "when_to_use": front.when_to_use, "argument_hint": front.argument_hint,
-        "arguments": front.arguments, "model_invocable": front.model_invocable,
-        "user_invocable": front.user_invocable, "paths": front.paths, "other": front.others,
-        "requests": skill.requests(), "restricts_to": skill.restricts_to(), "excludes": skill.excludes(),
-        "problems": problems, "resources": files, "instructions": instructions,
-    });
-    // What is not there is left out, never null.
-    if let Value::Object(members) = &mut whole {
-        members.retain(|_, value| !value.is_null());
-    }
-    whole
 }
 
 /// All there is to say, for people.

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::args::{McpAction, later};
+use crate::args::McpAction;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
+use haft_app::nearest::nearest;
+use haft_app::problem::Problem;
 
 /// A client and how its settings look.
 struct Client {
@@ -87,7 +88,7 @@ pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
 
 fn unknown(name: &str) -> Problem {
     let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-    let near = later::nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
+    let near = nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
     Problem::usage(format!("unknown client `{name}`")).advise(format!(
         "{}there are {}",
         near.unwrap_or_default(),
@@ -108,9 +109,9 @@ fn launch(at: &Invocation) -> Result<Launch, Problem> {
     let binary = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
-    args.extend(["--workspace".to_owned(), text(&at.workspace)?]);
+    args.extend(["--workspace".to_owned(), text(&at.site.workspace)?]);
     if at.options.home.is_some() {
-        args.extend(["--home".to_owned(), text(at.home.path())?]);
+        args.extend(["--home".to_owned(), text(at.site.home.path())?]);
     }
     if let Some(profile) = &at.options.profile {
         args.extend(["--profile".to_owned(), profile.clone()]);

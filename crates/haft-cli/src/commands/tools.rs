@@ -4,21 +4,22 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft::spec::{Exposure, ToolSpec};
-use haft::toolset::{Entry, Snapshot};
+use haft::toolset::{Entry, Snapshot, Toolset as _};
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::view::tools::{describe, describe_all, find};
 use serde_json::{Value, json};
 
 use crate::args::{self, later};
-use crate::assemble::House;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::problem::Problem;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, styled, visible};
 
 /// Lists, or shows one.
-pub(crate) fn run(at: &Invocation, house: &House, args: &args::Tools) -> Done {
-    let tools = house.tools().snapshot();
+pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
+    let tools = app.tools().snapshot();
     if let Some(dialect) = &args.dialect {
         return declarations(at, &tools, args.name.as_deref(), dialect);
     }
@@ -26,7 +27,7 @@ pub(crate) fn run(at: &Invocation, house: &House, args: &args::Tools) -> Done {
         return search(at, &tools, query);
     }
     match &args.name {
-        Some(name) => one(at, house, name),
+        Some(name) => one(at, app, name),
         None => list(at, &tools),
     }
 }
@@ -49,7 +50,7 @@ pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
 
 fn list(at: &Invocation, tools: &Snapshot) -> Done {
     if at.screen.json {
-        at.screen.document(&described_all(tools))?;
+        at.screen.document(&describe_all(tools))?;
         return Ok(Exit::Done);
     }
     at.screen.out(&table(tools.findable()))?;
@@ -63,7 +64,7 @@ fn search(at: &Invocation, tools: &Snapshot, query: &str) -> Done {
     let found = tools.search(query, None, FOUND);
     if at.screen.json {
         let scored = found.iter().map(|found| {
-            let mut shown = described(found.entry.spec());
+            let mut shown = describe(found.entry.spec());
             if let Value::Object(map) = &mut shown {
                 map.insert("score".into(), json!(found.score));
             }
@@ -101,29 +102,15 @@ fn table<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> String {
     list.render()
 }
 
-fn one(at: &Invocation, house: &House, name: &str) -> Done {
-    let tools = house.tools().snapshot();
-    let entry = find(house, &tools, name)?;
+fn one(at: &Invocation, app: &App, name: &str) -> Done {
+    let tools = app.tools().snapshot();
+    let entry = find(app, &tools, name)?;
     if at.screen.json {
-        at.screen.document(&described(entry.spec()))?;
+        at.screen.document(&describe(entry.spec()))?;
     } else {
         at.screen.out(&told(entry.spec()))?;
     }
     Ok(Exit::Done)
-}
-
-fn find<'a>(house: &House, tools: &'a Snapshot, name: &str) -> Result<&'a Entry, Problem> {
-    if let Some(entry) = tools.entry(name) {
-        return Ok(entry);
-    }
-    let problem = Problem::usage(format!("no tool `{name}`"));
-    if let Some(advice) = house.how_to_enable(name) {
-        return Err(problem.advise(advice));
-    }
-    Err(match tools.nearest(name).first() {
-        Some(near) => problem.advise(format!("did you mean `{near}`?")),
-        None => problem.advise("`haft tools` lists them"),
-    })
 }
 
 fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: &str) -> Done {
@@ -145,32 +132,6 @@ fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: 
     bytes.push(b'\n');
     at.screen.raw(&bytes)?;
     Ok(Exit::Done)
-}
-
-/// All tools that callers may be told of, deferred ones too, in the shape of contract §9.
-pub(crate) fn described_all(tools: &Snapshot) -> Vec<Value> {
-    tools
-        .findable()
-        .map(|entry| described(entry.spec()))
-        .collect()
-}
-
-/// One tool in the shape of contract §9.
-pub(crate) fn described(spec: &ToolSpec) -> Value {
-    let mut shown = json!({
-        "name": spec.name,
-        "title": spec.title.as_deref().unwrap_or(spec.name.as_str()),
-        "description": spec.description,
-        "category": spec.category.as_deref().unwrap_or("other"),
-        "risk": spec.risk,
-        "exposure": spec.exposure,
-        "source": spec.source,
-        "input_schema": *spec.input_schema,
-    });
-    if let (Value::Object(map), Some(output)) = (&mut shown, &spec.output_schema) {
-        map.insert("output_schema".into(), Value::clone(output));
-    }
-    shown
 }
 
 fn told(spec: &ToolSpec) -> String {

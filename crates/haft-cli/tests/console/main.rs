@@ -19,7 +19,7 @@ mod cluster;
 
 /// The folder with the pages' sources.
 fn ui() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-console/ui")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-server/ui")
 }
 
 /// Whether a program is to be had.

@@ -86,43 +86,6 @@ const CIRCLES: &[Circle] = &[
         reason: "both readers share their parts; the parts move down",
     },
     Circle {
-        home: "haft-cli",
-        files: &[
-            "approvals.rs",
-            "approvals/decide.rs",
-            "approvals/rule.rs",
-            "approvals/whole.rs",
-            "assemble.rs",
-            "assemble/follow.rs",
-            "assemble/runs.rs",
-            "changes.rs",
-            "changes/report.rs",
-            "changes/undo.rs",
-            "commands.rs",
-            "commands/approvals.rs",
-            "commands/call.rs",
-            "commands/changes.rs",
-            "commands/resume.rs",
-            "commands/runs.rs",
-            "invocation.rs",
-            "serve.rs",
-        ],
-        reason: "the composition root is being split into an application and a server",
-    },
-    Circle {
-        home: "haft-cli",
-        files: &[
-            "assemble/chain.rs",
-            "assemble/changes.rs",
-            "assemble/network.rs",
-            "assemble/parts.rs",
-            "assemble/policy.rs",
-            "assemble/selection.rs",
-            "assemble/skills.rs",
-        ],
-        reason: "the composition root is being split into an application and a server",
-    },
-    Circle {
         home: "haft-builtins",
         files: &[
             "files/patch/parse.rs",
@@ -193,18 +156,6 @@ const CIRCLES: &[Circle] = &[
         home: "haft-mcp",
         files: &["stdio/backlog.rs", "stdio/line.rs"],
         reason: "a line and what waits to be written as one",
-    },
-    Circle {
-        home: "haft-console",
-        files: &[
-            "console.rs",
-            "cookie.rs",
-            "one_time.rs",
-            "routes.rs",
-            "secret.rs",
-            "sessions.rs",
-        ],
-        reason: "becomes a part of the server",
     },
 ];
 

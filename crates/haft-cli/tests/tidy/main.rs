@@ -162,13 +162,9 @@ const FLOORS: &[&[&str]] = &[
     // Contracts and pipeline; processes.
     &["haft", "haft-macros", "haft-sandbox"],
     // Satellites: strangers to each other.
-    &[
-        "haft-builtins",
-        "haft-chain",
-        "haft-console",
-        "haft-mcp",
-        "haft-store",
-    ],
+    &["haft-builtins", "haft-chain", "haft-mcp", "haft-store"],
+    // The application as a library, and the server around it.
+    &["haft-app", "haft-server"],
     &["haft-cli"],
 ];
 
@@ -177,6 +173,8 @@ const BESIDE: &[(&str, &str)] = &[
     ("haft", "haft-macros"),
     // The tests of the macros stand on `haft`, which re-exports them.
     ("haft-macros", "haft"),
+    // The server stands around an application.
+    ("haft-server", "haft-app"),
 ];
 
 /// The crates that the tests of every crate may name.
@@ -225,6 +223,8 @@ fn an_arrow_that_points_up_or_aside_is_found() {
     let rows = [
         ("haft-cli", "haft-mcp", "dependencies", true),
         ("haft-mcp", "haft-sandbox", "dependencies", true),
+        ("haft-server", "haft-app", "dependencies", true),
+        ("haft-app", "haft-server", "dependencies", false),
         ("haft-mcp", "haft-store", "dependencies", false),
         ("haft", "haft-macros", "dependencies", true),
         ("haft", "haft-sandbox", "dependencies", false),

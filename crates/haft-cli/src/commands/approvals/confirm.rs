@@ -6,9 +6,9 @@ use haft::approval::inbox::Entry;
 use haft::approval::{ApprovalRequest, Choice, Scope};
 use haft::spec::Risk;
 
-use crate::invocation::somebody_is_there;
-use crate::problem::Problem;
+use crate::invocation::is_interactive;
 use crate::screen::{BOLD, Screen, styled, visible};
+use haft_app::problem::Problem;
 
 /// Shows the request where somebody is there to see it. A critical call needs its name typed, a rule that is kept a yes;
 /// `yes` stands for both. Without a terminal a critical call is approved with that word alone.
@@ -20,7 +20,7 @@ pub(super) fn confirm(
     yes: bool,
 ) -> Result<(), Problem> {
     let request = &entry.request;
-    let there = somebody_is_there();
+    let there = is_interactive();
     if there {
         for line in facts {
             screen.err(line);

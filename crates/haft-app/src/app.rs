@@ -1,0 +1,403 @@
+//! `App`: the parts assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::artifact::ArtifactStore;
+use haft::audit::archive::Archive;
+use haft::audit::index::RunIndex;
+use haft::audit::redact::Redactor;
+use haft::call::Principal;
+use haft::change::ChangeLog;
+use haft::executor::Executor;
+use haft::journal::Journal;
+use haft::memory::MemoryStore;
+use haft::policy::Policy;
+use haft::progress;
+use haft::progress::hub::Hub;
+use haft::session::{Absent, Limits, Patience};
+use haft::skill::set::SkillSet;
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::changes::CommandChanges;
+use haft_builtins::skills::SkillTools;
+use haft_chain::TOOL_CHAIN;
+use haft_sandbox::Sandbox;
+use haft_sandbox::code::CodeJail;
+
+use crate::config::Settings;
+use crate::feed::Feed;
+use crate::host::Host;
+use crate::live::Live;
+use crate::notices::Notices;
+use crate::problem::Problem;
+use crate::rules::RuleCheck;
+use crate::site::Site;
+use crate::webhook::Webhook;
+use crate::wiring::parts::{self, Standard};
+use crate::wiring::policy::Ground;
+use crate::wiring::{
+    approvals, artifacts, chain, changes, memory, names, policy, selection, skills, stores,
+};
+
+/// The assembled application: everything that an entry point needs. Clones share it.
+#[derive(Debug, Clone)]
+pub struct App(pub(crate) Arc<Parts>);
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) executor: Executor,
+    /// What callers see: enabled and configured.
+    pub(crate) tools: Arc<dyn Toolset>,
+    /// Every tool there is, on or off.
+    pub(crate) all: Arc<ToolRegistry>,
+    pub(crate) limits: Limits,
+    pub(crate) principal: Principal,
+    pub(crate) workspace: String,
+    pub(crate) profile: String,
+    pub(crate) archive: Arc<Archive>,
+    pub(crate) redactor: Redactor,
+    pub(crate) index: Arc<dyn RunIndex>,
+    pub(crate) memory: Arc<dyn MemoryStore>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
+    /// The workspace's files.
+    pub(crate) files: Workspace,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) skills: Arc<SkillSet>,
+    pub(crate) skill_tools: Arc<SkillTools>,
+    /// Tokens of a run's active skills, where settings say so.
+    pub(crate) skill_tokens: Option<u64>,
+    /// What commands run in.
+    pub(crate) confined: parts::Confinement,
+    pub(crate) code: CodeJail,
+    /// What happens here, for whoever watches.
+    pub(crate) feed: Arc<Feed>,
+    /// What running tools print, for whoever watches.
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) memory_told: String,
+    /// Whether the inbox outlives the process.
+    pub(crate) durable: bool,
+    /// Who else hears of what is asked.
+    pub(crate) webhook: Option<Webhook>,
+    /// What becomes of a call that nobody decided about in time.
+    pub(crate) on_timeout: Patience,
+    /// The runs that are open here.
+    pub(crate) live: Arc<Live>,
+    pub(crate) python: bool,
+    pub(crate) progress: bool,
+    pub(crate) pace: progress::Pace,
+    /// Where warnings go.
+    pub(crate) notices: Notices,
+}
+
+/// A tool that is only switched off is told so.
+#[derive(Debug)]
+struct SwitchedOff {
+    all: Arc<ToolRegistry>,
+    /// Whether there is an interpreter for scripts.
+    python: bool,
+}
+
+impl Absent for SwitchedOff {
+    fn advice(&self, name: &str) -> Option<String> {
+        let script = self.python && name == TOOL_CHAIN;
+        if self.all.snapshot().entry(name).is_none() && !script {
+            let unconfigured = selection::unconfigured(name).map(str::to_owned);
+            return unconfigured.or_else(|| memory::absent(name));
+        }
+        Some(selection::how_to_enable(name))
+    }
+}
+
+/// The records of runs, without secrets.
+fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
+    let archive = Archive::new(at.home.path(), Redactor::new(&settings.secrets.values));
+    Ok(Arc::new(
+        archive.map_err(|e| Problem::failed(e.to_string()))?,
+    ))
+}
+
+/// What calls stand on, with a state folder to keep it in.
+fn ground(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
+    at.home.create()?;
+    policy::build(at, settings)
+}
+
+/// The names of the tools that are on; settings and rules name no tool that there is not.
+fn on(
+    notices: &Notices,
+    settings: &Settings,
+    policy: &Policy,
+    all: &Standard,
+) -> Result<BTreeSet<String>, Problem> {
+    for unknown in names::check_names(policy, settings, all)? {
+        notices.warn(&unknown);
+    }
+    for absent in parts::of_servers(all, settings) {
+        notices.warn(&absent);
+    }
+    parts::on(all, settings)
+}
+
+impl App {
+    /// Assembles the application that works at this site, as settings say. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
+    pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
+        let Host { approver, notices } = host;
+        let ground = ground(at, settings)?;
+        let confined = parts::Confinement::of(at, settings, &ground)?;
+        let archive = archive(at, settings)?;
+        let stores = stores::stores(at, settings)?;
+        let memory = memory::build(at, settings, &archive, &stores)?;
+        let skills = Arc::new(skills::set(at, settings));
+        let all = parts::standard(at, settings, &ground, &confined, (&skills, memory))?;
+        let on = on(&notices, settings, &ground.policy, &all)?;
+        let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
+        let artifacts = artifacts::artifacts(at, settings)?;
+        let code = chain::jail(settings, &confined.sandbox)?;
+        let judged = (settings, &*ground.policy);
+        let tools = parts::view(&all, &on, &skill_tools, judged)?;
+        let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
+        let feed = Feed::new();
+        let wiring = approvals::Wiring {
+            policy: ground.policy,
+            tools: &all.registry,
+            artifacts: &artifacts,
+            confined: &confined,
+            archive: &archive,
+            feed: &feed,
+            inbox: stores.inbox,
+            suspended: stores.suspended,
+        };
+        let (executor, asked) = approvals::executor(at, settings, approver, wiring)?;
+        Ok(Self(Arc::new(Parts {
+            executor,
+            tools,
+            all: all.registry,
+            limits: parts::limits(settings)?,
+            principal: parts::principal(&at.environment),
+            workspace: at.workspace.display().to_string(),
+            profile: policy::profile(settings).as_str().to_owned(),
+            archive,
+            redactor: Redactor::new(&settings.secrets.values),
+            index: stores.index,
+            memory: stores.memory,
+            artifacts,
+            files: ground.workspace,
+            live: Arc::new(Live::new(at.home.path(), Arc::clone(&stores.journal))),
+            journal: stores.journal,
+            skills,
+            skill_tools,
+            skill_tokens: settings.whole("skills.max_tokens"),
+            confined,
+            code,
+            feed,
+            hub: Hub::new(parts::pace(settings)),
+            memory_told: memory::told(settings),
+            durable: asked.durable,
+            webhook: asked.webhook,
+            on_timeout: approvals::on_timeout(settings, asked.durable),
+            python: chain::has_python(&at.environment),
+            progress: settings.flag("progress.enabled").unwrap_or(true),
+            pace: parts::pace(settings),
+            notices,
+        })))
+    }
+
+    /// Removes what earlier commands left, as long as this process lives.
+    pub fn sweep(&self) {
+        changes::sweep(&self.0.confined.changes);
+    }
+
+    /// The tools callers see.
+    pub fn tools(&self) -> &Arc<dyn Toolset> {
+        &self.0.tools
+    }
+
+    /// Every tool, on or off.
+    pub fn all(&self) -> &Arc<ToolRegistry> {
+        &self.0.all
+    }
+
+    /// The executor, for what is not a call.
+    pub fn executor(&self) -> &Executor {
+        &self.0.executor
+    }
+
+    /// Where large results are.
+    pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
+        &self.0.artifacts
+    }
+
+    /// What calls changed.
+    pub fn changes(&self) -> Result<&Arc<ChangeLog>, Problem> {
+        let log = self.0.executor.changes();
+        log.ok_or_else(|| Problem::failed("what calls change is not noted here"))
+    }
+
+    /// The workspace's files, with what is haft's own hidden.
+    pub fn files(&self) -> &Workspace {
+        &self.0.files
+    }
+
+    /// The skills of workspace, settings and user; looked for when they are wanted.
+    pub fn skills(&self) -> &Arc<SkillSet> {
+        &self.0.skills
+    }
+
+    /// The tools over skills, live.
+    pub fn skill_tools(&self) -> &Arc<SkillTools> {
+        &self.0.skill_tools
+    }
+
+    /// What chains did, for those that were interrupted.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.0.journal
+    }
+
+    /// The run index.
+    pub fn index(&self) -> &Arc<dyn RunIndex> {
+        &self.0.index
+    }
+
+    /// What happens here, for whoever watches.
+    pub fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// What running tools print, for whoever watches.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.0.hub
+    }
+
+    /// The sink of a served session's live output; none where settings switch it off.
+    pub fn watched(&self) -> Option<Arc<dyn progress::ProgressSink>> {
+        let hub = Arc::clone(&self.0.hub);
+        self.0.progress.then_some(hub as _)
+    }
+
+    /// How live output is gathered.
+    pub fn pace(&self) -> progress::Pace {
+        self.0.pace
+    }
+
+    /// Tells the host what went wrong beside what it asked for.
+    pub fn warn(&self, text: &str) {
+        self.0.notices.warn(text);
+    }
+
+    /// Who else hears of what is asked.
+    pub fn webhook(&self) -> Option<&Webhook> {
+        self.0.webhook.as_ref()
+    }
+
+    /// How memory is kept, in words.
+    pub fn memory_told(&self) -> &str {
+        &self.0.memory_told
+    }
+
+    /// What hides secrets from whoever reads.
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.redactor
+    }
+
+    /// What is remembered across runs.
+    pub fn memory(&self) -> &Arc<dyn MemoryStore> {
+        &self.0.memory
+    }
+
+    /// haft's state folder.
+    pub fn home(&self) -> &Path {
+        self.0.archive.home()
+    }
+
+    /// For whom calls are made here.
+    pub fn principal(&self) -> &Principal {
+        &self.0.principal
+    }
+
+    /// What confines commands.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.0.confined.sandbox
+    }
+
+    /// What becomes of what commands change.
+    pub fn command_changes(&self) -> &CommandChanges {
+        &self.0.confined.changes
+    }
+
+    /// What commands reach.
+    pub fn network(&self) -> &CommandNetwork {
+        &self.0.confined.network
+    }
+
+    /// Where scripts get their interpreters from.
+    pub fn code(&self) -> &CodeJail {
+        &self.0.code
+    }
+
+    /// Whether running tools show their output live.
+    pub fn shows_progress(&self) -> bool {
+        self.0.progress
+    }
+
+    /// What switches a tool on that is off; `None` for one that does not exist.
+    pub fn how_to_enable(&self, name: &str) -> Option<String> {
+        self.switched_off().advice(name)
+    }
+
+    /// What is said of tools that are off.
+    pub fn absent(&self) -> Arc<dyn Absent> {
+        Arc::new(self.switched_off())
+    }
+
+    /// What says whether a rule may be kept with an approval.
+    pub fn rule_check(&self) -> RuleCheck {
+        RuleCheck {
+            policy: self.executor().policy(),
+            tools: Arc::clone(&self.0.all),
+        }
+    }
+
+    fn switched_off(&self) -> SwitchedOff {
+        SwitchedOff {
+            all: Arc::clone(&self.0.all),
+            python: self.0.python,
+        }
+    }
+
+    /// The workspace's root.
+    pub fn workspace(&self) -> &str {
+        &self.0.workspace
+    }
+
+    /// The profile's name.
+    pub fn profile(&self) -> &str {
+        &self.0.profile
+    }
+
+    /// Waits until all that has happened can be read.
+    pub async fn flush(&self) -> Result<(), Problem> {
+        let flushed = self.0.archive.flush().await;
+        flushed.map_err(|e| Problem::failed(e.to_string()))
+    }
+
+    /// Writes what waits; nothing is recorded after.
+    pub async fn shut(&self) {
+        self.0.code.shut().await;
+        let archive = Arc::clone(&self.0.archive);
+        if tokio::task::spawn_blocking(move || archive.shut())
+            .await
+            .is_err()
+        {
+            self.0
+                .notices
+                .warn("the archive's writer stopped early: the last lines may be missing");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Settings: what all layers together say, every value knowing where it comes from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::Value;
+
+use crate::config::document::Given;
+use crate::config::expand::{Expander, Secrets};
+use crate::config::keys::{KEYS, Key, Kind};
+use crate::config::layer::{Layer, Sheet};
+use crate::environment::Environment;
+use crate::problem::{Place, Problem};
+
+pub mod bounds;
+pub mod document;
+pub mod expand;
+pub mod first_file;
+pub mod keys;
+pub mod layer;
+pub mod schema;
+pub mod value;
+
+/// The settings file of a folder.
+pub const FILE_NAME: &str = "haft.toml";
+
+/// What decides which layers there are.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    /// The process's variables.
+    pub environment: &'a Environment,
+    /// The workspace's root.
+    pub workspace: &'a Path,
+    /// Whether its haft.toml counts in full.
+    pub trusted: bool,
+    /// The file of what people chose "always" for.
+    pub always: Option<&'a Path>,
+    /// `--config`.
+    pub config: Option<&'a Path>,
+    /// `-c`, in order.
+    pub options: &'a [String],
+    /// `--profile`.
+    pub profile: Option<&'a str>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The layer.
+    pub layer: Layer,
+    /// The spot; `None` for what is built in.
+    pub place: Option<Place>,
+}
+
+/// One key's value.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its row in the table.
+    pub key: &'static Key,
+    /// As written: references to secrets stay references.
+    pub written: Value,
+    /// As used.
+    pub value: Value,
+    /// Where it comes from; for a list, where each item does.
+    pub sources: Vec<Source>,
+    /// What it beat, strongest first.
+    pub beaten: Vec<(Source, Value)>,
+}
+
+/// All settings together.
+#[derive(Debug, Default)]
+pub struct Settings {
+    entries: BTreeMap<Vec<String>, Entry>,
+    /// What expansion learnt.
+    pub secrets: Secrets,
+    /// Whether the workspace's own files count in full.
+    pub trusted: bool,
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
+    /// What people should hear; at most one line a matter.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// Reads every layer.
+    pub fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
+        let mut settings = Self::built_in();
+        settings.trusted = inputs.trusted;
+        for sheet in sheets(inputs)? {
+            settings.apply(&sheet, inputs)?;
+        }
+        bounds::check(&mut settings)?;
+        Ok(settings)
+    }
+
+    /// What these `-c` options alone say.
+    #[cfg(test)]
+    pub fn of_options(options: &[&str]) -> Result<Self, Problem> {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let inputs = Inputs {
+            environment: &Environment::default(),
+            workspace: Path::new("/nowhere"),
+            trusted: false,
+            always: None,
+            config: None,
+            options: &options,
+            profile: None,
+        };
+        Self::resolve(&inputs)
+    }
+
+    fn built_in() -> Self {
+        let mut settings = Self::default();
+        for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
+            let Ok(value) = parse_default(key.default) else {
+                continue;
+            };
+            let entry = Entry {
+                key,
+                written: value.clone(),
+                value,
+                sources: vec![Source {
+                    layer: Layer::BuiltIn,
+                    place: None,
+                }],
+                beaten: Vec::new(),
+            };
+            let path = key.path.split('.').map(str::to_owned).collect();
+            settings.entries.insert(path, entry);
+        }
+        settings
+    }
+
+    fn apply(&mut self, sheet: &Sheet, inputs: &Inputs<'_>) -> Result<(), Problem> {
+        self.files.extend(sheet.file.clone());
+        let expander = Expander {
+            environment: inputs.environment,
+            base: sheet.base(inputs.workspace),
+        };
+        let mut ignored = Vec::new();
+        for given in &sheet.given {
+            let value = if sheet.layer == Layer::Untrusted {
+                let old = self.entries.get(&given.path).map(|entry| &entry.value);
+                if !value::may_tighten(given.key, old, &given.value) {
+                    ignored.push(given.path.join("."));
+                    continue;
+                }
+                given.value.clone()
+            } else {
+                expander.expand(given, &mut self.secrets)?
+            };
+            self.put(sheet.layer, given, value);
+        }
+        if !ignored.is_empty() {
+            self.warnings
+                .push(untrusted_warning(inputs.workspace, &ignored));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, layer: Layer, given: &Given, value: Value) {
+        let source = |place: &Place| Source {
+            layer,
+            place: Some(place.clone()),
+        };
+        let fresh = Entry {
+            key: given.key,
+            written: given.value.clone(),
+            value,
+            sources: match given.key.kind {
+                Kind::Items | Kind::Rules => given.items.iter().map(source).collect(),
+                _ => vec![source(&given.place)],
+            },
+            beaten: Vec::new(),
+        };
+        let Some(old) = self.entries.remove(&given.path) else {
+            self.entries.insert(given.path.clone(), fresh);
+            return;
+        };
+        let merged = match given.key.kind {
+            Kind::Items | Kind::Rules => old.and(fresh),
+            _ => fresh.over(old),
+        };
+        self.entries.insert(given.path.clone(), merged);
+    }
+
+    /// Every key that has a value, by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&[String], &Entry)> {
+        self.entries
+            .iter()
+            .map(|(path, entry)| (path.as_slice(), entry))
+    }
+
+    /// A key by its path.
+    pub fn entry(&self, path: &[&str]) -> Option<&Entry> {
+        let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+        self.entries.get(&path)
+    }
+
+    fn at(&self, dotted: &str) -> Option<&Entry> {
+        let path: Vec<&str> = dotted.split('.').collect();
+        self.entry(&path)
+    }
+
+    /// A text, or a choice's word.
+    pub fn text(&self, dotted: &str) -> Option<&str> {
+        self.at(dotted)?.value.as_str()
+    }
+
+    /// A flag.
+    pub fn flag(&self, dotted: &str) -> Option<bool> {
+        self.at(dotted)?.value.as_bool()
+    }
+
+    /// A whole number.
+    pub fn whole(&self, dotted: &str) -> Option<u64> {
+        let number = self.at(dotted)?.value.as_integer()?;
+        u64::try_from(number).ok()
+    }
+
+    /// A time.
+    pub fn seconds(&self, dotted: &str) -> Option<Duration> {
+        let seconds = value::seconds(&self.at(dotted)?.value)?;
+        Some(Duration::from_secs_f64(seconds))
+    }
+
+    /// The error for a known value that this release cannot give: it is refused, never taken for something weaker.
+    pub fn unavailable(&self, dotted: &str, word: &str) -> Problem {
+        let problem = Problem::settings(format!("`{dotted} = \"{word}\"` is not in this release"))
+            .advise(format!("take `{dotted}` out: the built-in value works"));
+        let place = self
+            .at(dotted)
+            .and_then(|entry| entry.sources.first()?.place.clone());
+        match place {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
+    /// A list's items with where each comes from.
+    pub fn items(&self, dotted: &str) -> Vec<(&Value, &Source)> {
+        self.at(dotted).map_or_else(Vec::new, |entry| {
+            let items = entry.value.as_array().map_or(&[][..], Vec::as_slice);
+            items.iter().zip(&entry.sources).collect()
+        })
+    }
+}
+
+impl Entry {
+    /// This list, then that.
+    fn and(mut self, more: Self) -> Self {
+        let join = |list: &mut Value, more: Value| {
+            if let (Value::Array(list), Value::Array(more)) = (list, more) {
+                list.extend(more);
+            }
+        };
+        join(&mut self.written, more.written);
+        join(&mut self.value, more.value);
+        self.sources.extend(more.sources);
+        self
+    }
+
+    /// This in the place of that.
+    fn over(mut self, old: Self) -> Self {
+        self.beaten = old.beaten;
+        if let Some(source) = old.sources.into_iter().next() {
+            self.beaten.insert(0, (source, old.written));
+        }
+        self
+    }
+
+    /// The layer that decided.
+    pub fn layer(&self) -> Layer {
+        let layers = self.sources.iter().map(|source| source.layer);
+        layers.max().unwrap_or(Layer::BuiltIn)
+    }
+}
+
+fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
+    let table: toml::Table = toml::from_str(&format!("v = {text}"))?;
+    Ok(table
+        .into_iter()
+        .next()
+        .map_or(Value::Boolean(false), |(_, v)| v))
+}
+
+/// The layers that there are, weakest first.
+fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
+    let mut sheets = Vec::new();
+    let system = Path::new("/etc/haft/config.toml");
+    sheets.extend(layer::from_file(
+        Layer::System,
+        system,
+        &system.display().to_string(),
+    )?);
+    if let Some(path) = user_file(inputs.environment) {
+        sheets.extend(layer::from_file(
+            Layer::User,
+            &path,
+            &path.display().to_string(),
+        )?);
+    }
+    let layer = if inputs.trusted {
+        Layer::Workspace
+    } else {
+        Layer::Untrusted
+    };
+    sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
+    if let Some(path) = inputs.always {
+        let shown = path.display().to_string();
+        sheets.extend(layer::from_file(Layer::Always, path, &shown)?);
+    }
+    if let Some(path) = inputs.config {
+        let shown = path.display().to_string();
+        let sheet = layer::from_file(Layer::File, path, &shown)?.ok_or_else(|| {
+            Problem::settings("no such settings file")
+                .at(Place::named(&shown))
+                .advise("`haft config init` writes a first one")
+        })?;
+        sheets.push(sheet);
+    }
+    sheets.push(layer::from_environment(inputs.environment)?);
+    sheets.push(layer::from_options(inputs.options)?);
+    if let Some(profile) = inputs.profile {
+        sheets.push(layer::from_profile(profile)?);
+    }
+    Ok(sheets)
+}
+
+/// `$XDG_CONFIG_HOME/haft/config.toml`, by default under `~/.config`.
+pub fn user_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment
+        .folder("XDG_CONFIG_HOME")
+        .or_else(|| Some(environment.folder("HOME")?.join(".config")))?;
+    Some(folder.join("haft").join("config.toml"))
+}
+
+fn untrusted_warning(workspace: &Path, ignored: &[String]) -> String {
+    const NAMED: usize = 5;
+    let mut names = ignored
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if ignored.len() > NAMED {
+        names = format!("{names} and {} more", ignored.len() - NAMED);
+    }
+    format!(
+        "{FILE_NAME} is of a folder that is not trusted: {names} ignored (`haft trust {}` lets it count)",
+        workspace.display()
+    )
+}
+
+#[cfg(test)]
+mod tests;

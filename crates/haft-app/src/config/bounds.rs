@@ -1,0 +1,70 @@
+//! Bounds between settings: no call outlives its run, no wait for a person outlives the call in a script.
+
+use toml::Value;
+
+use crate::config::layer::Layer;
+use crate::config::value;
+use crate::config::{Settings, Source};
+use crate::problem::Problem;
+
+/// The first may be at most the second; with the third, it must be less.
+const PAIRS: [(&str, &str, bool); 4] = [
+    ("limits.call_timeout_s", "limits.total_timeout_s", false),
+    ("limits.approval_timeout_s", "limits.total_timeout_s", false),
+    ("chain.call_timeout_s", "chain.total_timeout_s", false),
+    ("chain.approval_timeout_s", "chain.call_timeout_s", true),
+];
+
+/// Checks all pairs. A value that nobody set follows its bound, one that somebody set is told.
+pub fn check(settings: &mut Settings) -> Result<(), Problem> {
+    for (lesser, greater, strictly) in PAIRS {
+        let (Some(low), Some(high)) = (number(settings, lesser), number(settings, greater)) else {
+            continue;
+        };
+        if low < high || (low <= high && !strictly) {
+            continue;
+        }
+        let bound = if strictly { high * 0.9 } else { high };
+        if !follow(settings, lesser, bound) {
+            let relation = if strictly { "must be below" } else { "is over" };
+            let problem = Problem::settings(format!(
+                "`{lesser}` ({low} s) {relation} `{greater}` ({high} s)"
+            ))
+            .advise(format!("lower `{lesser}` or raise `{greater}`"));
+            let place = place(settings, lesser).or_else(|| place(settings, greater));
+            return Err(match place {
+                Some(place) => problem.at(place),
+                None => problem,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn number(settings: &Settings, dotted: &str) -> Option<f64> {
+    value::seconds(&settings.at(dotted)?.value)
+}
+
+fn place(settings: &Settings, dotted: &str) -> Option<crate::problem::Place> {
+    settings.at(dotted)?.sources.first()?.place.clone()
+}
+
+/// Puts a built-in value down to its bound; false where somebody set it.
+fn follow(settings: &mut Settings, dotted: &str, bound: f64) -> bool {
+    let path: Vec<String> = dotted.split('.').map(str::to_owned).collect();
+    let Some(entry) = settings.entries.get_mut(&path) else {
+        return false;
+    };
+    if !matches!(
+        entry.sources.as_slice(),
+        [Source {
+            layer: Layer::BuiltIn,
+            ..
+        }]
+    ) {
+        return false;
+    }
+    entry.value = Value::Float(bound);
+    entry.written = Value::Float(bound);
+    true
+}

@@ -1,0 +1,252 @@
+//! A settings text taken apart: each known key with its value and its place; what is not known is an error there.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::keys::{Found, Key, Kind, find, nearest};
+use crate::config::value;
+use crate::problem::{Place, Problem};
+
+/// Settings files are small; what is larger is not one.
+pub const MAX_BYTES: u64 = 1024 * 1024;
+
+/// One key as one layer gives it.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The concrete path, names put in.
+    pub path: Vec<String>,
+    /// Its row in the table.
+    pub key: &'static Key,
+    /// The value as written, of the right type.
+    pub value: toml::Value,
+    /// Where the value stands.
+    pub place: Place,
+    /// For a list: where each item stands.
+    pub items: Vec<Place>,
+}
+
+/// A text and what to call it.
+#[derive(Debug, Clone, Copy)]
+struct Reader<'a> {
+    source: &'a str,
+    text: &'a str,
+    /// Errors quote the text.
+    quotes: bool,
+}
+
+/// Reads a whole settings file.
+pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
+    Reader {
+        source,
+        text,
+        quotes: true,
+    }
+    .read()
+}
+
+/// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes a line of it.
+pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
+    Reader {
+        source,
+        text,
+        quotes: false,
+    }
+    .read()
+}
+
+/// Reads one value given outside a file; `source` says where, a text that is no TOML value stands for itself.
+pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
+    let place = Place::named(source);
+    let key = match find(&path) {
+        Found::Key(key) => key,
+        Found::Section => {
+            return Err(
+                Problem::settings(format!("`{}` is a section, not a key", path.join(".")))
+                    .at(place)
+                    .advise("name a key in it: `haft config show` lists them all"),
+            );
+        }
+        Found::Unknown => return Err(unknown(&path, place)),
+    };
+    let literal = || toml::Value::String(text.to_owned());
+    let parsed = DeValue::parse(text).ok().map(|v| plain(v.get_ref()));
+    let value = match (key.kind, parsed) {
+        (Kind::Text | Kind::Choice(_), Some(toml::Value::String(s))) => toml::Value::String(s),
+        (Kind::Text | Kind::Choice(_), _) => literal(),
+        // One rule or name may be given without brackets.
+        (Kind::Items | Kind::Rules, None) => toml::Value::Array(vec![literal()]),
+        (Kind::Items | Kind::Rules, Some(toml::Value::String(s))) => {
+            toml::Value::Array(vec![toml::Value::String(s)])
+        }
+        (_, Some(value)) => value,
+        (_, None) => literal(),
+    };
+    value::check(key, &value).map_err(|wrong| mismatch(&path, &wrong, place.clone()))?;
+    let items = value.as_array().map_or(0, Vec::len);
+    Ok(Given {
+        path,
+        key,
+        value,
+        items: vec![place.clone(); items],
+        place,
+    })
+}
+
+/// The path that a dotted TOML key writes: `tools."server.tool".enabled`.
+pub fn dotted(text: &str) -> Option<Vec<String>> {
+    if text.contains(['\n', '\r', '#']) {
+        return None;
+    }
+    let written = format!("{text} = 0");
+    let table = DeTable::parse(&written).ok()?;
+    let mut path = Vec::new();
+    let mut level = table.get_ref();
+    loop {
+        let (key, value) = level.iter().next()?;
+        path.push(key.get_ref().to_string());
+        match value.get_ref() {
+            DeValue::Table(below) => level = below,
+            DeValue::Integer(_) => return Some(path),
+            _ => return None,
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn read(self) -> Result<Vec<Given>, Problem> {
+        let table = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
+        let mut given = Vec::new();
+        self.table(&mut Vec::new(), table.get_ref(), &mut given)?;
+        Ok(given)
+    }
+
+    fn place(&self, range: std::ops::Range<usize>) -> Place {
+        let place = Place::in_text(self.source, self.text, range);
+        if self.quotes {
+            place
+        } else {
+            place.without_quote()
+        }
+    }
+
+    fn syntax(&self, error: &toml::de::Error) -> Problem {
+        let end = self.text.len();
+        let range = error.span().unwrap_or(end..end);
+        let message = error.message().trim_end_matches('.');
+        Problem::settings(format!("this is not TOML: {message}"))
+            .at(self.place(range))
+            .advise("mend the line; https://toml.io shows the form")
+    }
+
+    fn table(
+        &self,
+        path: &mut Vec<String>,
+        table: &DeTable<'_>,
+        into: &mut Vec<Given>,
+    ) -> Result<(), Problem> {
+        for (name, value) in table {
+            path.push(name.get_ref().to_string());
+            match (find(path), value.get_ref()) {
+                (Found::Key(key), _) => into.push(self.key(path, key, value)?),
+                (Found::Section, DeValue::Table(below)) => self.table(path, below, into)?,
+                (Found::Section, other) => {
+                    return Err(Problem::settings(format!(
+                        "`{}` is a section, not {}",
+                        path.join("."),
+                        value::article(other.type_str())
+                    ))
+                    .at(self.place(value.span()))
+                    .advise(format!(
+                        "write `[{}]` and the keys below it",
+                        path.join(".")
+                    )));
+                }
+                (Found::Unknown, _) => return Err(unknown(path, self.place(name.span()))),
+            }
+            path.pop();
+        }
+        Ok(())
+    }
+
+    fn key(
+        &self,
+        path: &[String],
+        key: &'static Key,
+        spanned: &Spanned<DeValue<'_>>,
+    ) -> Result<Given, Problem> {
+        let value = plain(spanned.get_ref());
+        let items: Vec<_> = match spanned.get_ref() {
+            DeValue::Array(array) => array.iter().map(|item| self.place(item.span())).collect(),
+            _ => Vec::new(),
+        };
+        let place = self.place(spanned.span());
+        value::check(key, &value).map_err(|mut wrong| {
+            if !self.quotes {
+                wrong.got.clone_from(&wrong.got_kind);
+            }
+            let at = wrong.item.and_then(|i| items.get(i)).unwrap_or(&place);
+            mismatch(path, &wrong, at.clone())
+        })?;
+        Ok(Given {
+            path: path.to_vec(),
+            key,
+            value,
+            place,
+            items,
+        })
+    }
+}
+
+fn unknown(path: &[String], place: Place) -> Problem {
+    let problem = Problem::settings(format!("unknown setting `{}`", path.join("."))).at(place);
+    match nearest(path) {
+        Some(near) => problem.advise(format!("did you mean `{near}`?")),
+        None => problem.advise("`haft config show` lists all settings"),
+    }
+}
+
+fn mismatch(path: &[String], wrong: &value::Wrong, place: Place) -> Problem {
+    Problem::settings(format!(
+        "`{}` takes {}, not {}",
+        path.join("."),
+        wrong.expected,
+        wrong.got
+    ))
+    .at(place)
+    .advise(format!(
+        "`haft config explain {}` shows what it means",
+        path.join(".")
+    ))
+}
+
+/// A value without its spans.
+fn plain(value: &DeValue<'_>) -> toml::Value {
+    match value {
+        DeValue::String(text) => toml::Value::String(text.to_string()),
+        DeValue::Integer(digits) => {
+            let read = i64::from_str_radix(digits.as_str(), digits.radix());
+            read.map_or_else(
+                |_| toml::Value::String(digits.to_string()),
+                toml::Value::Integer,
+            )
+        }
+        DeValue::Float(digits) => digits.as_str().parse().map_or_else(
+            |_| toml::Value::String(digits.to_string()),
+            toml::Value::Float,
+        ),
+        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
+        DeValue::Datetime(time) => toml::Value::Datetime(*time),
+        DeValue::Array(items) => {
+            toml::Value::Array(items.iter().map(|item| plain(item.get_ref())).collect())
+        }
+        DeValue::Table(table) => toml::Value::Table(
+            table
+                .iter()
+                .map(|(name, value)| (name.get_ref().to_string(), plain(value.get_ref())))
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

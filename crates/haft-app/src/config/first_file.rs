@@ -1,0 +1,91 @@
+//! The first haft.toml that `haft config init` writes: every key with its meaning, all commented out.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::config::keys::{KEYS, Key, Kind};
+
+/// The text.
+pub fn text() -> String {
+    let mut out = String::from(
+        "# Settings of haft for this folder; they count once the folder is trusted (`haft trust`).\n\
+         # Every line is a comment showing the built-in value or an example. `haft config show` prints what counts.\n",
+    );
+    let mut section = "";
+    // Names of the user's (`tools.NAME`) come last: TOML wants a section's own keys before its tables.
+    let (named, plain): (Vec<_>, Vec<_>) = KEYS.iter().partition(|key| key.path.contains('*'));
+    let (alone, plain): (Vec<_>, Vec<_>) =
+        plain.into_iter().partition(|key| !key.path.contains('.'));
+    for key in alone {
+        line(&mut out, key, key.path);
+    }
+    for key in plain.into_iter().chain(named) {
+        let (head, leaf) = key.path.rsplit_once('.').unwrap_or(("", key.path));
+        if leaf == "**" {
+            continue;
+        }
+        if head != section {
+            section = head;
+            let shown = head.replace('*', "read_file");
+            let mark = if head.contains('*') { "# " } else { "" };
+            // A String takes any text.
+            let _ = writeln!(out, "\n{mark}[{shown}]");
+        }
+        line(&mut out, key, leaf);
+    }
+    out
+}
+
+fn line(out: &mut String, key: &Key, name: &str) {
+    let value = if key.default.is_empty() {
+        example(key)
+    } else {
+        key.default.into()
+    };
+    let choices = match key.kind {
+        Kind::Choice(words) => format!(" ({})", words.join(", ")),
+        _ => String::new(),
+    };
+    let _ = writeln!(out, "# {name} = {value}  # {}{choices}", key.doc);
+}
+
+fn example(key: &Key) -> Cow<'static, str> {
+    let fixed = match (key.path, key.kind) {
+        ("policy.allow", _) => "[\"Bash(git status)\", \"Edit(/src/**)\"]",
+        ("policy.ask", _) => "[\"Bash(git push *)\"]",
+        ("policy.deny", _) => {
+            "[\"Read(.env)\", { rule = \"Bash(rm *)\", match = [\"rm -rf x\"], reason = \"…\" }]"
+        }
+        ("tools.enable", _) => "[\"commands\"]",
+        ("tools.disable", _) => "[\"write_file\"]",
+        ("tools.*.bind", _) => "{ max_lines = 100 }",
+        ("tools.*.i18n", _) => "{ de = \"Liest eine Datei\" }",
+        ("locale", _) => "\"en\"",
+        (_, Kind::Choice([first, ..])) => return format!("\"{first}\"").into(),
+        (_, Kind::Flag) => "true",
+        (_, Kind::Whole(_)) => "1024",
+        (_, Kind::Seconds) => "60",
+        (_, Kind::Items | Kind::Rules) => "[]",
+        (_, Kind::Text | Kind::Choice(_)) => "\"\"",
+        (_, Kind::Map | Kind::Anything) => "{}",
+    };
+    fixed.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use crate::config::document;
+
+    #[test]
+    fn the_first_file_is_right_as_it_is_and_with_every_line_in_use() {
+        assert_eq!(document::parse("haft.toml", &text()).unwrap().len(), 0);
+        let all = text();
+        let lines = all.lines().skip(2);
+        let used: Vec<&str> = lines
+            .map(|line| line.strip_prefix("# ").unwrap_or(line))
+            .collect();
+        let given = document::parse("haft.toml", &used.join("\n").replace('…', "why")).unwrap();
+        assert!(given.len() > 40, "{}", given.len());
+    }
+}

@@ -1,0 +1,302 @@
+//! The table of settings: each key's type, default, meaning, and what an untrusted folder may do with it, in one place.
+
+use Kind::{Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
+use Untrusted::{Adds, Ignored, Only, Stricter};
+
+/// One known key.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted; `*` stands for a name of the user's, `**` at the end for any depth.
+    pub path: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The built-in value as TOML; empty when there is none.
+    pub default: &'static str,
+    /// One line for people.
+    pub doc: &'static str,
+    /// What a folder that is not trusted may do with it.
+    pub untrusted: Untrusted,
+}
+
+/// What values a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number of at least this.
+    Whole(i64),
+    /// A time in seconds above zero; a fraction is fine.
+    Seconds,
+    /// Any text.
+    Text,
+    /// One of these, mildest first where the order means something.
+    Choice(&'static [&'static str]),
+    /// A list of texts; the lists of all layers add up.
+    Items,
+    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`; the lists of all layers add up.
+    Rules,
+    /// A table of texts.
+    Map,
+    /// Whatever the part that it belongs to understands.
+    Anything,
+}
+
+/// What an untrusted folder may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untrusted {
+    /// Nothing.
+    Ignored,
+    /// Add to the list.
+    Adds,
+    /// Give this one value, as TOML.
+    Only(&'static str),
+    /// Lower a number, or choose a later one of the choices.
+    Stricter,
+}
+
+const fn key(
+    path: &'static str,
+    kind: Kind,
+    default: &'static str,
+    untrusted: Untrusted,
+    doc: &'static str,
+) -> Key {
+    Key {
+        path,
+        kind,
+        default,
+        doc,
+        untrusted,
+    }
+}
+
+/// The profiles, the loosest first.
+pub const PROFILES: &[&str] = &["trusted", "workspace", "read-only"];
+
+/// How strong a sandbox must be, the weakest first: docs/guide/files-and-commands.md, "What each strength holds".
+const STRENGTHS: &[&str] = &["none", "landlock+seccomp", "no-proc", "full"];
+
+/// All keys, in the order in which `config show` prints them.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("policy.profile", Choice(PROFILES), "\"workspace\"", Stricter, "the verdict where no rule matches"),
+    key("policy.allow", Rules, "", Ignored, "rules for calls that may run"),
+    key("policy.ask", Rules, "", Adds, "rules for calls that a person decides"),
+    key("policy.deny", Rules, "", Adds, "rules for calls that never run; final in any layer"),
+    key("policy.on_approval_timeout", Choice(&["suspend", "deny"]), "", Ignored, "what becomes of a call nobody decided about in time"),
+    key("policy.commands", Choice(&["copy", "ask"]), "\"copy\"", Stricter, "when the profile `workspace` asks about a command: about what it changed, after it ran on a copy, or before it runs"),
+    key("policy.ignored_changes", Choice(&["apply", "ask"]), "\"apply\"", Stricter, "what becomes of a command's changes to files that git ignores"),
+    key("policy.on_partial", Choice(&["apply", "discard"]), "\"apply\"", Stricter, "what becomes of a command's other changes when some must not be applied"),
+    key("approval.mode", Choice(&["ask", "deny", "auto:safe", "auto:high"]), "\"ask\"", Ignored, "who answers when a rule asks"),
+    key("approval.webhook.url", Text, "", Ignored, "an address that hears of every request to a person"),
+    key("approval.webhook.secret", Text, "", Ignored, "signs what goes to the webhook and what it replies, as `${env:NAME}` or `${file:PATH}`"),
+    key("tools.enable", Items, "", Ignored, "tools, classes and bundles added to the default set"),
+    key("tools.disable", Items, "", Adds, "tools, classes and bundles taken away; wins over enable"),
+    key("tools.defer", Items, "", Ignored, "tools, classes and bundles that are listed only once a caller has found and expanded them"),
+    key("tools.*.enabled", Flag, "", Only("false"), "turns one tool on or off; wins over both lists"),
+    key("tools.*.description", Text, "", Ignored, "the description the model reads"),
+    key("tools.*.i18n", Map, "", Ignored, "descriptions by language tag, chosen by `locale`"),
+    key("tools.*.bind", Anything, "", Ignored, "arguments filled in by haft and hidden from callers"),
+    key("tools.*.timeout_s", Seconds, "", Ignored, "a deadline of this tool's own"),
+    key("tools.*.overflow", Choice(&["store", "clip", "fail"]), "", Ignored, "what becomes of a result over the inline limit"),
+    key("tools.*.inline_tokens", Whole(1), "", Ignored, "this tool's inline limit in tokens"),
+    key("limits.max_calls", Whole(1), "10000", Stricter, "calls in one run"),
+    key("limits.call_timeout_s", Seconds, "600", Stricter, "the longest a call may take"),
+    key("limits.approval_timeout_s", Seconds, "300", Stricter, "the longest a call waits for a person"),
+    key("limits.total_timeout_s", Seconds, "3600", Stricter, "the longest all calls of a run may take together"),
+    key("limits.inline_tokens", Whole(1), "12000", Stricter, "the largest result a call returns inline, in tokens"),
+    key("limits.inline_media_bytes", Whole(1), "5242880", Stricter, "pictures and sound a call returns inline, in bytes"),
+    key("chain.engine", Text, "\"auto\"", Ignored, "what runs scripts: `python`, or `auto`"),
+    key("chain.max_tool_calls", Whole(1), "50", Stricter, "calls in one script"),
+    key("chain.call_timeout_s", Seconds, "60", Stricter, "the longest a script's call may take"),
+    key("chain.approval_timeout_s", Seconds, "55", Stricter, "the longest a script's call waits for a person"),
+    key("chain.total_timeout_s", Seconds, "300", Stricter, "the longest a script may take"),
+    key("chain.max_inline_result_bytes", Whole(1), "4096", Stricter, "the largest result a script's call returns inline"),
+    key("chain.max_risk_unapproved", Choice(&["critical", "high", "safe"]), "\"critical\"", Stricter, "a script's calls above this risk are asked about"),
+    key("sandbox.backend", Choice(&["auto", "jail", "microvm", "kubernetes", "passthrough"]), "\"auto\"", Ignored, "what confines commands; this release has the jail"),
+    key("sandbox.require", Choice(STRENGTHS), "\"no-proc\"", Stricter, "the weakest confinement commands may run in"),
+    key("sandbox.network", Choice(&["none", "allow-list", "install", "full"]), "\"none\"", Only("\"none\""), "what commands reach: nothing, the hosts of sandbox.allow_hosts, package registries (apart from the workspace), or all that this machine does"),
+    key("sandbox.allow_hosts", Items, "", Ignored, "hosts that commands reach with network = allow-list or install: `example.com`, `*.example.com`, `example.com:8443`"),
+    key("sandbox.memory_mb", Whole(1), "", Ignored, "memory of a command and all it starts"),
+    key("sandbox.changes", Choice(&["direct", "copy", "review"]), "\"copy\"", Stricter, "where a command's changes go: to the workspace at once; to a copy, and into the workspace when they are decided; or there with a person asked about all"),
+    key("files.read_before_write", Flag, "", Ignored, "a file must have been read before it is changed; on for models and MCP, off for `haft call`"),
+    key("files.check", Anything, "", Ignored, "checkers run in the jail after a write, by file pattern"),
+    key("web.robots", Flag, "true", Only("true"), "`fetch_url` keeps to what robots.txt asks of robots"),
+    key("web.user_agent", Text, "", Ignored, "how `fetch_url` calls itself; the first word is its name in robots.txt"),
+    key("web.max_bytes", Whole(1), "10485760", Stricter, "the largest page `fetch_url` reads, unpacked, in bytes"),
+    key("web.search.provider", Choice(&["brave", "searxng", "json"]), "", Ignored, "the service `web_search` asks; without one there is no such tool"),
+    key("web.search.url", Text, "", Ignored, "SearXNG: the instance; json: a URL with {query} and {limit}; brave: its endpoint, where it is another"),
+    key("web.search.api_key", Text, "", Ignored, "the service's key, as `${env:NAME}` or `${file:PATH}`"),
+    key("web.search.headers", Map, "", Ignored, "further headers for the service"),
+    key("web.search.results", Text, "", Ignored, "json: the pointer to the list of results, `/results` by default"),
+    key("web.search.title", Text, "", Ignored, "json: a result's member with its title"),
+    key("web.search.link", Text, "", Ignored, "json: a result's member with its URL"),
+    key("web.search.snippet", Text, "", Ignored, "json: a result's member with its snippet"),
+    key("memory.enabled", Flag, "true", Ignored, "memory across runs"),
+    key("memory.provider", Text, "\"local\"", Ignored, "where memory is kept; this release has local alone"),
+    key("memory.write_mode", Choice(&["external", "candidate", "disabled"]), "\"candidate\"", Ignored, "what tools write to memory: counts at once, waits for a person, or is not written"),
+    key("skills.dirs", Items, "", Ignored, "more folders with skills; relative ones are below the workspace"),
+    key("skills.allow", Items, "", Ignored, "the only skills that may be used; names with `*`"),
+    key("skills.deny", Items, "", Ignored, "skills that may not be used; names with `*`; wins over allow"),
+    key("skills.as_tools", Flag, "false", Ignored, "each skill is a tool of its own, too: `skill.NAME`"),
+    key("skills.max_tokens", Whole(1), "18000", Stricter, "the texts of a run's active skills together; the oldest go over it"),
+    key("search.embeddings.url", Text, "", Ignored, "a service of embeddings (OpenAI's `/v1/embeddings`), so that tools are found by meaning, too"),
+    key("search.embeddings.model", Text, "", Ignored, "the model it is asked for"),
+    key("search.embeddings.api_key", Text, "", Ignored, "its key, as `${env:NAME}` or `${file:PATH}`"),
+    key("mcp.servers.*.**", Anything, "", Ignored, "an upstream MCP server (a later release)"),
+    key("mcp.trusted_clients", Items, "", Ignored, "clients whose forms may decide about calls, by the names they give themselves; with the operator's token alone, never about critical calls"),
+    key("models.**", Anything, "", Ignored, "models and their providers (a later release)"),
+    key("store.url", Text, "", Ignored, "the database of runs and approvals: sqlite:PATH or postgres://…; the SQLite file under home where it is not set"),
+    key("artifacts.url", Text, "", Ignored, "the artifacts' store, file:///PATH, s3://BUCKET/PREFIX (credentials in AWS_… variables) or memory:; the folder under home where it is not set"),
+    key("artifacts.max_bytes", Whole(1), "10737418240", Ignored, "bytes of all artifacts; over it the oldest go that no run in use holds"),
+    key("progress.enabled", Flag, "true", Ignored, "live output of running tools"),
+    key("progress.flush_ms", Whole(0), "50", Ignored, "live output is sent after this many milliseconds; 0: at once"),
+    key("progress.flush_bytes", Whole(1), "16384", Ignored, "or after this many bytes"),
+    key("serve.http", Text, "\"127.0.0.1:7420\"", Ignored, "where `haft serve` listens; an address that other machines reach needs serve.tls or serve.behind_proxy, and serve.hosts"),
+    key("serve.behind_proxy", Flag, "false", Ignored, "a proxy that encrypts stands before `haft serve`; serve.hosts has its name"),
+    key("serve.hosts", Items, "", Ignored, "names under which `haft serve` is reached: `haft.example`, `haft.example:8443`; requests for others are refused"),
+    key("serve.tls.cert", Text, "", Ignored, "PEM file of the certificate that `haft serve` shows, with those that sign it; it speaks HTTPS alone then"),
+    key("serve.tls.key", Text, "", Ignored, "PEM file of its private key; no tool reads it"),
+    key("locale", Text, "", Ignored, "the language of descriptions and messages: `de`, `zh-CN`"),
+];
+
+/// What a path of segments is in the table.
+#[derive(Debug, Clone, Copy)]
+pub enum Found {
+    /// A key.
+    Key(&'static Key),
+    /// A table with keys below it.
+    Section,
+    /// Neither.
+    Unknown,
+}
+
+/// Looks a path up.
+pub fn find(path: &[String]) -> Found {
+    let mut section = false;
+    for key in KEYS {
+        match fits(key.path, path) {
+            Fit::Whole => return Found::Key(key),
+            Fit::Begins => section = true,
+            Fit::Not => {}
+        }
+    }
+    if section {
+        Found::Section
+    } else {
+        Found::Unknown
+    }
+}
+
+enum Fit {
+    Whole,
+    Begins,
+    Not,
+}
+
+fn fits(pattern: &str, path: &[String]) -> Fit {
+    let mut parts = pattern.split('.');
+    for segment in path {
+        match parts.next() {
+            Some("**") => return Fit::Whole,
+            Some("*") => {}
+            Some(part) if part == segment => {}
+            Some(_) | None => return Fit::Not,
+        }
+    }
+    if parts.next().is_none() {
+        Fit::Whole
+    } else {
+        Fit::Begins
+    }
+}
+
+/// The known key nearest to an unknown one, with the user's own names put in.
+pub fn nearest(path: &[String]) -> Option<String> {
+    let wrong = path.join(".");
+    let candidate = |key: &Key| {
+        let named: Vec<&str> = key
+            .path
+            .split('.')
+            .enumerate()
+            .filter(|(_, part)| *part != "**")
+            .map(|(i, part)| match (part, path.get(i)) {
+                ("*", Some(name)) => name,
+                ("*", None) => "NAME",
+                _ => part,
+            })
+            .collect();
+        named.join(".")
+    };
+    let mut best = (0.0, None);
+    for key in KEYS {
+        let known = candidate(key);
+        // A right last word without its section is near: `profile` for `policy.profile`.
+        let section_left_out = path.len() == 1
+            && !key.path.contains('*')
+            && known.rsplit('.').next() == path.last().map(String::as_str);
+        let likeness =
+            strsim::jaro_winkler(&wrong, &known) + if section_left_out { 0.3 } else { 0.0 };
+        if likeness > best.0 {
+            best = (likeness, Some(known));
+        }
+    }
+    best.1.filter(|_| best.0 > 0.75)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, KEYS, find, nearest};
+
+    fn path(dotted: &str) -> Vec<String> {
+        dotted.split('.').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_finds_itself() {
+        for key in KEYS {
+            let concrete = key.path.replace("**", "x").replace('*', "name");
+            assert!(matches!(find(&path(&concrete)), Found::Key(found) if found.path == key.path));
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_a_section_or_unknown() {
+        for section in [
+            "policy",
+            "tools.read_file",
+            "mcp",
+            "mcp.servers.x",
+            "limits",
+            "models",
+        ] {
+            assert!(matches!(find(&path(section)), Found::Section), "{section}");
+        }
+        for unknown in [
+            "polcy",
+            "policy.profil",
+            "tools.x.y",
+            "limits.max_calls.more",
+            "locale.x",
+        ] {
+            assert!(matches!(find(&path(unknown)), Found::Unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_key_is_what_was_meant() {
+        let rows = [
+            ("policy.profil", "policy.profile"),
+            ("polcy.profile", "policy.profile"),
+            ("profile", "policy.profile"),
+            ("tools.read_file.enable", "tools.read_file.enabled"),
+            ("limit.max_calls", "limits.max_calls"),
+            ("limits.timeout_s", "limits.total_timeout_s"),
+            ("sandbox.netwrok", "sandbox.network"),
+        ];
+        for (wrong, meant) in rows {
+            assert_eq!(nearest(&path(wrong)).as_deref(), Some(meant), "{wrong}");
+        }
+        assert_eq!(nearest(&path("zzz")), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! `Layer`: where settings come from, weakest first, and how each is read.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::config::FILE_NAME;
+use crate::config::document::{self, Given, MAX_BYTES};
+use crate::config::keys::PROFILES;
+use crate::environment::Environment;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+
+/// A source of settings; a later one wins key by key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Compiled in.
+    BuiltIn,
+    /// `/etc/haft/config.toml`.
+    System,
+    /// `$XDG_CONFIG_HOME/haft/config.toml`.
+    User,
+    /// `haft.toml` of a folder that is not trusted: it may only tighten.
+    Untrusted,
+    /// `haft.toml` of a trusted folder.
+    Workspace,
+    /// What people chose "always" for in this workspace: a file of haft's own state folder.
+    Always,
+    /// `--config FILE`.
+    File,
+    /// `HAFT_SECTION__KEY`.
+    Environment,
+    /// `-c key=value`.
+    Option,
+    /// `--profile NAME`.
+    Profile,
+}
+
+impl Layer {
+    /// The word in `config explain` and `policy explain`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::System => "system",
+            Self::User => "user",
+            Self::Untrusted => "untrusted workspace",
+            Self::Workspace => "workspace",
+            Self::Always => "always",
+            Self::File => "--config",
+            Self::Environment => "environment",
+            Self::Option => "-c",
+            Self::Profile => "--profile",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a layer holds.
+#[derive(Debug)]
+pub struct Sheet {
+    /// Which.
+    pub layer: Layer,
+    /// The file, where it is one.
+    pub file: Option<PathBuf>,
+    /// Its keys.
+    pub given: Vec<Given>,
+}
+
+impl Sheet {
+    /// What the references in it are relative to.
+    pub fn base<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        self.file
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or(workspace)
+    }
+}
+
+/// Reads a settings file; `None` when there is none.
+pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
+    let text = plain_file::read(path, MAX_BYTES);
+    sheet(layer, path, shown, text)
+}
+
+/// Reads the settings file of the workspace. The folder may be somebody else's: no link in it is followed, and where it is not
+/// trusted no error quotes the file, now or when its keys are looked at.
+pub fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
+    let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
+    sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
+}
+
+fn sheet(
+    layer: Layer,
+    path: &Path,
+    shown: &str,
+    text: io::Result<String>,
+) -> Result<Option<Sheet>, Problem> {
+    let text = match text {
+        Ok(text) => text,
+        // Under a home that is a file there can be no settings.
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(e) => {
+            return Err(Problem::settings(format!("read the settings: {e}"))
+                .at(Place::named(shown))
+                .advise("make it a readable UTF-8 text, or move it away"));
+        }
+    };
+    Ok(Some(Sheet {
+        layer,
+        // Absolute: guards compare it with what tools are asked to open.
+        file: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+        given: match layer {
+            Layer::Untrusted => document::parse_unquoted(shown, &text)?,
+            _ => document::parse(shown, &text)?,
+        },
+    }))
+}
+
+/// Reads the variables `HAFT_SECTION__KEY`; others are not ours.
+pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
+    let mut given = Vec::new();
+    for (name, value) in environment.iter() {
+        let Some(rest) = name
+            .strip_prefix("HAFT_")
+            .filter(|rest| rest.contains("__"))
+        else {
+            continue;
+        };
+        let path = rest.split("__").map(str::to_lowercase).collect();
+        given.push(document::parse_single(name, path, value)?);
+    }
+    Ok(Sheet {
+        layer: Layer::Environment,
+        file: None,
+        given,
+    })
+}
+
+/// Reads the options `-c key=value`.
+pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
+    let mut given = Vec::new();
+    for option in options {
+        let shown = format!("-c {option}");
+        let (path, value) = split(option).ok_or_else(|| {
+            Problem::usage(format!("`-c {option}` is not key=value"))
+                .advise("write the key as in haft.toml: -c limits.max_calls=50")
+        })?;
+        given.push(document::parse_single(&shown, path, value)?);
+    }
+    Ok(Sheet {
+        layer: Layer::Option,
+        file: None,
+        given,
+    })
+}
+
+/// The key up to the first `=` that is outside its quotes.
+fn split(option: &str) -> Option<(Vec<String>, &str)> {
+    option.match_indices('=').find_map(|(at, _)| {
+        let path = document::dotted(option[..at].trim())?;
+        Some((path, option[at + 1..].trim()))
+    })
+}
+
+/// Reads `--profile`.
+pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
+    if !PROFILES.contains(&profile) {
+        let near = PROFILES
+            .iter()
+            .max_by(|a, b| strsim::jaro(a, profile).total_cmp(&strsim::jaro(b, profile)));
+        return Err(
+            Problem::usage(format!("unknown profile `{profile}`")).advise(format!(
+                "did you mean `{}`? There are read-only, workspace and trusted",
+                near.copied().unwrap_or_default()
+            )),
+        );
+    }
+    let path = vec!["policy".to_owned(), "profile".to_owned()];
+    Ok(Sheet {
+        layer: Layer::Profile,
+        file: None,
+        given: vec![document::parse_single(
+            &format!("--profile {profile}"),
+            path,
+            profile,
+        )?],
+    })
+}

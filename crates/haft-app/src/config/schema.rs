@@ -1,0 +1,94 @@
+//! The JSON Schema of haft.toml, made from the table of keys, for editors.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::keys::{KEYS, Key, Kind};
+
+/// The schema (2020-12).
+pub fn schema() -> Value {
+    let mut root = object();
+    root.insert(
+        "$schema".into(),
+        json!("https://json-schema.org/draft/2020-12/schema"),
+    );
+    root.insert("title".into(), json!("haft.toml"));
+    for key in KEYS {
+        let parts: Vec<&str> = key.path.split('.').collect();
+        insert(&mut root, &parts, key);
+    }
+    Value::Object(root)
+}
+
+fn object() -> Map<String, Value> {
+    let Value::Object(map) =
+        json!({"type": "object", "properties": {}, "additionalProperties": false})
+    else {
+        return Map::new();
+    };
+    map
+}
+
+fn insert(at: &mut Map<String, Value>, parts: &[&str], key: &Key) {
+    match parts {
+        [] => {}
+        ["**"] => {
+            at.insert("additionalProperties".into(), json!(true));
+            at.insert("description".into(), json!(key.doc));
+        }
+        ["*", rest @ ..] => {
+            let below = at.entry("additionalProperties").or_insert(json!(false));
+            descend(below, rest, key);
+        }
+        [last] => {
+            if let Some(Value::Object(properties)) = at.get_mut("properties") {
+                properties.insert((*last).to_owned(), leaf(key));
+            }
+        }
+        [first, rest @ ..] => {
+            if let Some(Value::Object(properties)) = at.get_mut("properties") {
+                descend(properties.entry(*first).or_insert(json!(false)), rest, key);
+            }
+        }
+    }
+}
+
+fn descend(below: &mut Value, rest: &[&str], key: &Key) {
+    if !below.is_object() {
+        *below = Value::Object(object());
+    }
+    if let Value::Object(map) = below {
+        insert(map, rest, key);
+    }
+}
+
+fn leaf(key: &Key) -> Value {
+    let rule = json!({
+        "type": "object",
+        "properties": {
+            "rule": {"type": "string"}, "reason": {"type": "string"},
+            "tool": {"type": "string"}, "arguments": {"type": "string"},
+            "match": {"type": "array", "items": {"type": "string"}},
+            "no_match": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["rule"], "additionalProperties": false,
+    });
+    let mut schema = match key.kind {
+        Kind::Flag => json!({"type": "boolean"}),
+        Kind::Whole(least) => json!({"type": "integer", "minimum": least}),
+        Kind::Seconds => json!({"type": "number", "exclusiveMinimum": 0}),
+        Kind::Text => json!({"type": "string"}),
+        Kind::Choice(words) => json!({"type": "string", "enum": words}),
+        Kind::Items => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Rules => json!({"type": "array", "items": {"anyOf": [{"type": "string"}, rule]}}),
+        Kind::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Kind::Anything => json!({}),
+    };
+    if let Value::Object(map) = &mut schema {
+        map.insert("description".into(), json!(key.doc));
+        let default = toml::from_str::<toml::Table>(&format!("v = {}", key.default)).ok();
+        if let Some(value) = default.as_ref().and_then(|table| table.get("v")) {
+            map.insert("default".into(), json!(value));
+        }
+    }
+    schema
+}

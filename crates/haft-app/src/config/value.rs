@@ -1,0 +1,155 @@
+//! Types of settings: whether a value is what its key takes, and which of two is the stricter.
+
+use haft::text::clip;
+use toml::Value;
+
+use crate::config::keys::{Key, Kind, Untrusted};
+
+/// Most characters of a value that a message shows.
+const SHOWN: usize = 60;
+
+/// How a value fails its key's type.
+#[derive(Debug)]
+pub struct Wrong {
+    /// What the key takes.
+    pub expected: String,
+    /// What was given.
+    pub got: String,
+    /// What kind of value was given, without the value.
+    pub got_kind: String,
+    /// The item of a list that is wrong.
+    pub item: Option<usize>,
+}
+
+/// Checks a value against its key's type.
+pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
+    let fits = match (key.kind, value) {
+        (Kind::Flag, Value::Boolean(_)) | (Kind::Text, Value::String(_)) | (Kind::Anything, _) => {
+            true
+        }
+        (Kind::Whole(least), Value::Integer(number)) => *number >= least,
+        (Kind::Seconds, value) => seconds(value).is_some(),
+        (Kind::Choice(words), Value::String(word)) => words.contains(&word.as_str()),
+        (Kind::Map, Value::Table(table)) => table.values().all(Value::is_str),
+        (Kind::Items, Value::Array(items)) => return each(key, items, Value::is_str),
+        (Kind::Rules, Value::Array(items)) => return each(key, items, is_rule),
+        _ => false,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(wrong(key, value, None))
+    }
+}
+
+fn each(key: &Key, items: &[Value], fits: fn(&Value) -> bool) -> Result<(), Wrong> {
+    match items.iter().position(|item| !fits(item)) {
+        Some(at) => Err(wrong(key, &items[at], Some(at))),
+        None => Ok(()),
+    }
+}
+
+fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
+    Wrong {
+        expected: expected(key.kind),
+        got: match value {
+            Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {
+                clip(&value.to_string(), SHOWN).into_owned()
+            }
+            _ => article(value.type_str()),
+        },
+        got_kind: article(value.type_str()),
+        item,
+    }
+}
+
+/// A rule: a text, or a table with `rule` and nothing but its examples and reason beside it.
+fn is_rule(value: &Value) -> bool {
+    let texts = |value: &Value| {
+        value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_str))
+    };
+    match value {
+        Value::String(_) => true,
+        Value::Table(table) => {
+            table.get("rule").is_some_and(Value::is_str)
+                && table.iter().all(|(name, value)| match name.as_str() {
+                    "rule" | "reason" | "tool" | "arguments" => value.is_str(),
+                    "match" | "no_match" => texts(value),
+                    _ => false,
+                })
+        }
+        _ => false,
+    }
+}
+
+/// A time above zero in seconds, at most ten years: what is more is a slip.
+pub fn seconds(value: &Value) -> Option<f64> {
+    const TEN_YEARS: f64 = 10.0 * 365.0 * 86_400.0;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "seconds beyond 2^53 are over the bound anyway"
+    )]
+    let seconds = match value {
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => return None,
+    };
+    (seconds > 0.0 && seconds <= TEN_YEARS).then_some(seconds)
+}
+
+/// What a kind takes, in words.
+pub fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Whole(least) => format!("a whole number of at least {least}"),
+        Kind::Seconds => "a number of seconds above 0".to_owned(),
+        Kind::Text => "a text".to_owned(),
+        Kind::Choice(words) => format!("one of {}", quoted(words)),
+        Kind::Items => "a list of texts".to_owned(),
+        Kind::Rules => {
+            "a list of rules (texts, or tables with rule, match, no_match, reason, tool, arguments)"
+                .to_owned()
+        }
+        Kind::Map => "a table of texts".to_owned(),
+        Kind::Anything => "any value".to_owned(),
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    quoted.join(", ")
+}
+
+/// `an integer`, `a string`.
+pub fn article(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {kind}")
+}
+
+/// Whether an untrusted folder may put `new` where `old` stands.
+pub fn may_tighten(key: &Key, old: Option<&Value>, new: &Value) -> bool {
+    match key.untrusted {
+        Untrusted::Ignored => false,
+        Untrusted::Adds => true,
+        Untrusted::Only(word) => new.to_string() == word,
+        Untrusted::Stricter => old.is_some_and(|old| match key.kind {
+            Kind::Choice(words) => {
+                let rank =
+                    |value: &Value| words.iter().position(|word| value.as_str() == Some(word));
+                rank(new) > rank(old)
+            }
+            Kind::Whole(_) => new.as_integer() < old.as_integer(),
+            Kind::Seconds => match (seconds(new), seconds(old)) {
+                (Some(new), Some(old)) => new < old,
+                _ => false,
+            },
+            _ => false,
+        }),
+    }
+}

@@ -1,0 +1,204 @@
+//! A decision on its way into the inbox: what was changed must fit, and what is approved must still be what was shown.
+
+use std::sync::Arc;
+
+use haft::approval::inbox::{Entry, InboxError};
+use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, Scope};
+use haft::error::ErrorKind;
+use haft::session::Session;
+use haft::spec::Risk;
+use haft::toolset::Toolset;
+
+use crate::app::App;
+use crate::problem::{Problem, ProblemKind};
+
+/// Why a decision was not taken.
+#[derive(Debug)]
+pub enum Refused {
+    /// The inbox says no.
+    Inbox(InboxError),
+    /// The call would not do here what the request shows.
+    Conflict(String),
+    /// The changed arguments or the answers do not fit, or the policy denies them.
+    Unfit {
+        /// Denied by the policy; malformed otherwise.
+        denied: bool,
+        /// Why.
+        what: String,
+    },
+}
+
+impl App {
+    /// Decides, after a look at what was changed and at whether it can hold; the process that waits, or the follower, acts
+    /// on it. Whatever is refused here leaves the request as it was.
+    pub async fn decide(&self, id: &ApprovalId, decision: Decision) -> Result<Entry, Refused> {
+        let inbox = self.executor().inbox();
+        let entry = inbox.get(id).await.map_err(Refused::Inbox)?;
+        let entry = entry.ok_or_else(|| Refused::Inbox(InboxError::NotFound(id.clone())))?;
+        let decision = naming_its_rule(&entry, decision);
+        if entry.is_open() {
+            self.check(&entry, &decision.choice)?;
+        }
+        inbox.decide(id, &decision).await.map_err(Refused::Inbox)
+    }
+
+    /// What was changed must fit, no change lowers a deny, and what is approved must still be what was shown.
+    fn check(&self, entry: &Entry, choice: &Choice) -> Result<(), Refused> {
+        let request = &entry.request;
+        match choice {
+            Choice::Approve { .. } if request.is_question() => {
+                Err(unfit("a question is answered, not approved"))
+            }
+            Choice::Approve {
+                scope,
+                edited,
+                rule,
+            } => {
+                self.check_scope(request, *scope, rule.as_deref())?;
+                if let Some(edited) = edited {
+                    self.check_edit(request, edited)?;
+                }
+                // Whoever waits for it compares by itself; otherwise it runs here, under the settings of this process.
+                if entry.attended || request.workspace != self.workspace() {
+                    return Ok(());
+                }
+                self.check_request(request)
+            }
+            Choice::Answer { answers } => check_answers(request, answers),
+            Choice::Deny { .. } => Ok(()),
+        }
+    }
+
+    fn check_scope(
+        &self,
+        request: &ApprovalRequest,
+        scope: Scope,
+        rule: Option<&str>,
+    ) -> Result<(), Refused> {
+        if scope != Scope::Once && request.risk == Risk::Critical {
+            return Err(unfit(
+                "a critical call is approved each time: approve it once",
+            ));
+        }
+        if scope != Scope::Always {
+            return Ok(());
+        }
+        let problem = self.rule_check().problem(request, rule);
+        problem.map_or(Ok(()), |what| Err(unfit(what)))
+    }
+
+    fn check_edit(&self, request: &ApprovalRequest, edited: &str) -> Result<(), Refused> {
+        let tools = self.tools().snapshot();
+        let name = request.tool.as_str();
+        let tool = tools.entry(name);
+        let tool = tool.ok_or_else(|| unfit(format!("there is no tool {name} now")))?;
+        let judged = self.executor().explain(tool, edited);
+        let judged = judged.map_err(|failure| Refused::Unfit {
+            denied: failure.kind == ErrorKind::Denied,
+            what: failure.message,
+        })?;
+        if judged.verdict == haft::Verdict::Deny {
+            let what = "the policy denies the call with these arguments".to_owned();
+            return Err(Refused::Unfit { denied: true, what });
+        }
+        Ok(())
+    }
+
+    /// Whether the call of a request could run here and would do what the request shows.
+    pub fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
+        let session = Session::builder(Arc::clone(self.tools()))
+            .with_principal(request.principal.clone())
+            .with_absent(self.absent())
+            .build();
+        let session = session.map_err(|e| unfit(e.to_string()))?;
+        session.expand([request.tool.as_str()]);
+        let checked = self.executor().check_request(&session, request);
+        checked.map_err(|failure| match failure.kind {
+            ErrorKind::Conflict => Refused::Conflict(failure.message),
+            kind => Refused::Unfit {
+                denied: kind == ErrorKind::Denied,
+                what: format!("the call cannot run here: {}", failure.message),
+            },
+        })
+    }
+}
+
+/// The same decision; an approval for good says which rule it keeps.
+fn naming_its_rule(entry: &Entry, mut decision: Decision) -> Decision {
+    if let Choice::Approve {
+        scope: Scope::Always,
+        rule: rule @ None,
+        ..
+    } = &mut decision.choice
+    {
+        *rule = entry.request.suggested.first().cloned();
+    }
+    decision
+}
+
+fn unfit(what: impl Into<String>) -> Refused {
+    Refused::Unfit {
+        denied: false,
+        what: what.into(),
+    }
+}
+
+/// Whether answers fit the questions; a call is answered with a text in place of what its tool would say.
+fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused> {
+    let answers: serde_json::Map<_, _> = serde_json::from_str(answers)
+        .map_err(|e| unfit(format!("the answers are not a JSON object: {e}")))?;
+    let is_text = || {
+        answers
+            .get("text")
+            .is_some_and(serde_json::Value::is_string)
+    };
+    let refusals = match &request.form {
+        Some(form) => form.refusals(&answers),
+        None if is_text() => Vec::new(),
+        None => vec!["a call is answered with {\"text\": \"…\"}".to_owned()],
+    };
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(unfit(refusals.join("; ")))
+    }
+}
+
+impl Refused {
+    /// As a command says it.
+    pub fn problem(self) -> Problem {
+        match self {
+            Self::Inbox(error) => {
+                let problem = Problem::new(kind(&error), error.to_string());
+                match error {
+                    InboxError::NotFound(_) => problem.advise("`haft approvals list` shows them"),
+                    InboxError::Over { .. } => problem.advise("make the call again to ask again"),
+                    _ => problem,
+                }
+            }
+            Self::Conflict(what) => Problem::usage(what).advise(
+                "nothing was decided; approve it under the settings it was asked under, or deny it",
+            ),
+            Self::Unfit { denied, what } => {
+                let kind = if denied {
+                    ProblemKind::Denied
+                } else {
+                    ProblemKind::Usage
+                };
+                Problem::new(kind, what).advise("nothing was decided")
+            }
+        }
+    }
+}
+
+/// Of which kind a refusal of the inbox is (contract §1).
+fn kind(error: &InboxError) -> ProblemKind {
+    match error {
+        InboxError::NotFound(_)
+        | InboxError::Decided { .. }
+        | InboxError::Claimed(_)
+        | InboxError::Open(_) => ProblemKind::Usage,
+        InboxError::Over { .. } => ProblemKind::Denied,
+        InboxError::Unavailable(_) => ProblemKind::Failed,
+    }
+}

@@ -1,0 +1,118 @@
+//! The follower: runs what was decided about calls whose asker does not wait any more, whoever decided and from where.
+
+use std::time::Duration;
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Entry, RequestStatus};
+use haft::bounds::Class;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot::Receiver;
+use tokio::task::JoinSet;
+
+use crate::app::App;
+use crate::follow::Followed;
+use crate::run::{ApprovalWait, RunOptions};
+use crate::view::approvals::{visit, with_status};
+
+/// How long what was decided may run on when the server stops. What is cut off then can be resumed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Seconds between tries to act on a decision: what kept it from happening, as a database that did not answer, may pass.
+const PAUSES: [u64; 4] = [1, 5, 30, 120];
+
+/// Follows decisions until `stopped` says so or is dropped; begins with those that a process left that is gone.
+pub async fn follow(app: App, stopped: Receiver<()>) {
+    let mut at_work = JoinSet::new();
+    tokio::select! {
+        _ = stopped => {}
+        () = decisions(&app, &mut at_work) => {}
+    }
+    let all = async { while at_work.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, all).await;
+    at_work.shutdown().await;
+}
+
+async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
+    let mut changes = app.executor().inbox().changes();
+    left_over(app, at_work).await;
+    loop {
+        while at_work.try_join_next().is_some() {}
+        match changes.recv().await {
+            Ok(id) => {
+                if let Ok(entry) = app.entry(&id).await {
+                    take(app, &entry, at_work);
+                }
+            }
+            Err(RecvError::Lagged(_)) => left_over(app, at_work).await,
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Whether a request is decided and its call has not run yet.
+fn is_actionable(entry: &Entry) -> bool {
+    let decided = matches!(
+        entry.status,
+        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+    );
+    decided && !entry.claimed
+}
+
+async fn left_over(app: &App, at_work: &mut JoinSet<()>) {
+    let approved = with_status(RequestStatus::Approved);
+    let looked = visit(app, approved, |entry| take(app, &entry, at_work)).await;
+    if let Err(problem) = looked {
+        tracing::warn!(%problem, "look for decided requests");
+    }
+}
+
+/// Follows one decision of this workspace, if no other process does.
+fn take(app: &App, entry: &Entry, at_work: &mut JoinSet<()>) {
+    if !is_actionable(entry) || entry.request.workspace != app.workspace() {
+        return;
+    }
+    let (app, id) = (app.clone(), entry.request.id.clone());
+    at_work.spawn(async move { act(&app, &id).await });
+}
+
+/// Acts on a decision. Tries again a few times when that fails: no other process does while this one runs.
+async fn act(app: &App, id: &ApprovalId) {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let followed = app.follow(id, door(app)).await;
+        if matches!(followed, Ok(Followed::Foreign)) {
+            return;
+        }
+        let entry = app.entry(id).await;
+        if entry.as_ref().is_ok_and(|entry| !is_actionable(entry)) {
+            return;
+        }
+        let why = followed.err().map_or_else(
+            || "the process that began to act on it ended before it could".to_owned(),
+            |problem| problem.to_string(),
+        );
+        let Some(pause) = pauses.next() else {
+            let run =
+                entry.map_or_else(|_| "RUN".to_owned(), |entry| entry.request.run.to_string());
+            app.warn(&format!(
+                "act on the decision about {id}: {why}; `haft runs resume {run}` tries again"
+            ));
+            return;
+        };
+        app.warn(&format!(
+            "act on the decision about {id}: {why}; tried again in {pause} s"
+        ));
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+    }
+}
+
+fn door(app: &App) -> RunOptions {
+    RunOptions {
+        name: "approval",
+        principal: None,
+        class: Class::Operator,
+        client: None,
+        progress: app.watched(),
+        waits: ApprovalWait::Limit,
+    }
+}

@@ -1,0 +1,33 @@
+//! `Notices`: where the application says what went wrong beside what it was asked for.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Takes warnings for a person: a terminal prints them, a server logs them. Clones share the receiver.
+#[derive(Clone)]
+pub struct Notices(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Notices {
+    /// Sends warnings to `receive`, which is called from any thread and must not block.
+    pub fn new(receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(receive))
+    }
+
+    /// Sends a warning. The text may hold what tools or models wrote: who shows it makes control characters visible.
+    pub fn warn(&self, text: &str) {
+        (self.0)(text);
+    }
+}
+
+impl Default for Notices {
+    /// Warnings go to the log (`tracing`).
+    fn default() -> Self {
+        Self::new(|text| tracing::warn!("{text}"))
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notices").finish_non_exhaustive()
+    }
+}

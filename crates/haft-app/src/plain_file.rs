@@ -1,0 +1,99 @@
+//! Small files of haft's own: read whole within a bound and never from a device or FIFO; written all or not at all.
+
+use haft::text::hex;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// Reads a regular file of at most `most` bytes as text.
+pub fn read(path: &Path, most: u64) -> io::Result<String> {
+    // Without O_NONBLOCK a FIFO would hold the open until somebody writes.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    whole(file, most)
+}
+
+/// Reads the same kind of file below a folder that others may write to: no symbolic link on the way is followed.
+pub fn read_beneath(folder: &Path, name: &str, most: u64) -> io::Result<String> {
+    let root = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(folder, root, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let file = rustix::fs::openat2(&root, name, flags, Mode::empty(), resolve);
+    let file = file.map_err(|errno| match errno {
+        Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
+        other => other.into(),
+    })?;
+    whole(file.into(), most)
+}
+
+fn whole(file: File, most: u64) -> io::Result<String> {
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    bounded(file, most)
+}
+
+/// Reads a stream of at most `most` bytes as text.
+pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("over {most} bytes"),
+        ));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("not UTF-8 at byte {at}"),
+        )
+    })
+}
+
+/// Puts `text` where `path` is, readable by its owner alone; somebody who reads sees the old or the new, whole.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = folder.join(format!(".{name}.{}", random_hex(8)?));
+    let written = create_private(&draft, text).and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        // The draft may not exist; the write's own error is the one to tell.
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
+}
+
+/// Makes a file of mode 0600 that did not exist.
+pub fn create_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes a folder and its parents for the owner alone.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// So many random bytes of the operating system, as hex.
+pub fn random_hex(bytes: usize) -> io::Result<String> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    Ok(hex(&random))
+}

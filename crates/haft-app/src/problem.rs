@@ -1,0 +1,202 @@
+//! `Problem`: an error for a person in three parts: what happened, where, what to do; and of which kind it is.
+
+use std::fmt;
+use std::path::Path;
+
+use haft::audit::redact::Redactor;
+
+/// A place in a text that the user wrote: a settings file, a variable, an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as it should be shown, or the variable's or option's own text.
+    pub source: String,
+    /// Line and column from 1, and the line itself; `None` where the source is no file.
+    pub spot: Option<Spot>,
+}
+
+/// Where in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// How many characters are meant; at least 1.
+    pub width: usize,
+    /// The line, without its end; empty where it is not to be shown.
+    pub text: String,
+}
+
+impl Place {
+    /// Somewhere that is not a file: `-c key=value`, a variable's name.
+    pub fn named(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            spot: None,
+        }
+    }
+
+    /// The bytes `range` of `text`, which was read from `source`.
+    pub fn in_text(source: &str, text: &str, range: std::ops::Range<usize>) -> Self {
+        let start = floor(text, range.start);
+        let end = floor(text, range.end.max(range.start));
+        let head = &text[..start];
+        let begin = head.rfind('\n').map_or(0, |at| at + 1);
+        let line_text = text[begin..].lines().next().unwrap_or_default();
+        let here = text[start..end].lines().next().unwrap_or_default();
+        Self {
+            source: source.to_owned(),
+            spot: Some(Spot {
+                line: head.matches('\n').count() + 1,
+                column: text[begin..start].chars().count() + 1,
+                width: here.chars().count().max(1),
+                text: line_text.to_owned(),
+            }),
+        }
+    }
+
+    /// The same without the line's text.
+    pub fn without_quote(mut self) -> Self {
+        if let Some(spot) = &mut self.spot {
+            spot.text.clear();
+        }
+        self
+    }
+
+    /// The place of a file as a whole.
+    pub fn file(path: &Path) -> Self {
+        Self::named(path.display().to_string())
+    }
+}
+
+/// The nearest character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.spot {
+            Some(spot) => write!(f, "{}:{}:{}", self.source, spot.line, spot.column),
+            None => f.write_str(&self.source),
+        }
+    }
+}
+
+/// What kind of problem it is: what a command makes an exit code of, and a server a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// What was asked for is wrong or cannot be done: an unknown name, malformed arguments, a request that is decided already.
+    Usage,
+    /// The settings or the policy are wrong.
+    Settings,
+    /// A rule, a guard or a person refuses it, or nobody decided in time.
+    Denied,
+    /// This machine could not do it: a file, a database, a process failed.
+    Failed,
+}
+
+/// An error of the application.
+///
+/// ```
+/// use haft_app::problem::{Problem, ProblemKind};
+///
+/// let problem = Problem::usage("no tool `raed_file`").advise("did you mean `read_file`?");
+/// assert_eq!(problem.kind(), ProblemKind::Usage);
+/// assert_eq!(problem.to_string(), "no tool `raed_file`");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem(Box<Parts>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parts {
+    what: String,
+    place: Option<Place>,
+    advice: Option<String>,
+    kind: ProblemKind,
+}
+
+impl Problem {
+    /// A problem of this kind.
+    pub fn new(kind: ProblemKind, what: impl Into<String>) -> Self {
+        Self(Box::new(Parts {
+            what: what.into(),
+            place: None,
+            advice: None,
+            kind,
+        }))
+    }
+
+    /// Wrong usage.
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Usage, what)
+    }
+
+    /// Wrong settings or a wrong policy.
+    pub fn settings(what: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Settings, what)
+    }
+
+    /// Something this machine could not do.
+    pub fn failed(what: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Failed, what)
+    }
+
+    /// Adds where.
+    pub fn at(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
+    /// Adds what to do.
+    pub fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.0.advice = Some(advice.into());
+        self
+    }
+
+    /// The same without secrets.
+    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+        self.0.what = redactor.redact(&self.0.what).into_owned();
+        if let Some(advice) = &mut self.0.advice {
+            *advice = redactor.redact(advice).into_owned();
+        }
+        self
+    }
+
+    /// Of which kind it is.
+    pub fn kind(&self) -> ProblemKind {
+        self.0.kind
+    }
+
+    /// What happened, alone.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// Where.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// What to do.
+    pub fn advice(&self) -> Option<&str> {
+        self.0.advice.as_deref()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.what)?;
+        if let Some(place) = &self.0.place {
+            write!(f, " ({place})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}

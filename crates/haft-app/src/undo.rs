@@ -1,0 +1,238 @@
+//! The undo of what a run changed: planned, shown, and performed in a run of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::ToolError;
+use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::call::ToolCall;
+use haft::change::undo::{Conflict, Content, Plan, Target};
+use haft::future::BoxFuture;
+use haft::result::Outcome;
+use haft::session::Session;
+use haft::tool::TypedTool as _;
+use haft::{ToolRegistry, Toolset};
+use haft_builtins::files::sha256;
+use haft_builtins::files::undo::{UndoChanges, UndoInput, refusal};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::run::RunOptions;
+use crate::view::changes::Selection;
+use crate::view::runs::check_workspace;
+
+/// What an undo does to one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepAction {
+    /// It was changed since and is kept under another name.
+    SetAside,
+    /// It is moved back.
+    MoveBack,
+    /// It was new and is removed.
+    Remove,
+    /// It gets its content, kind or mode from before the run.
+    Restore,
+}
+
+/// One step of an undo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What it does.
+    pub action: StepAction,
+    /// Its path, after the undo.
+    pub path: String,
+    /// Its path now, if it is set aside or moved back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// What an undo would do.
+#[derive(Debug)]
+pub struct UndoPlan {
+    /// What is moved, removed and restored.
+    pub steps: Vec<Step>,
+    /// What belongs to a repository's `.git`, which only git changes back.
+    pub left_alone: Vec<String>,
+    /// The SHA-256 of the steps with what they restore.
+    pub digest: String,
+}
+
+/// Why nothing can be undone.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The error, with the first conflicts in words.
+    pub error: ToolError,
+    /// What prevents the undo.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// The undo of what a run, or one call of it, changed.
+#[derive(Debug)]
+pub struct Undo {
+    tool: UndoChanges,
+    input: UndoInput,
+}
+
+/// The person who has seen the plan and approves it.
+#[derive(Debug)]
+pub struct Person {
+    /// Their name.
+    pub by: String,
+    /// From where they said so.
+    pub from: String,
+}
+
+impl Undo {
+    /// Prepares the undo of changes that were made in this workspace.
+    ///
+    /// # Errors
+    /// The run began in another workspace, or what calls change is not recorded here.
+    pub async fn new(app: &App, of: &Selection) -> Result<Self, Problem> {
+        check_workspace(app, &of.run, "undo").await?;
+        Ok(Self {
+            tool: UndoChanges::new(app.files().clone(), Arc::clone(app.changes()?)),
+            input: UndoInput {
+                run: of.run.to_string(),
+                call: of.call.clone(),
+                force: false,
+            },
+        })
+    }
+
+    /// Whether files that were changed since are set aside instead of preventing the undo.
+    pub fn with_force(mut self, force: bool) -> Self {
+        self.input.force = force;
+        self
+    }
+
+    /// Plans the undo. Touches nothing.
+    ///
+    /// # Errors
+    /// There are conflicts, there is nothing to undo, or the files cannot be read.
+    pub fn plan(&self) -> Result<UndoPlan, Box<Refusal>> {
+        let plan = self.tool.draft(&self.input).map_err(|error| {
+            Box::new(Refusal {
+                error,
+                conflicts: Vec::new(),
+            })
+        })?;
+        match refusal(&plan) {
+            Some(error) => Err(Box::new(Refusal {
+                error,
+                conflicts: plan.conflicts,
+            })),
+            None => Ok(shown(&plan)),
+        }
+    }
+
+    /// Opens a run of its own for the undo, whose only tool undoes.
+    ///
+    /// # Errors
+    /// The run cannot be begun.
+    pub async fn open(self, app: &App, door: RunOptions) -> Result<OpenUndo, Problem> {
+        let tools = ToolRegistry::new();
+        let added = self.tool.into_tool().map_err(|e| e.to_string());
+        let added = added.and_then(|tool| tools.add_all([tool]).map_err(|e| e.to_string()));
+        added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
+        let tools: Arc<dyn Toolset> = Arc::new(tools);
+        Ok(OpenUndo {
+            session: app.open_with(door, tools).await?,
+            arguments: json!(self.input).to_string(),
+        })
+    }
+}
+
+/// An undo whose run has begun.
+#[derive(Debug)]
+pub struct OpenUndo {
+    /// The run.
+    pub session: Session,
+    arguments: String,
+}
+
+impl OpenUndo {
+    /// Performs the undo, approved by this person. Deny rules of the policy still hold.
+    pub async fn perform(&self, app: &App, person: Person) -> Outcome {
+        let executor = app.executor().clone().with_approver(Approval(person));
+        let call = ToolCall::new("undo_changes", self.arguments.clone());
+        executor.execute(&self.session, call).await
+    }
+}
+
+/// Answers the question that the person has answered already.
+#[derive(Debug)]
+struct Approval(Person);
+
+impl Approver for Approval {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
+    }
+
+    fn automatic(&self, _: &ApprovalRequest) -> Option<Decision> {
+        Some(Decision::approve(self.0.by.clone(), self.0.from.clone()))
+    }
+}
+
+fn shown(plan: &Plan) -> UndoPlan {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let renamed = |action: StepAction| {
+        move |(from, path): &(PathBuf, PathBuf)| Step {
+            action,
+            path: text(path),
+            from: Some(text(from)),
+        }
+    };
+    let kept = plan.set_aside.iter().map(renamed(StepAction::SetAside));
+    let moved = plan.moves.iter().map(renamed(StepAction::MoveBack));
+    let others = plan.summary().map(|(path, target)| Step {
+        action: match target {
+            Target::Nothing => StepAction::Remove,
+            _ => StepAction::Restore,
+        },
+        path: text(path),
+        from: None,
+    });
+    UndoPlan {
+        steps: kept.chain(moved).chain(others).collect(),
+        left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
+        digest: digest(plan),
+    }
+}
+
+/// The SHA-256 of what a plan does: two plans with the same one do the same.
+fn digest(plan: &Plan) -> String {
+    let mut bytes = Vec::new();
+    // Each part with its length: no two plans give the same bytes.
+    let mut add = |part: &[u8]| {
+        bytes.extend(part.len().to_le_bytes());
+        bytes.extend(part);
+    };
+    let renamed = [("keep", &plan.set_aside), ("move", &plan.moves)];
+    for (word, all) in renamed {
+        for (from, to) in all {
+            add(word.as_bytes());
+            add(from.as_os_str().as_encoded_bytes());
+            add(to.as_os_str().as_encoded_bytes());
+        }
+    }
+    for (path, target) in plan.targets() {
+        let (kind, content) = match target {
+            Target::Nothing => ("nothing".to_owned(), String::new()),
+            Target::Link(to) => ("link".to_owned(), sha256(to.as_os_str().as_encoded_bytes())),
+            Target::Folder(mode) => (format!("folder {mode:?}"), String::new()),
+            Target::File {
+                content: Content::Bytes(bytes),
+                mode,
+            } => (format!("file {mode:?}"), sha256(bytes)),
+            // An undo restores from what is saved; nothing else stands in its plan.
+            Target::File { mode, .. } => (format!("other file {mode:?}"), String::new()),
+        };
+        add(path.as_os_str().as_encoded_bytes());
+        add(kind.as_bytes());
+        add(content.as_bytes());
+    }
+    sha256(&bytes)
+}

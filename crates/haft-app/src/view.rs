@@ -1,0 +1,12 @@
+//! What screens show, as data: the command line, the HTTP API and the console print the same.
+
+pub mod approvals;
+pub mod changes;
+pub mod health;
+pub mod policy;
+pub mod rule;
+pub mod runs;
+pub mod skills;
+pub mod timeline;
+pub mod tools;
+pub mod when;

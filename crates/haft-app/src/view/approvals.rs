@@ -1,0 +1,160 @@
+//! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
+
+use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::listing;
+use haft::approval::{Choice, Decision, Scope};
+use haft::audit::redact::Redactor;
+use haft::clock;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::view::approvals::fact::Fact;
+
+pub mod fact;
+pub mod whole;
+
+/// Most requests listed.
+const MOST: usize = 10_000;
+
+/// A request as it is listed (contract §9, and what a card needs).
+#[derive(Debug, Serialize)]
+pub struct Item {
+    /// Its id.
+    pub id: String,
+    kind: &'static str,
+    /// The run of the call.
+    pub run: String,
+    call: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// The call's risk: `safe`, `high` or `critical`.
+    pub risk: String,
+    reason: String,
+    rule: String,
+    args_digest: String,
+    /// How the call came to the executor: `host`, `model`, `chain` or `mcp`.
+    pub origin: &'static str,
+    /// The entry point of its run.
+    pub door: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    workspace: String,
+    /// What it is about, in a line.
+    pub fact: Fact,
+    /// When it was filed: RFC 3339, UTC.
+    pub created: String,
+    expires: String,
+    /// Its status in the inbox.
+    pub status: String,
+    attended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decided>,
+}
+
+/// A decision as it is shown.
+#[derive(Debug, Serialize)]
+struct Decided {
+    choice: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<Scope>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stop: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    by: String,
+    from: String,
+    at: String,
+}
+
+impl Item {
+    /// An entry of the inbox, for somebody who may see it.
+    pub fn of(redactor: &Redactor, entry: &Entry) -> Self {
+        let request = &entry.request;
+        let kind = if request.is_question() {
+            "question"
+        } else {
+            "call"
+        };
+        Self {
+            id: request.id.to_string(),
+            kind,
+            run: request.run.to_string(),
+            call: request.call.to_string(),
+            parent: request.parent.as_ref().map(ToString::to_string),
+            tool: request.tool.to_string(),
+            risk: request.risk.to_string(),
+            reason: request.reason.clone(),
+            rule: request.rule.clone(),
+            args_digest: request.args_digest.clone(),
+            origin: request.origin.as_str(),
+            door: request.door.clone(),
+            client: request.client.clone(),
+            workspace: request.workspace.clone(),
+            fact: Fact::of(request, redactor),
+            created: clock::rfc3339(request.created),
+            expires: clock::rfc3339(request.expires),
+            status: entry.status.to_string(),
+            attended: entry.attended,
+            decision: entry.decision.as_ref().map(Decided::of),
+        }
+    }
+}
+
+impl Decided {
+    fn of(decision: &Decision) -> Self {
+        let mut decided = Self {
+            choice: decision.choice.as_str(),
+            scope: None,
+            edited: false,
+            message: None,
+            stop: false,
+            rule: None,
+            by: decision.by.clone(),
+            from: decision.from.clone(),
+            at: clock::rfc3339(decision.at),
+        };
+        match &decision.choice {
+            Choice::Approve {
+                scope,
+                edited,
+                rule,
+            } => {
+                decided.scope = Some(*scope);
+                decided.edited = edited.is_some();
+                decided.rule.clone_from(rule);
+            }
+            Choice::Deny { message, stop } => {
+                decided.message.clone_from(message);
+                decided.stop = *stop;
+            }
+            Choice::Answer { .. } => {}
+        }
+        decided
+    }
+}
+
+/// Visits the user's requests, oldest first.
+pub async fn visit(app: &App, filter: Filter, visit: impl FnMut(Entry)) -> Result<(), Problem> {
+    let filter = Filter {
+        tenant: app.principal().tenant.to_string(),
+        limit: MOST,
+        ..filter
+    };
+    let visited = listing::each(&**app.executor().inbox(), filter, visit).await;
+    visited.map_err(|e| Problem::failed(e.to_string()))
+}
+
+/// The filter for requests with this status.
+pub fn with_status(status: RequestStatus) -> Filter {
+    Filter {
+        status: vec![status],
+        ..Filter::default()
+    }
+}

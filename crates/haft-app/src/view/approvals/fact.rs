@@ -1,0 +1,82 @@
+//! `Fact`: what a request is about, in one bounded line: the command, the file, the address.
+
+use std::fmt::Write as _;
+
+use haft::approval::ApprovalRequest;
+use haft::audit::redact::Redactor;
+use haft::permission::Effect;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The longest line, in bytes.
+const LONGEST: usize = 400;
+
+/// The deciding fact.
+#[derive(Debug, Serialize)]
+pub struct Fact {
+    /// What sort of fact: `command`, `diff`, `url`, `arguments`, `question`.
+    pub kind: &'static str,
+    /// The line, secrets redacted.
+    pub text: String,
+}
+
+impl Fact {
+    /// The fact of a request.
+    pub fn of(request: &ApprovalRequest, redactor: &Redactor) -> Self {
+        let (kind, text) = found(request);
+        let text = redactor.redact_within(&text, LONGEST).into_owned();
+        Self { kind, text }
+    }
+}
+
+fn found(request: &ApprovalRequest) -> (&'static str, String) {
+    if let Some(form) = &request.form {
+        return ("question", form.title.clone());
+    }
+    let effects = || request.snapshot.permissions.iter().map(|p| &p.effect);
+    let run = effects().find_map(|effect| match effect {
+        Effect::Run { command, .. } => Some(command.clone()),
+        _ => None,
+    });
+    if let Some(first) = run {
+        return ("command", whole_command(&request.arguments, first));
+    }
+    if let Some(change) = request.snapshot.preview.first() {
+        let more = request.snapshot.preview.len() - 1;
+        let path = match &change.target {
+            Some(target) => format!("{} (a link to {target})", change.path),
+            None => change.path.clone(),
+        };
+        let text = match (&change.to, more) {
+            (Some(to), _) => format!("{path} → {to}"),
+            (None, 0) => path,
+            (None, more) => format!("{path} and {more} more"),
+        };
+        return ("diff", text);
+    }
+    let url = effects().find_map(|effect| match effect {
+        Effect::Connect { url, .. } => Some(url.clone()),
+        _ => None,
+    });
+    match url {
+        Some(url) => ("url", url),
+        None => ("arguments", request.arguments.clone()),
+    }
+}
+
+/// The command line as it was given, for the parts that are judged may be several, and every other argument of the call.
+fn whole_command(arguments: &str, first: String) -> String {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let given = arguments.get("command").and_then(Value::as_str);
+    let mut line = given.map_or(first, str::to_owned);
+    for (name, value) in &arguments {
+        if name != "command" && name != "argv" {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            // Writing to a string does not fail.
+            let _ = write!(line, " · {name}={value}");
+        }
+    }
+    line
+}

@@ -1,0 +1,101 @@
+//! `Whole`: a request with everything that whoever decides needs in view.
+
+use haft::approval::Choice;
+use haft::approval::form::Form;
+use haft::approval::inbox::Entry;
+use haft::approval::preview::FileChange;
+use haft::permission::{Condition, Verdict};
+use haft::toolset::Toolset;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::view::approvals::Item;
+
+/// A request, whole.
+#[derive(Debug, Serialize)]
+pub struct Whole {
+    #[serde(flatten)]
+    item: Item,
+    arguments: String,
+    permissions: Vec<Permission>,
+    conditions: Vec<Condition>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    bound: Map<String, Value>,
+    preview: Vec<FileChange>,
+    suggested: Vec<String>,
+    fingerprint: String,
+    spec_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited_arguments: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Box<RawValue>>,
+}
+
+/// One effect.
+#[derive(Debug, Serialize)]
+struct Permission {
+    kind: String,
+    value: String,
+    /// Where links lead, when that is another path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    risk: String,
+    /// What the policy says of it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+}
+
+impl Whole {
+    /// An entry of the inbox, for somebody who may see it.
+    pub fn of(app: &App, entry: &Entry) -> Self {
+        let redactor = app.redactor();
+        let redacted = |text: &str| redactor.redact(text).into_owned();
+        let request = &entry.request;
+        let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
+            kind: wanted.effect.kind().to_owned(),
+            value: redacted(wanted.effect.value()),
+            target: wanted.effect.path().and_then(|claim| claim.target.clone()),
+            risk: wanted.risk.to_string(),
+            verdict: request.verdicts.get(at).copied(),
+        };
+        let shown = |change: &FileChange| FileChange {
+            before: change.before.as_deref().map(redacted),
+            after: change.after.as_deref().map(redacted),
+            ..change.clone()
+        };
+        let tools = app.all().snapshot();
+        let tool = tools.entry(request.tool.as_str());
+        let edited = entry.decision.as_ref().and_then(|d| match &d.choice {
+            Choice::Approve { edited, .. } => edited.as_deref().map(redacted),
+            Choice::Deny { .. } | Choice::Answer { .. } => None,
+        });
+        let outcome = entry.outcome.clone();
+        Self {
+            item: Item::of(redactor, entry),
+            arguments: redacted(&request.arguments),
+            permissions: request
+                .snapshot
+                .permissions
+                .iter()
+                .enumerate()
+                .map(permission)
+                .collect(),
+            conditions: request.snapshot.conditions.clone(),
+            bound: request.bound.clone(),
+            preview: request.snapshot.preview.iter().map(shown).collect(),
+            suggested: request.suggested.clone(),
+            fingerprint: request.fingerprint.clone(),
+            spec_hash: request.spec_hash.clone(),
+            input_schema: tool.map(|tool| tool.spec().input_schema.as_ref().clone()),
+            form: request.form.clone(),
+            edited_arguments: edited,
+            outcome: outcome.and_then(|text| RawValue::from_string(text).ok()),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a run changed in the workspace: for the command line and the HTTP API.
+
+use haft::audit::runs::{self, RunsError};
+use haft::call::RunId;
+
+use crate::app::App;
+
+mod report;
+
+pub use report::{FileReport, Limits, Report, report};
+
+/// A run, or one call of it with its nested calls.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// The run.
+    pub run: RunId,
+    /// The call; the whole run if there is none.
+    pub call: Option<String>,
+}
+
+impl Selection {
+    /// Selects the changes of a run that has a record here.
+    ///
+    /// # Errors
+    /// The id is malformed, or there is no such run.
+    pub fn find(app: &App, run: &str, call: Option<String>) -> Result<Self, RunsError> {
+        if runs::run_dir(app.home(), run)?.is_dir() {
+            let run = RunId::new(run);
+            Ok(Self { run, call })
+        } else {
+            Err(RunsError::NotFound(run.to_owned()))
+        }
+    }
+}

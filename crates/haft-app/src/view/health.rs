@@ -1,0 +1,360 @@
+//! What works here, found by trying; each check says what to do if it does not.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use haft::approval::inbox::RequestStatus;
+use haft::artifact::quota::Usage;
+use haft::memory::Asker;
+use haft::toolset::Toolset;
+use haft_builtins::command::changes::{ChangeMode, CommandChanges};
+use haft_builtins::web::http::Http;
+use haft_sandbox::{Backend, Sandbox};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::plain_file;
+use crate::site::Site;
+use crate::view::{approvals, when};
+use crate::wiring::chain;
+
+/// What haft can do without.
+const OPTIONAL: [&str; 5] = ["scripts", "git", "skills", "web", "changes"];
+
+/// One line (contract §9).
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// What is checked: `settings`, `home`, `sandbox`, …
+    pub name: &'static str,
+    /// Whether it works.
+    pub ok: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do; empty where it works.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub advice: String,
+}
+
+/// What works here.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The checks, in the order in which they are shown.
+    pub checks: Vec<Check>,
+    /// What confines commands.
+    pub sandbox: Strength,
+}
+
+/// What confines commands, and how strongly.
+#[derive(Debug, Serialize)]
+pub struct Strength {
+    /// `jail` or `passthrough`.
+    pub backend: &'static str,
+    /// The strength's word in settings.
+    pub strength: &'static str,
+}
+
+impl Report {
+    /// Whether something does not work that haft cannot do without.
+    pub fn is_broken(&self) -> bool {
+        self.checks
+            .iter()
+            .any(|check| !check.ok && !OPTIONAL.contains(&check.name))
+    }
+}
+
+fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) -> Check {
+    Check {
+        name,
+        ok,
+        detail: detail.into(),
+        advice: if ok { String::new() } else { advice.to_owned() },
+    }
+}
+
+/// Tries everything.
+pub async fn report(at: &Site, app: &App) -> Report {
+    let mut checks = vec![
+        check("settings", true, format!("profile {}", app.profile()), ""),
+        workspace(at),
+        home(at),
+        index(app).await,
+        artifacts(app),
+        skills(app),
+        memory(app).await,
+        inbox(app).await,
+    ];
+    checks.push(web(app).await);
+    let (jail, sandbox) = confinement(app.sandbox()).await;
+    checks.extend(jail);
+    checks.push(changes(app.command_changes()));
+    checks.push(network(app, &sandbox));
+    checks.push(scripts(at, app).await);
+    checks.push(program(at, "git", "commands may want it: install git"));
+    Report { checks, sandbox }
+}
+
+fn workspace(at: &Site) -> Check {
+    let shown = at.workspace.display().to_string();
+    match at.check_workspace() {
+        Ok(()) => check("workspace", true, shown, ""),
+        Err(problem) => {
+            let advice = "stand in a folder of its own, or name one with --workspace";
+            check("workspace", false, format!("{shown}: {problem}"), advice)
+        }
+    }
+}
+
+/// Whether state can be written, by its owner alone.
+fn home(at: &Site) -> Check {
+    let path = at.home.path();
+    let probe = at.home.join(".doctor");
+    let written = plain_file::write_private(&probe, "").and_then(|()| std::fs::remove_file(&probe));
+    let shown = path.display().to_string();
+    match (written, at.home.open_mode()) {
+        (Err(e), _) => check(
+            "home",
+            false,
+            format!("{shown}: {e}"),
+            "make it writable, or choose another with --home",
+        ),
+        (Ok(()), Some(mode)) => {
+            let detail = format!("{shown}: others may enter (mode {mode:03o})");
+            check("home", false, detail, &format!("chmod 700 {shown}"))
+        }
+        (Ok(()), None) => check("home", true, shown, ""),
+    }
+}
+
+/// Whether servers can be checked, and whether a search service is configured.
+async fn web(app: &App) -> Check {
+    let search = match app.all().snapshot().entry("web_search") {
+        Some(_) => "web_search is configured",
+        None => "no search service is configured (web.search.provider)",
+    };
+    match Http::guarded().roots().await {
+        Ok(roots) => check(
+            "web",
+            true,
+            format!("{roots} root certificates; {search}"),
+            "",
+        ),
+        Err(e) => check(
+            "web",
+            false,
+            format!("{e}; {search}"),
+            "https needs them: install ca-certificates, or set SSL_CERT_FILE",
+        ),
+    }
+}
+
+async fn index(app: &App) -> Check {
+    match app.index().list(None, 1).await {
+        Ok(_) => check("index", true, "haft.db opens", ""),
+        Err(e) => check(
+            "index",
+            false,
+            e.to_string(),
+            "move haft.db in the state folder away; archives stay",
+        ),
+    }
+}
+
+fn artifacts(app: &App) -> Check {
+    let store = app.artifacts();
+    let all = store.list(app.principal(), None);
+    match all.and_then(|all| Ok((all.len(), store.usage(app.principal())?))) {
+        Ok((count, Usage { used, limit })) => {
+            let (used, limit) = (when::size(used), when::size(limit));
+            let detail = format!("{count} kept, {used} of {limit} (artifacts.max_bytes)");
+            check("artifacts", true, detail, "")
+        }
+        Err(e) => check(
+            "artifacts",
+            false,
+            e.to_string(),
+            "make the artifacts folder in the state folder, or what `artifacts.url` names, writable",
+        ),
+    }
+}
+
+fn skills(app: &App) -> Check {
+    let found = app.skills().current();
+    let (usable, broken) = (found.skills().len(), found.broken().len());
+    let mut detail = format!("{usable} found");
+    if broken > 0 {
+        let _ = write!(detail, ", {broken} do not load");
+    }
+    if !found.withheld().is_empty() {
+        detail.push_str(", those of the workspace withheld: it is not trusted");
+    }
+    let advice = "`haft skills list` says what is wrong with them";
+    check("skills", broken == 0, detail, advice)
+}
+
+/// Where requests wait for people.
+async fn inbox(app: &App) -> Check {
+    let durable = app.executor().inbox().is_durable();
+    let mut waiting = 0;
+    let pending = approvals::with_status(RequestStatus::Pending);
+    match approvals::visit(app, pending, |_| waiting += 1).await {
+        Ok(()) if !durable => check("approvals", true, "nobody is asked (approval.mode)", ""),
+        Ok(()) => check("approvals", true, format!("{waiting} waiting"), ""),
+        Err(e) => {
+            let advice = "make room, or mend the database that store.url names";
+            check("approvals", false, e.to_string(), advice)
+        }
+    }
+}
+
+async fn memory(app: &App) -> Check {
+    let told = app.memory_told();
+    match app.memory().counts(&Asker::now(app.principal())).await {
+        Ok(counts) => {
+            let (kept, waiting) = (counts.accepted, counts.candidate);
+            let detail = format!("{told}, {kept} kept, {waiting} waiting");
+            check("memory", true, detail, "")
+        }
+        Err(e) => check(
+            "memory",
+            false,
+            e.to_string(),
+            "move haft.db in the state folder away; archives stay",
+        ),
+    }
+}
+
+/// The jail, tried by doing; what is missing from the full strength as lines of its own.
+async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
+    if sandbox.config().backend == Backend::Passthrough {
+        return unconfined(sandbox.config().require);
+    }
+    let probe = sandbox.probe().await;
+    let need = sandbox.config().require;
+    let enough = probe.strength >= need;
+    let advice = format!("run_command needs {need}: see below, or lower sandbox.require");
+    let mut checks = vec![check("sandbox", enough, probe.detail(), &advice)];
+    for missing in &probe.missing {
+        // Above the floor it is a detail, not a fault.
+        let detail = format!("{}: {}", missing.what, missing.why);
+        let mut line = check("jail part", enough, detail, &missing.fix);
+        line.advice.clone_from(&missing.fix);
+        checks.push(line);
+    }
+    let strength = Strength {
+        backend: "jail",
+        strength: probe.strength.word(),
+    };
+    (checks, strength)
+}
+
+/// `passthrough` is never in order: it confines nothing, or the floor refuses it.
+fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
+    let strength = haft_sandbox::Strength::None.word();
+    let (detail, advice) = if require > haft_sandbox::Strength::None {
+        (
+            format!(
+                "sandbox.backend = \"passthrough\" is below sandbox.require = \"{require}\": no command runs"
+            ),
+            "take sandbox.backend out of the settings; or, to run commands without any confinement, set sandbox.require = \"none\" as well",
+        )
+    } else {
+        let detail = "sandbox.backend = \"passthrough\": commands run unconfined and read and write whatever this user does";
+        (
+            detail.to_owned(),
+            "take sandbox.backend out of the settings",
+        )
+    };
+    let backend = "passthrough";
+    let check = check("sandbox", false, detail, advice);
+    (vec![check], Strength { backend, strength })
+}
+
+/// Where the changes of commands go, tried by running one on a copy of the workspace.
+fn changes(changes: &CommandChanges) -> Check {
+    let copy = "copy: what a command changed is judged and applied when it has ended";
+    let review = "review: a person is asked about all that a command changed";
+    let direct = "direct: commands change the workspace at once";
+    let detail = match changes.mode() {
+        ChangeMode::Direct => return check("changes", true, direct, ""),
+        ChangeMode::Copy => copy,
+        ChangeMode::Review => review,
+    };
+    match changes.usable() {
+        Ok(()) => check("changes", true, detail, ""),
+        Err(why) => {
+            let detail = format!("{direct}, for there can be no copy here: {why}");
+            let advice = "the profile workspace asks before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
+                nothing mounted below the workspace, and a state folder that is no overlay or network file system";
+            check("changes", false, detail, advice)
+        }
+    }
+}
+
+/// What commands reach; whether the jail here can hold them to it.
+fn network(app: &App, sandbox: &Strength) -> Check {
+    let network = app.network();
+    let (word, meaning) = (network.word(), network.meaning());
+    if app.sandbox().config().backend == Backend::Passthrough {
+        let detail = format!(
+            "{word} does not hold: commands without a jail reach whatever this machine does"
+        );
+        return check(
+            "network",
+            false,
+            detail,
+            "take sandbox.backend out of the settings",
+        );
+    }
+    let listed = matches!(word, "allow-list" | "install");
+    let own = haft_sandbox::Strength::NoProc.word();
+    let enough = !listed || [own, haft_sandbox::Strength::Full.word()].contains(&sandbox.strength);
+    let advice = "it needs a jail with namespaces: see above, or set sandbox.network = \"none\"";
+    check("network", enough, format!("{word}: {meaning}"), advice)
+}
+
+/// The interpreter that scripts get, tried by running it in the jail.
+async fn scripts(at: &Site, app: &App) -> Check {
+    if !chain::has_python(&at.environment) {
+        return check("scripts", false, "there is no python3", chain::NO_PYTHON);
+    }
+    let probe = app.code().probe().await;
+    if let Some(missing) = &probe.missing {
+        let detail = format!("{}: {}", missing.what, missing.why);
+        return check("scripts", false, detail, &missing.fix);
+    }
+    let python = probe.python.as_deref().unwrap_or(Path::new("python3"));
+    let mut detail = format!(
+        "{} ({}), {}",
+        probe.version,
+        python.display(),
+        probe.strength
+    );
+    match &probe.why_not {
+        None => detail.push_str(", forked from a zygote"),
+        Some(why) => {
+            let _ = write!(detail, ", started afresh for each script ({why})");
+        }
+    }
+    if probe.data {
+        detail.push_str(", with numpy or pandas");
+    }
+    for refused in &probe.passed_over {
+        let _ = write!(detail, "; not used: {refused}");
+    }
+    check("scripts", true, detail, "")
+}
+
+fn program(at: &Site, name: &'static str, advice: &str) -> Check {
+    let path = at.environment.get("PATH").unwrap_or_default();
+    let found = std::env::split_paths(path)
+        .map(|folder| folder.join(name))
+        .find(|file| runs(file));
+    match found {
+        Some(file) => check(name, true, file.display().to_string(), ""),
+        None => check(name, false, "not on PATH", advice),
+    }
+}
+
+fn runs(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}

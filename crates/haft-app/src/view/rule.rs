@@ -1,0 +1,89 @@
+//! What a rule would have allowed: tried on a request and on recent calls before it is kept.
+
+use haft::approval::inbox::Entry;
+use haft::toolset::Toolset;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::rules::problem;
+use crate::view::runs;
+
+/// How many recent calls a rule is tried on.
+const TRIED: usize = 500;
+/// How many of those it matched are shown.
+const SHOWN: usize = 50;
+
+/// What a rule would have allowed among recent calls.
+#[derive(Debug, Serialize)]
+pub struct Tried {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covers: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    matched: Vec<Matched>,
+    looked_at: usize,
+}
+
+/// A call that a rule would have matched.
+#[derive(Debug, Serialize)]
+struct Matched {
+    run: String,
+    call: String,
+    tool: String,
+    text: String,
+    at: String,
+}
+
+/// Tries a rule on the request itself and on recent calls.
+pub async fn try_rule(app: &App, entry: &Entry, rule: &str) -> Tried {
+    let mut tried = Tried {
+        ok: true,
+        error: None,
+        covers: None,
+        matched: Vec::new(),
+        looked_at: 0,
+    };
+    if let Some(problem) = problem(rule) {
+        tried.ok = false;
+        tried.error = Some(problem);
+        return tried;
+    }
+    tried.covers = Some(
+        app.rule_check()
+            .problem(&entry.request, Some(rule))
+            .is_none(),
+    );
+    let Ok(recent) = runs::recent_calls(app, TRIED).await else {
+        return tried;
+    };
+    tried.looked_at = recent.len();
+    for line in &recent {
+        let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
+        let matches = speaks(app, text("tool"), text("arguments"), rule);
+        if matches && tried.matched.len() < SHOWN {
+            tried.matched.push(Matched {
+                run: text("run").to_owned(),
+                call: text("call").to_owned(),
+                tool: text("tool").to_owned(),
+                text: text("arguments").chars().take(200).collect(),
+                at: text("ts").to_owned(),
+            });
+        }
+    }
+    tried
+}
+
+/// Whether a rule speaks of a call.
+fn speaks(app: &App, tool: &str, arguments: &str, rule: &str) -> bool {
+    let tools = app.all().snapshot();
+    let Some(entry) = tools.entry(tool) else {
+        return false;
+    };
+    let rules = [rule.to_owned()];
+    !app.executor()
+        .asked_for(entry, arguments, &rules)
+        .is_empty()
+}

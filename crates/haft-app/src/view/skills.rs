@@ -1,0 +1,115 @@
+//! Skills as they are listed, and one whole.
+
+use std::path::Path;
+
+use haft::skill::set::{Broken, Catalogue};
+use haft::skill::{Problem as Fault, Resources, Skill};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::nearest::nearest;
+use crate::problem::Problem;
+
+/// A skill as it is listed (contract §9); `valid` is whether it loads.
+#[derive(Debug, Serialize)]
+pub struct Listed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is for.
+    pub description: &'a str,
+    /// Its folder.
+    pub path: String,
+    /// Where it was found: `workspace`, `settings` or `user`.
+    pub source: &'static str,
+    /// Whether it loads.
+    pub valid: bool,
+}
+
+impl<'a> Listed<'a> {
+    fn usable(skill: &'a Skill) -> Self {
+        Self {
+            name: skill.name(),
+            description: skill.description(),
+            path: shown(skill.dir()),
+            source: skill.source().word(),
+            valid: true,
+        }
+    }
+
+    fn broken(broken: &'a Broken) -> Self {
+        Self {
+            name: &broken.name,
+            description: &broken.description,
+            path: broken.location.parent().map(shown).unwrap_or_default(),
+            source: broken.source.word(),
+            valid: false,
+        }
+    }
+}
+
+/// Every skill found, also those that do not load.
+pub fn list(found: &Catalogue) -> Vec<Listed<'_>> {
+    let usable = found.skills().iter().map(Listed::usable);
+    let broken = found.broken().iter().map(Listed::broken);
+    usable.chain(broken).collect()
+}
+
+/// A skill as JSON, whole; `body` is what it says, for whoever shows it as a page.
+pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
+    let found = app.skills().current();
+    let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
+    let told = |e: haft::skill::SkillError| Problem::failed(e.to_string());
+    let instructions = skill.instructions().map_err(told)?;
+    let mut whole = whole(skill, &instructions, &skill.resources().map_err(told)?);
+    whole["body"] = instructions.into();
+    Ok(whole)
+}
+
+/// There is no such skill: why, and which name is near.
+pub fn unknown(found: &Catalogue, name: &str) -> Problem {
+    let problem = Problem::usage(format!("no skill `{name}`"));
+    if let Some(broken) = found.broken().iter().find(|broken| broken.name == name) {
+        let dir = broken.location.parent().map(shown).unwrap_or_default();
+        return problem.advise(format!("it does not load: `haft skills check {dir}`"));
+    }
+    if found.hidden().iter().any(|skill| skill.name() == name) {
+        return problem
+            .advise("skills.allow or skills.deny hides it: `haft config explain skills.deny`");
+    }
+    let names: Vec<&str> = found.skills().iter().map(Skill::name).collect();
+    match nearest(name, &names) {
+        Some(near) => problem.advise(format!("did you mean `{near}`?")),
+        None => problem.advise("`haft skills list` shows them"),
+    }
+}
+
+/// All there is to say, as JSON.
+pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value {
+    let front = skill.front();
+    let files = resources.files.iter();
+    let files: Vec<Value> = files
+        .map(|file| json!({"path": file.path, "bytes": file.bytes}))
+        .collect();
+    let problems: Vec<&Fault> = skill.problems().iter().chain(&resources.problems).collect();
+    let mut whole = json!({
+        "name": skill.name(), "description": skill.description(), "path": shown(skill.dir()),
+        "source": skill.source().word(), "valid": true, "license": front.license,
+        "compatibility": front.compatibility, "version": front.version, "metadata": front.metadata,
+        "tags": front.tags, "aliases": front.aliases, "category": front.category,
+        "when_to_use": front.when_to_use, "argument_hint": front.argument_hint,
+        "arguments": front.arguments, "model_invocable": front.model_invocable,
+        "user_invocable": front.user_invocable, "paths": front.paths, "other": front.others,
+        "requests": skill.requests(), "restricts_to": skill.restricts_to(), "excludes": skill.excludes(),
+        "problems": problems, "resources": files, "instructions": instructions,
+    });
+    // What is not there is left out, never null.
+    if let Value::Object(members) = &mut whole {
+        members.retain(|_, value| !value.is_null());
+    }
+    whole
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

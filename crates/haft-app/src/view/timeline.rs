@@ -1,0 +1,99 @@
+//! A run's calls as they lie in time: when each began and ended, in which it was made, how long a person took.
+
+use std::collections::HashMap;
+
+use haft::approval::inbox::{Entry, Filter};
+use haft::call::RunId;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::view::{approvals, runs};
+
+/// What a call's row takes over from its lines.
+const TAKEN: [&str; 14] = [
+    "parent",
+    "tool",
+    "origin",
+    "args_digest",
+    "arguments",
+    "verdict",
+    "rule",
+    "decided_by",
+    "approval",
+    "status",
+    "duration_ms",
+    "artifacts",
+    "summary",
+    "error",
+];
+
+/// The calls of a run, in the order in which they came.
+pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
+    let waits = waits(app, run).await;
+    let mut order: Vec<String> = Vec::new();
+    let mut rows: HashMap<String, Map<String, Value>> = HashMap::new();
+    for line in runs::events(app, run).await? {
+        let text = |name: &str| line.get(name).and_then(Value::as_str);
+        let (Some(kind), Some(call)) = (text("type"), text("call")) else {
+            continue;
+        };
+        if !rows.contains_key(call) {
+            order.push(call.to_owned());
+        }
+        let row = rows.entry(call.to_owned()).or_default();
+        row.insert("call".into(), json!(call));
+        for name in TAKEN {
+            if let Some(value) = line.get(name) {
+                row.insert(name.into(), value.clone());
+            }
+        }
+        let ts = line.get("ts").cloned().unwrap_or_default();
+        if kind == "call_ended" {
+            let began = began(&line).unwrap_or_else(|| ts.clone());
+            row.entry("started").or_insert(began);
+            row.insert("ended".into(), ts);
+        } else {
+            // A call that was suspended and goes on runs again.
+            for name in ["ended", "status", "duration_ms", "summary", "error"] {
+                row.remove(name);
+            }
+            row.entry("started").or_insert(ts);
+        }
+        if let Some(waited) = waits.get(call) {
+            row.insert("waited_ms".into(), json!(waited));
+        }
+    }
+    let rows = order.iter().filter_map(|call| rows.remove(call));
+    Ok(rows.map(Value::Object).collect())
+}
+
+/// When a call came in whose beginning has no line: it was stopped before it ran.
+fn began(line: &Value) -> Option<Value> {
+    let ended: Timestamp = line.get("ts")?.as_str()?.parse().ok()?;
+    let took = line.get("duration_ms")?.as_f64()?;
+    let began = ended - jiff::SignedDuration::try_from_secs_f64(took / 1000.0).ok()?;
+    Some(json!(format!("{began:.3}")))
+}
+
+/// How long a person took about each call, in milliseconds.
+async fn waits(app: &App, run: &str) -> HashMap<String, f64> {
+    let filter = Filter {
+        run: Some(RunId::new(run)),
+        ..Filter::default()
+    };
+    let waited = |entry: Entry| {
+        let decided = entry.decision?.at - entry.request.created;
+        let nanoseconds = u64::try_from(decided).ok()?;
+        let waited = std::time::Duration::from_nanos(nanoseconds);
+        Some((
+            entry.request.call.to_string(),
+            haft::result::milliseconds(waited),
+        ))
+    };
+    let mut waits = HashMap::new();
+    // Without them the timeline is still worth showing.
+    let _ = approvals::visit(app, filter, |entry| waits.extend(waited(entry))).await;
+    waits
+}

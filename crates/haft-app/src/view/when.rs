@@ -1,0 +1,81 @@
+//! Times and sizes for people: `3 min ago`, `4.2 MiB`.
+
+use haft::clock;
+
+const SECOND: i128 = 1_000_000_000;
+
+/// How long ago an RFC 3339 time was; the text itself when it is none.
+pub fn ago(rfc3339: &str) -> String {
+    match rfc3339.parse::<jiff::Timestamp>() {
+        Ok(time) => since(clock::now() - time.as_nanosecond()),
+        Err(_) => rfc3339.to_owned(),
+    }
+}
+
+fn since(nanoseconds: i128) -> String {
+    let seconds = nanoseconds / SECOND;
+    match seconds {
+        ..=4 => "just now".to_owned(),
+        5..=59 => format!("{seconds} s ago"),
+        60..=3599 => format!("{} min ago", seconds / 60),
+        3600..=86_399 => format!("{} h ago", seconds / 3600),
+        86_400..=172_799 => "1 day ago".to_owned(),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// A size in B, KiB, MiB, GiB.
+pub fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    let mut amount = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if amount < 1024.0 {
+            break;
+        }
+        amount /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" {
+        format!("{bytes} B")
+    } else {
+        format!("{amount:.1} {unit}")
+    }
+}
+
+/// A duration in ms or s.
+pub fn duration(milliseconds: f64) -> String {
+    if milliseconds < 1000.0 {
+        format!("{milliseconds:.1} ms")
+    } else {
+        format!("{:.1} s", milliseconds / 1000.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECOND, since, size};
+
+    #[test]
+    fn times_and_sizes_are_short_words() {
+        let rows = [
+            (0, "just now"),
+            (59, "59 s ago"),
+            (200, "3 min ago"),
+            (7200, "2 h ago"),
+            (90_000, "1 day ago"),
+            (1_000_000, "11 days ago"),
+        ];
+        for (seconds, words) in rows {
+            assert_eq!(since(seconds * SECOND), words);
+        }
+        for (bytes, words) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1536, "1.5 KiB"),
+            (5_242_880, "5.0 MiB"),
+        ] {
+            assert_eq!(size(bytes), words);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `Webhook`: an address that hears of every request, and whose signed reply decides about that one request, once.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use haft::approval::{Answer, ApprovalRequest, Approver};
+use haft::audit::redact::Redactor;
+use haft::clock;
+use haft::future::BoxFuture;
+use haft_builtins::web::http::{Http, Limits};
+use hmac::{Hmac, Mac};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::view::approvals::fact::Fact;
+use haft::text::hex;
+
+/// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.
+pub const SIGNATURE: &str = "x-haft-signature";
+/// The shortest secret, in bytes.
+const SHORTEST: usize = 16;
+/// How long the address may take to take a request in.
+const TAKES: Duration = Duration::from_secs(10);
+/// The largest answer that is read; what it says does not matter.
+const ANSWER: usize = 64 * 1024;
+
+/// An address that is told, and the secret it shares with haft.
+#[derive(Clone)]
+pub struct Webhook(Arc<Inner>);
+
+struct Inner {
+    http: Http,
+    url: String,
+    secret: String,
+    redactor: Redactor,
+    /// Where replies go, once something listens here.
+    base: OnceLock<String>,
+}
+
+impl std::fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Webhook")
+            .field("url", &self.0.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Webhook {
+    /// The webhook that settings name, if they do.
+    pub fn of(settings: &Settings) -> Result<Option<Self>, Problem> {
+        let Some(url) = settings.text("approval.webhook.url") else {
+            return Ok(None);
+        };
+        let secret = settings.text("approval.webhook.secret").unwrap_or_default();
+        if secret.len() < SHORTEST {
+            return Err(Problem::settings(format!(
+                "`approval.webhook.secret` has fewer than {SHORTEST} characters"
+            ))
+            .advise("make one with `openssl rand -hex 32` and write `${env:NAME}` here"));
+        }
+        let limits = Limits {
+            max_bytes: ANSWER,
+            whole: TAKES,
+            ..Limits::default()
+        };
+        Ok(Some(Self(Arc::new(Inner {
+            // The operator named the address: one of this network is as good as another.
+            http: Http::trusted().with_limits(limits),
+            url: url.to_owned(),
+            secret: secret.to_owned(),
+            redactor: Redactor::new(&settings.secrets.values),
+            base: OnceLock::new(),
+        }))))
+    }
+
+    /// Replies are taken at this server.
+    pub fn listens(&self, base: String) {
+        // Said once: a listener is bound once.
+        let _ = self.0.base.set(base);
+    }
+
+    /// What a reply about this request must carry: nobody without the secret can make it, and it fits no other request.
+    pub fn nonce(&self, request: &ApprovalRequest) -> String {
+        let bound = format!(
+            "{}\n{}\n{}",
+            request.id, request.fingerprint, request.expires
+        );
+        hex(&self.mac(&[b"nonce\n", bound.as_bytes()]))
+    }
+
+    /// Whether a reply was signed by whoever has the secret, for this request.
+    pub fn signed(&self, request: &ApprovalRequest, signature: &str, body: &[u8]) -> bool {
+        let nonce = self.nonce(request);
+        let expected = self.signature(&[nonce.as_bytes(), b"\n", body]);
+        is_same(signature, &expected)
+    }
+
+    fn signature(&self, parts: &[&[u8]]) -> String {
+        format!("sha256={}", hex(&self.mac(parts)))
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Vec<u8> {
+        // HMAC takes a key of any length.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.0.secret.as_bytes()) else {
+            return Vec::new();
+        };
+        for part in parts {
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().to_vec()
+    }
+
+    async fn tell(&self, request: &ApprovalRequest) {
+        let inner = &self.0;
+        let redacted = |text: &str| inner.redactor.redact(text).into_owned();
+        let reply = inner.base.get();
+        let mut body = json!({
+            "type": "approval",
+            "id": request.id,
+            "run": request.run,
+            "call": request.call,
+            "tool": request.tool,
+            "risk": request.risk,
+            "reason": request.reason,
+            "rule": request.rule,
+            "fact": Fact::of(request, &inner.redactor),
+            "arguments": redacted(&request.arguments),
+            "conditions": request.snapshot.conditions,
+            "principal": request.principal.to_string(),
+            "workspace": request.workspace,
+            "created": clock::rfc3339(request.created),
+            "expires": clock::rfc3339(request.expires),
+        });
+        if let Some(base) = reply {
+            body["nonce"] = self.nonce(request).into();
+            body["reply"] = format!("{base}/api/v1/webhook/{}", request.id).into();
+            body["console"] = format!("{base}/waiting/{}", request.id).into();
+        }
+        let body = body.to_string();
+        let signature = self.signature(&[body.as_bytes()]);
+        let headers = [(SIGNATURE, signature.as_str())];
+        let url = &inner.url;
+        match inner.http.post_json(url, &headers, body).await {
+            Ok(answer) if answer.is_success() => {}
+            Ok(answer) => tracing::warn!(%url, status = %answer.status, "tell a webhook"),
+            Err(error) => tracing::warn!(%url, %error, "tell a webhook"),
+        }
+    }
+}
+
+/// Whether two texts are the same, in a time that does not tell where they differ, nor how long they are.
+fn is_same(given: &str, expected: &str) -> bool {
+    let digest = |text: &str| Sha256::digest(text.as_bytes());
+    bool::from(digest(given).ct_eq(&digest(expected)))
+}
+
+impl Approver for Webhook {
+    /// Says nothing: the answer comes by the inbox.
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
+    }
+
+    fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
+        Box::pin(self.tell(request))
+    }
+}

@@ -1,0 +1,19 @@
+//! Parts made from settings, a file each; none of them knows the application that they become.
+
+pub(crate) mod approvals;
+pub(crate) mod artifacts;
+pub(crate) mod changes;
+pub(crate) mod chain;
+pub(crate) mod discover;
+pub(crate) mod memory;
+pub(crate) mod names;
+pub(crate) mod network;
+pub(crate) mod offer;
+#[cfg(feature = "testing")]
+pub(crate) mod paged;
+pub(crate) mod parts;
+pub(crate) mod policy;
+pub(crate) mod selection;
+pub(crate) mod skills;
+pub(crate) mod stores;
+pub(crate) mod web;

@@ -1,0 +1,164 @@
+//! Who is asked: nobody, the rules' automatic yes up to a risk, the person at this terminal.
+
+use std::sync::Arc;
+
+use haft::approval::inbox::Inbox;
+use haft::approval::suspended::SuspendedCalls;
+use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
+use haft::artifact::ArtifactStore;
+use haft::audit::AuditSink;
+use haft::audit::archive::Archive;
+use haft::audit::redact::Redactor;
+use haft::executor::Executor;
+use haft::future::BoxFuture;
+use haft::policy::Policy;
+use haft::session::Patience;
+use haft::spec::Risk;
+use haft::toolset::registry::ToolRegistry;
+
+use crate::config::Settings;
+use crate::feed::Feed;
+use crate::host::{ApproverParts, MakeApprover};
+use crate::problem::Problem;
+use crate::rules::{RuleCheck, RuleFiles};
+use crate::site::Site;
+use crate::webhook::Webhook;
+use crate::wiring::{changes, parts};
+
+/// Says yes up to a risk, asks the person about the rest and tells the webhook.
+#[derive(Debug)]
+struct Asked {
+    yes_up_to: Option<Risk>,
+    person: Option<Arc<dyn Approver>>,
+    webhook: Option<Webhook>,
+}
+
+impl Approver for Asked {
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        AutoApprove::up_to(self.yes_up_to?).automatic(request)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        if let Some(webhook) = self.webhook.clone() {
+            // Nobody waits for it: what it says comes by the inbox.
+            let request = request.clone();
+            tokio::spawn(async move { webhook.notify(&request).await });
+        }
+        match &self.person {
+            Some(person) => person.ask(request),
+            None => Box::pin(async { Answer::Nobody }),
+        }
+    }
+
+    fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(webhook) = &self.webhook {
+                webhook.notify(request).await;
+            }
+        })
+    }
+}
+
+/// Who answers when the policy asks (`approval.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A person.
+    Ask,
+    /// Nobody: what would be asked about is denied.
+    Deny,
+    /// haft itself, up to a risk; a person about the rest, where one is at the terminal.
+    Auto(Risk),
+}
+
+impl Mode {
+    /// The one reading of the setting; a word that is none of its choices asks nobody.
+    fn of(settings: &Settings) -> Self {
+        match settings.text("approval.mode") {
+            Some("ask") => Self::Ask,
+            Some("auto:safe") => Self::Auto(Risk::Safe),
+            Some("auto:high") => Self::Auto(Risk::High),
+            _ => Self::Deny,
+        }
+    }
+}
+
+/// What the executor is made of.
+pub(crate) struct Wiring<'a> {
+    pub(crate) policy: Arc<Policy>,
+    /// Every tool there is, to judge rules by that people choose for good.
+    pub(crate) tools: &'a Arc<ToolRegistry>,
+    pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
+    /// What commands run in.
+    pub(crate) confined: &'a parts::Confinement,
+    pub(crate) archive: &'a Arc<Archive>,
+    pub(crate) feed: &'a Arc<Feed>,
+    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) suspended: Arc<dyn SuspendedCalls>,
+}
+
+/// How people are asked.
+#[derive(Debug)]
+pub(crate) struct Asks {
+    /// Whether what is asked outlives the process.
+    pub(crate) durable: bool,
+    /// Who else hears of it.
+    pub(crate) webhook: Option<Webhook>,
+}
+
+/// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
+pub(crate) fn executor(
+    at: &Site,
+    settings: &Settings,
+    approver: Option<MakeApprover>,
+    wiring: Wiring<'_>,
+) -> Result<(Executor, Asks), Problem> {
+    let rules = RuleCheck {
+        policy: Arc::clone(&wiring.policy),
+        tools: Arc::clone(wiring.tools),
+    };
+    let mut executor = Executor::new(wiring.policy)
+        .with_artifacts(Arc::clone(wiring.artifacts))
+        .with_changes(Arc::clone(&wiring.confined.log))
+        .with_internal_tools(changes::own_tools(&wiring.confined.changes)?)
+        .with_audit(Arc::clone(wiring.archive) as Arc<dyn AuditSink>)
+        .with_audit(Arc::clone(wiring.feed) as Arc<dyn AuditSink>)
+        .with_rule_store(Arc::new(RuleFiles {
+            home: at.home.path().to_owned(),
+        }));
+    let mode = Mode::of(settings);
+    let person = approver.filter(|_| mode != Mode::Deny).map(|make| {
+        make(ApproverParts {
+            principal: parts::principal(&at.environment),
+            rules,
+            redactor: Redactor::new(&settings.secrets.values),
+        })
+    });
+    let webhook = Webhook::of(settings)?;
+    let asked = Asked {
+        yes_up_to: match mode {
+            Mode::Auto(risk) => Some(risk),
+            Mode::Ask | Mode::Deny => None,
+        },
+        person,
+        webhook: webhook.clone().filter(|_| mode == Mode::Ask),
+    };
+    if asked.yes_up_to.is_some() || asked.person.is_some() || asked.webhook.is_some() {
+        executor = executor.with_approver(asked);
+    }
+    // Where nobody is to be asked, nothing is kept for them.
+    let durable = mode == Mode::Ask;
+    if durable {
+        executor = executor
+            .with_inbox(wiring.inbox)
+            .with_suspended(wiring.suspended);
+    }
+    Ok((executor, Asks { durable, webhook }))
+}
+
+/// What becomes of a call that nobody decided about in time.
+pub(crate) fn on_timeout(settings: &Settings, durable: bool) -> Patience {
+    match settings.text("policy.on_approval_timeout") {
+        Some("suspend") | None if durable => Patience::WaitThenSuspend,
+        _ => Patience::WaitThenDeny,
+    }
+}

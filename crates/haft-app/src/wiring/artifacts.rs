@@ -1,0 +1,88 @@
+//! Large results: in the folder, bucket or memory that `artifacts.url` names, else in a folder under home.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::artifact::ArtifactStore;
+use haft::artifact::dir::DirArtifacts;
+use haft::artifact::memory::MemoryArtifacts;
+use haft::artifact::quota::MAX_BYTES;
+#[cfg(feature = "s3")]
+use haft_store::objects::{ObjectArtifacts, Terms};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+
+/// How often artifacts that expired are looked for.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Most bytes of artifacts in memory, whatever settings say.
+const MEMORY: u64 = 1 << 30;
+
+/// The store as settings want it; what expired goes, at most once a day.
+pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn ArtifactStore>, Problem> {
+    let quota = settings.whole("artifacts.max_bytes").unwrap_or(MAX_BYTES);
+    let root = match settings.text("artifacts.url") {
+        None => at.home.join("artifacts"),
+        Some("memory:") => {
+            // What is in memory is not worth as much of it.
+            let quota = quota.min(MEMORY);
+            return Ok(Arc::new(MemoryArtifacts::new().with_quota(quota)));
+        }
+        Some(url) if url.starts_with("s3:") => return bucket(at, url, quota),
+        Some(url) => match folder(url) {
+            Some(folder) => folder,
+            None => return Err(refused("it names no store that is known")),
+        },
+    };
+    let store = Arc::new(DirArtifacts::new(root).with_quota(quota));
+    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
+    tokio::spawn(sweep_daily(Arc::clone(&store)));
+    Ok(store)
+}
+
+async fn sweep_daily(store: Arc<DirArtifacts>) {
+    loop {
+        let store = Arc::clone(&store);
+        let swept = tokio::task::spawn_blocking(move || store.sweep_if_due(DAY)).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "sweep expired artifacts");
+        }
+        tokio::time::sleep(DAY).await;
+    }
+}
+
+/// A bucket, with the credentials of haft's own environment: it is haft's store, and no tool's.
+#[cfg(feature = "s3")]
+fn bucket(at: &Site, url: &str, quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
+    let terms = Terms {
+        quota,
+        sweep: Some(DAY),
+        ..Terms::default()
+    };
+    let variable = |name: &str| at.environment.get(name).map(str::to_owned);
+    let store = ObjectArtifacts::s3(url, variable, terms);
+    Ok(Arc::new(store.map_err(|e| refused(&e.to_string()))?))
+}
+
+#[cfg(not(feature = "s3"))]
+fn bucket(_at: &Site, _url: &str, _quota: u64) -> Result<Arc<dyn ArtifactStore>, Problem> {
+    Err(refused("this haft was built without buckets"))
+}
+
+/// The folder that `artifacts.url` names.
+pub(crate) fn folder(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("file://")?;
+    path.starts_with('/').then(|| {
+        let path = percent_encoding::percent_decode_str(path);
+        PathBuf::from(path.decode_utf8_lossy().into_owned())
+    })
+}
+
+/// The value may hold a password: it is not shown, nor is its line.
+fn refused(why: &str) -> Problem {
+    Problem::settings(format!("`artifacts.url`: {why}"))
+        .advise("write file:///PATH, s3://BUCKET/PREFIX or memory:, or take it out")
+}

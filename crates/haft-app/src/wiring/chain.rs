@@ -1,0 +1,119 @@
+//! Code mode from settings: the interpreters, the limits of a script, `tool_chain` among the tools.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::audit::runs;
+use haft::call::RunId;
+use haft::journal::Journal;
+use haft::session::Limits;
+use haft::spec::Risk;
+use haft::toolset::Toolset;
+use haft_chain::python::PythonEngine;
+use haft_chain::toolset::chain_tools;
+use haft_chain::{ChainTool, RUNTIME, TOOL_CHAIN};
+use haft_sandbox::code::{CodeConfig, CodeJail};
+use haft_sandbox::{Sandbox, Spool};
+
+use crate::config::Settings;
+use crate::environment::Environment;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::offer::Offer;
+
+/// The bundle, and the category of its tools.
+pub(crate) const CHAIN: &str = "chain";
+/// What `haft doctor` says and callers of an absent tool hear.
+pub(crate) const NO_PYTHON: &str =
+    "scripts need python3: install it (Debian and Ubuntu: `apt install python3`)";
+
+/// `tool_chain`, for settings to switch: there where there is an interpreter.
+pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
+    has_python(environment)
+        .then(|| Offer {
+            name: TOOL_CHAIN.to_owned(),
+            bundle: CHAIN,
+            default: true,
+        })
+        .into_iter()
+}
+
+/// Whether there is a `python3` to try. Whether it works in the jail is found out when the first script wants it.
+pub(crate) fn has_python(environment: &Environment) -> bool {
+    let path = environment.get("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(path).chain(["/usr/bin".into(), "/usr/local/bin".into()]);
+    folders
+        .map(|folder: PathBuf| folder.join("python3"))
+        .any(|file| runs_here(&file))
+}
+
+fn runs_here(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Where scripts get their interpreters from; nothing is started yet.
+pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, Problem> {
+    match settings.text("chain.engine").unwrap_or("auto") {
+        "auto" | "python" => {}
+        other => return Err(settings.unavailable("chain.engine", other)),
+    }
+    let own = CodeConfig::default();
+    let memory = settings.whole("sandbox.memory_mb");
+    let config = CodeConfig {
+        runtime: RUNTIME.into(),
+        memory_mb: memory.unwrap_or(own.memory_mb),
+        data_memory_mb: memory.unwrap_or(own.data_memory_mb),
+        ..own
+    };
+    Ok(CodeJail::new(sandbox, config))
+}
+
+/// The bounds of a script.
+pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
+    let own = Limits::chain();
+    let seconds = |key: &str, or: Duration| settings.seconds(key).unwrap_or(or);
+    let inline = settings.whole("chain.max_inline_result_bytes");
+    let limits = Limits {
+        max_calls: settings
+            .whole("chain.max_tool_calls")
+            .unwrap_or(own.max_calls),
+        call_timeout: seconds("chain.call_timeout_s", own.call_timeout),
+        approval_timeout: seconds("chain.approval_timeout_s", own.approval_timeout),
+        total_timeout: seconds("chain.total_timeout_s", own.total_timeout),
+        inline_bytes: inline
+            .and_then(|n| usize::try_from(n).ok())
+            .or(own.inline_bytes),
+        max_risk_unapproved: match settings.text("chain.max_risk_unapproved") {
+            Some("safe") => Risk::Safe,
+            Some("high") => Risk::High,
+            _ => Risk::Critical,
+        },
+        ..own
+    };
+    let sound = limits.check_chain();
+    sound.map_err(|e| Problem::settings(format!("chain: {e}")))?;
+    Ok(limits)
+}
+
+/// These tools and `tool_chain`, which lets a script call them.
+pub(crate) fn tools(
+    at: &Site,
+    settings: &Settings,
+    base: Arc<dyn Toolset>,
+    (jail, journal): (&CodeJail, &Arc<dyn Journal>),
+) -> Result<Arc<dyn Toolset>, Problem> {
+    let engine = Arc::new(PythonEngine::new(jail.clone()));
+    let home = at.home.path().to_owned();
+    let folder = move |run: &RunId| {
+        let run = runs::run_dir(&home, run.as_str()).ok()?;
+        Some(run.join("workspace"))
+    };
+    let told = |e: String| Problem::failed(format!("offer {TOOL_CHAIN}: {e}"));
+    let journal = Some(Arc::clone(journal));
+    let tool = ChainTool::new(engine, limits(settings)?, journal, Arc::new(folder));
+    let tool = tool.map_err(|e| told(e.to_string()))?;
+    let tool = tool.with_spool(Arc::new(Spool::new(at.home.spool())));
+    let tools = chain_tools(base, tool).map_err(|e| told(e.to_string()))?;
+    Ok(Arc::new(tools))
+}

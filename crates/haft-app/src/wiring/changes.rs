@@ -1,0 +1,88 @@
+//! What becomes of the changes of commands, from settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::change::ChangeLog;
+use haft::clock;
+use haft::policy;
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
+use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_sandbox::Sandbox;
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+
+/// How often what commands left is looked for.
+const DAY: Duration = Duration::from_hours(24);
+
+/// How what commands change is judged and applied.
+pub(crate) fn changes(
+    at: &Site,
+    settings: &Settings,
+    workspace: &Workspace,
+    sandbox: &Sandbox,
+    log: &Arc<ChangeLog>,
+) -> CommandChanges {
+    let options = ChangeOptions {
+        mode: mode(settings),
+        // Each key takes two words; of any other the strictest stands for it.
+        on_partial: match settings.text("policy.on_partial") {
+            Some("apply") | None => OnPartial::Apply,
+            Some(_) => OnPartial::Discard,
+        },
+        ask_ignored: !matches!(
+            settings.text("policy.ignored_changes"),
+            Some("apply") | None
+        ),
+        ask_before: commands(settings) == policy::Commands::Ask,
+        home: at.environment.folder("HOME"),
+        ..ChangeOptions::new(Arc::clone(log))
+    };
+    CommandChanges::new(options, workspace.clone(), sandbox.clone())
+}
+
+/// Removes what commands left and nobody uses any more, now and every day, if no other process did.
+pub(crate) fn sweep(changes: &CommandChanges) {
+    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
+    tokio::spawn(sweep_daily(changes.clone()));
+}
+
+async fn sweep_daily(changes: CommandChanges) {
+    loop {
+        let changes = changes.clone();
+        let sweep = move || changes.sweep_if_due(clock::wall(), DAY);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(sweep).await {
+            tracing::warn!(%error, "sweep what commands left");
+        }
+        tokio::time::sleep(DAY).await;
+    }
+}
+
+fn mode(settings: &Settings) -> ChangeMode {
+    match settings.text("sandbox.changes") {
+        Some("direct") => ChangeMode::Direct,
+        Some("copy") | None => ChangeMode::Copy,
+        Some(_) => ChangeMode::Review,
+    }
+}
+
+/// When the profile `workspace` asks about a command.
+pub(crate) fn commands(settings: &Settings) -> policy::Commands {
+    match settings.text("policy.commands") {
+        Some("copy") | None => policy::Commands::Copy,
+        Some(_) => policy::Commands::Ask,
+    }
+}
+
+/// The executor's own tools.
+pub(crate) fn own_tools(changes: &CommandChanges) -> Result<Arc<dyn Toolset>, Problem> {
+    let told = |e: String| Problem::failed(format!("make the tool that applies changes: {e}"));
+    let tool = changes.tool().map_err(|e| told(e.to_string()))?;
+    let tools = ToolRegistry::new();
+    tools.add_all([tool]).map_err(|e| told(e.to_string()))?;
+    Ok(Arc::new(tools))
+}

@@ -1,0 +1,141 @@
+//! The memory from settings: store, write mode, and what the memory tools may know of runs.
+
+use std::sync::Arc;
+
+use haft::audit::archive::Archive;
+use haft::audit::index::RunIndex;
+use haft::audit::redact::Redactor;
+use haft::call::RunId;
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::memory::run_texts::{self, RunText};
+use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
+use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::stores::Stores;
+
+/// Tools that the settings of the memory take away, whatever `tools.enable` says.
+const TOOLS: [&str; 3] = ["recall_memory", "write_memory", "memory"];
+
+/// The agent's name where nobody knows the run.
+const NOBODY: &str = "library";
+
+/// Calls of this tool are no memory of the session: every search would find itself.
+const NOT_RECALLED: &[&str] = &["recall_memory"];
+
+/// The memory, unless settings switch it off. A provider that this release does not have is refused.
+pub(crate) fn build(
+    at: &Site,
+    settings: &Settings,
+    archive: &Arc<Archive>,
+    stores: &Stores,
+) -> Result<Option<Memory>, Problem> {
+    match settings.text("memory.provider").unwrap_or("local") {
+        "local" => {}
+        other => return Err(settings.unavailable("memory.provider", other)),
+    }
+    if settings.flag("memory.enabled") == Some(false) {
+        return Ok(None);
+    }
+    let notes = Notes {
+        archive: Arc::clone(archive),
+        index: Arc::clone(&stores.index),
+    };
+    Ok(Some(Memory::new(MemoryParts {
+        store: Arc::clone(&stores.memory) as Arc<dyn MemoryStore>,
+        runs: Arc::new(notes),
+        redactor: Redactor::new(&settings.secrets.values),
+        mode: mode(settings),
+        project: at.workspace.display().to_string(),
+    })))
+}
+
+/// How what tools write comes into memory.
+fn mode(settings: &Settings) -> WriteMode {
+    match settings.text("memory.write_mode") {
+        Some("external") => WriteMode::External,
+        Some("candidate") => WriteMode::Candidate,
+        // The key takes three words; were there a fourth, nothing is written.
+        _ => WriteMode::Disabled,
+    }
+}
+
+/// What `haft doctor` says of the settings.
+pub(crate) fn told(settings: &Settings) -> String {
+    if settings.flag("memory.enabled") == Some(false) {
+        return "off (memory.enabled)".to_owned();
+    }
+    let mode = settings.text("memory.write_mode").unwrap_or_default();
+    format!("write mode {mode}")
+}
+
+/// What would bring a memory tool that is not there.
+pub(crate) fn absent(name: &str) -> Option<String> {
+    TOOLS.contains(&name).then(|| {
+        format!("`{name}` needs memory.enabled = true, and to write memory.write_mode = \"candidate\" or \"external\"")
+    })
+}
+
+/// What the memory tools may know of runs.
+#[derive(Debug)]
+struct Notes {
+    archive: Arc<Archive>,
+    index: Arc<dyn RunIndex>,
+}
+
+impl RunNotes for Notes {
+    fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>> {
+        Box::pin(async move {
+            let found = self.index.get(run).await.map_err(|e| gone("the run", e))?;
+            // `mcp http` and `mcp stdio` are one agent by two transports.
+            let door = found.map(|entry| entry.start.door);
+            let word = door.as_deref().and_then(|door| door.split(' ').next());
+            Ok(word.unwrap_or(NOBODY).to_owned())
+        })
+    }
+
+    fn propose<'a>(
+        &'a self,
+        run: &'a RunId,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<(), ToolError>> {
+        let home = self.archive.home().to_owned();
+        let (run, record) = (run.clone(), record.clone());
+        Box::pin(async move {
+            let write = move || candidate_file::append(&home, &run, &record);
+            let written = tokio::task::spawn_blocking(write).await;
+            let written = written.map_err(|e| gone("the run's archive", e))?;
+            written.map_err(|e| gone("the run's archive", e))
+        })
+    }
+
+    fn recall<'a>(
+        &'a self,
+        run: &'a RunId,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<(RunText, f64)>, ToolError>> {
+        let home = self.archive.home().to_owned();
+        let (run, query) = (run.clone(), query.to_owned());
+        Box::pin(async move {
+            let flushed = self.archive.flush().await;
+            flushed.map_err(|e| gone("the run's record", e))?;
+            let search = move || {
+                let texts = run_texts::read(&home, run.as_str(), NOT_RECALLED)?;
+                let found = run_texts::search(&texts, &query, limit);
+                let found = found.into_iter().map(|(text, rank)| (text.clone(), rank));
+                Ok::<_, haft::audit::runs::RunsError>(found.collect())
+            };
+            let found = tokio::task::spawn_blocking(search).await;
+            let found = found.map_err(|e| gone("the run's record", e))?;
+            found.map_err(|e| gone("the run's record", e))
+        })
+    }
+}
+
+fn gone(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
+    ToolError::unavailable(format!("{what} cannot be used now")).with_source(error)
+}

@@ -1,0 +1,62 @@
+//! The names in rules, held against the tools that there are.
+
+use std::sync::Arc;
+
+use haft::policy::{Policy, RulesError, UnknownName};
+use haft::toolset::Toolset;
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::parts::{self, Standard};
+use crate::wiring::policy::{Ground, build, problem};
+use crate::wiring::{selection, skills};
+
+/// Rules about tools that none is called: a misspelt name is an error, the name of a server's tool a line to be warned with.
+pub(crate) fn check_names(
+    policy: &Policy,
+    settings: &Settings,
+    tools: &Standard,
+) -> Result<Vec<String>, Problem> {
+    let unknown = unknown(policy, tools);
+    match unknown.iter().find(|name| !name.of_server) {
+        Some(name) => Err(problem(
+            &RulesError::Unknown(Box::new(name.clone())),
+            settings,
+        )),
+        None => Ok(unknown.iter().map(ToString::to_string).collect()),
+    }
+}
+
+/// What `policy check` finds in the names of rules, and beside them.
+pub(crate) struct Names {
+    /// Names that no standard tool has, whether it is on or off.
+    pub(crate) unknown: Vec<UnknownName>,
+    /// Why the tools cannot be wired as settings say. The names were compared all the same.
+    pub(crate) fault: Option<Problem>,
+}
+
+/// Compares the names in rules with the standard tools; for `policy check`, which wires nothing else.
+pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
+    let ground = build(at, settings)?;
+    let (tools, fault) = match wired(at, settings, &ground) {
+        Ok(tools) => (tools, None),
+        Err(fault) => (parts::unwired(at, &ground.workspace)?, Some(fault)),
+    };
+    let unknown = unknown(&ground.policy, &tools);
+    Ok(Names { unknown, fault })
+}
+
+fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<Standard, Problem> {
+    let confined = parts::Confinement::of(at, settings, ground)?;
+    let skills = Arc::new(skills::set(at, settings));
+    parts::standard(at, settings, ground, &confined, (&skills, None))
+}
+
+fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {
+    let mut more: Vec<&str> = tools.names().collect();
+    for name in selection::elsewhere() {
+        more.push(name);
+    }
+    policy.unknown_names(&tools.registry.snapshot(), &more)
+}

@@ -1,0 +1,65 @@
+//! What commands reach over the network, from settings: the mode, its hosts, and where packages of this workspace are.
+
+use std::path::PathBuf;
+
+use haft_builtins::command::{CommandNetwork, REGISTRIES, packages_of};
+use haft_builtins::proxy::{AllowList, Proxy};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+
+/// What commands reach.
+pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {
+    let word = settings.text("sandbox.network").unwrap_or("none");
+    let passthrough = settings.text("sandbox.backend") == Some("passthrough");
+    if passthrough && matches!(word, "allow-list" | "install") {
+        let what = format!("`sandbox.network = \"{word}\"` needs the jail");
+        return Err(Problem::settings(what).advise("take `sandbox.backend` out of the settings"));
+    }
+    let packages = packages(at);
+    let network = match word {
+        "none" => CommandNetwork::default(),
+        "allow-list" => CommandNetwork::allow_list(Proxy::new(allowed(settings, &[])?)),
+        "install" => {
+            let folder = packages.clone().ok_or_else(|| {
+                let what =
+                    "there is no folder for packages: neither XDG_CACHE_HOME nor HOME is set";
+                Problem::settings(what).advise("set XDG_CACHE_HOME")
+            })?;
+            CommandNetwork::install(Proxy::new(allowed(settings, REGISTRIES)?), folder)
+        }
+        "full" => CommandNetwork::full(),
+        other => return Err(settings.unavailable("sandbox.network", other)),
+    };
+    Ok(match packages {
+        Some(folder) => network.with_packages(folder),
+        None => network,
+    })
+}
+
+/// These hosts and those of settings; one that can never be reached is an error where it stands.
+fn allowed(settings: &Settings, built_in: &[&str]) -> Result<AllowList, Problem> {
+    let items = settings.items("sandbox.allow_hosts");
+    let mut hosts = built_in.to_vec();
+    for (value, source) in items {
+        let host = value.as_str().unwrap_or_default();
+        AllowList::read([host]).map_err(|error| {
+            let problem = Problem::settings(format!("`sandbox.allow_hosts`: {error}"))
+                .advise("write example.com, *.example.com or example.com:8443");
+            match &source.place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            }
+        })?;
+        hosts.push(host);
+    }
+    AllowList::read(hosts).map_err(|error| Problem::settings(error.to_string()))
+}
+
+/// The folder of this workspace's packages: in the user's cache, for it can be filled again.
+pub(crate) fn packages(at: &Site) -> Option<PathBuf> {
+    let cache = at.environment.folder("XDG_CACHE_HOME");
+    let cache = cache.or_else(|| Some(at.environment.folder("HOME")?.join(".cache")))?;
+    Some(packages_of(&cache, &at.workspace))
+}

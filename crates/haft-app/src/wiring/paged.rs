@@ -1,0 +1,68 @@
+//! Tools with pages of their own, one for each file of a folder: for tests alone, as no tool of haft's has a page.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::arguments::Arguments;
+use haft::context::CallContext;
+use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::result::ToolResult;
+use haft::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
+use haft::tool::Tool;
+use haft_builtins::Builtin;
+use serde_json::json;
+
+/// Gives the file, as it is when somebody looks, as its page.
+struct Paged {
+    spec: Arc<ToolSpec>,
+    file: PathBuf,
+}
+
+impl Tool for Paged {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
+        Box::pin(async {
+            let html = self.file.extension().is_some_and(|ext| ext == "html");
+            let media_type = if html { "text/html" } else { "text/plain" };
+            let gone = |_| ToolError::unavailable("the page is gone");
+            Ok(ToolPage {
+                media_type: media_type.to_owned(),
+                bytes: std::fs::read(&self.file).map_err(gone)?,
+            })
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        _arguments: &'a Arguments,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async { Err(ToolError::failed("it has a page and nothing else")) })
+    }
+}
+
+/// A tool for each file, by the name of the file without its ending.
+pub(crate) fn tools(folder: &str) -> Vec<Builtin> {
+    let files = std::fs::read_dir(Path::new(folder)).into_iter().flatten();
+    let tool = |file: PathBuf| {
+        let stem = file.file_stem()?.to_str()?;
+        let schema = json!({"type": "object", "properties": {}});
+        let mut spec = ToolSpec::new(ToolName::new(stem).ok()?, "Has a page.", schema);
+        spec.ui = Some(ToolUi {
+            resource_uri: format!("ui://tests/{stem}"),
+            ..ToolUi::default()
+        });
+        let spec = Arc::new(spec);
+        Some(Builtin {
+            tool: Arc::new(Paged { spec, file }),
+            bundle: "",
+            default: true,
+        })
+    };
+    let files = files.flatten().map(|entry| entry.path());
+    files.filter_map(tool).collect()
+}

@@ -1,0 +1,357 @@
+//! Single parts from settings: limits, the view of tools, sandbox, the principal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::call::Principal;
+use haft::change::ChangeLog;
+use haft::journal::Journal;
+use haft::policy::Policy;
+use haft::progress::Pace;
+use haft::session::Limits;
+use haft::skill::set::SkillSet;
+use haft::spec::{Exposure, Overflow};
+use haft::toolset::Toolset;
+use haft::toolset::registry::ToolRegistry;
+use haft::toolset::view::{ToolSettings, View, merged};
+use haft::workspace::Workspace;
+use haft_builtins::Builtins;
+use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::changes::CommandChanges;
+use haft_builtins::files::FileOptions;
+use haft_builtins::memory::Memory;
+use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
+use haft_chain::TOOL_CHAIN;
+use haft_sandbox::code::CodeJail;
+use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
+use serde_json::{Map, Value};
+
+use crate::config::{Entry, Settings, value};
+use crate::environment::Environment;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::offer::Offer;
+#[cfg(feature = "testing")]
+use crate::wiring::paged;
+use crate::wiring::policy::Ground;
+use crate::wiring::selection;
+use crate::wiring::{chain, changes, discover, network, skills, web};
+
+/// Most bytes of one progress event, whatever settings say.
+const LONGEST_EVENT: usize = 1 << 20;
+
+/// The bounds of a run.
+pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
+    let own = Limits::default();
+    let seconds = |key: &str, or| settings.seconds(key).unwrap_or(or);
+    let whole = |key: &str, or: usize| {
+        let number = settings.whole(key).and_then(|n| usize::try_from(n).ok());
+        number.unwrap_or(or)
+    };
+    let limits = Limits {
+        max_calls: settings.whole("limits.max_calls").unwrap_or(own.max_calls),
+        call_timeout: seconds("limits.call_timeout_s", own.call_timeout),
+        approval_timeout: seconds("limits.approval_timeout_s", own.approval_timeout),
+        total_timeout: seconds("limits.total_timeout_s", own.total_timeout),
+        inline_tokens: whole("limits.inline_tokens", own.inline_tokens),
+        inline_media_bytes: whole("limits.inline_media_bytes", own.inline_media_bytes),
+        inline_bytes: own.inline_bytes,
+        max_risk_unapproved: own.max_risk_unapproved,
+    };
+    limits
+        .check()
+        .map_err(|e| Problem::settings(e.to_string()))?;
+    Ok(limits)
+}
+
+/// How live output is gathered.
+pub(crate) fn pace(settings: &Settings) -> Pace {
+    let own = Pace::default();
+    let bytes = settings.whole("progress.flush_bytes");
+    Pace {
+        gather: settings
+            .whole("progress.flush_ms")
+            .map_or(own.gather, Duration::from_millis),
+        bytes: bytes
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(own.bytes)
+            .min(LONGEST_EVENT),
+    }
+}
+
+/// What confines commands.
+fn sandbox(at: &Site, settings: &Settings, workspace: &Workspace) -> Result<Sandbox, Problem> {
+    let backend = match settings.text("sandbox.backend").unwrap_or("auto") {
+        "auto" | "jail" => Backend::Jail,
+        "passthrough" => Backend::Passthrough,
+        other => return Err(settings.unavailable("sandbox.backend", other)),
+    };
+    let require = settings.text("sandbox.require").unwrap_or("no-proc");
+    Ok(Sandbox::new(Config {
+        backend,
+        require: require.parse::<Strength>().map_err(Problem::settings)?,
+        places: places(at, workspace),
+        detect_interpreters: true,
+        ..Config::default()
+    }))
+}
+
+/// What no jail shows, and what tools may change: nothing there is started outside a jail.
+fn places(at: &Site, workspace: &Workspace) -> Places {
+    let writable = [Some(workspace.root().to_path_buf()), network::packages(at)];
+    let hidden = workspace.hidden().iter().cloned();
+    Places::declared(hidden, writable.into_iter().flatten())
+}
+
+/// The standard tools, on or off.
+#[derive(Debug)]
+pub(crate) struct Standard {
+    /// All of them.
+    pub(crate) registry: Arc<ToolRegistry>,
+    offers: Vec<Offer>,
+}
+
+impl Standard {
+    /// The names of all of them, and of those that are made elsewhere.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.offers.iter().map(|offer| offer.name.as_str())
+    }
+}
+
+/// What commands run in.
+#[derive(Debug)]
+pub(crate) struct Confinement {
+    /// What confines them.
+    pub(crate) sandbox: Sandbox,
+    /// What they reach.
+    pub(crate) network: CommandNetwork,
+    /// Where what calls change is recorded.
+    pub(crate) log: Arc<ChangeLog>,
+    /// What becomes of what they change.
+    pub(crate) changes: CommandChanges,
+}
+
+impl Confinement {
+    /// What settings choose.
+    pub(crate) fn of(at: &Site, settings: &Settings, ground: &Ground) -> Result<Self, Problem> {
+        let sandbox = sandbox(at, settings, &ground.workspace)?;
+        let log = Arc::new(ChangeLog::new(at.home.path()));
+        Ok(Self {
+            network: network::network(at, settings)?,
+            changes: changes::changes(at, settings, &ground.workspace, &sandbox, &log),
+            sandbox,
+            log,
+        })
+    }
+}
+
+/// Every tool there is, on the workspace.
+pub(crate) fn standard(
+    at: &Site,
+    settings: &Settings,
+    ground: &Ground,
+    confined: &Confinement,
+    (skills, memory): (&Arc<SkillSet>, Option<Memory>),
+) -> Result<Standard, Problem> {
+    let mut builtins = Builtins::new(ground.workspace.clone());
+    builtins.sandbox = Some(confined.sandbox.clone());
+    builtins.network = confined.network.clone();
+    builtins.changes = Some(confined.changes.clone());
+    builtins.memory_mb = settings.whole("sandbox.memory_mb");
+    builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));
+    builtins.web = Some(web::web(settings, &ground.policy, &confined.sandbox)?);
+    builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
+    builtins.memory = memory;
+    builtins.files = FileOptions {
+        read_before_write: settings.flag("files.read_before_write"),
+        check: checkers(settings)?,
+    };
+    builtins.discover = discover::options(settings, skills)?;
+    catalogue(at, &builtins)
+}
+
+/// The standard tools for their names alone, where what settings wire them to is wrong.
+pub(crate) fn unwired(at: &Site, workspace: &Workspace) -> Result<Standard, Problem> {
+    let mut builtins = Builtins::new(workspace.clone());
+    builtins.sandbox = Some(Sandbox::new(Config::default()));
+    builtins.web = Some(web::unwired());
+    catalogue(at, &builtins)
+}
+
+fn catalogue(at: &Site, builtins: &Builtins) -> Result<Standard, Problem> {
+    let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
+    let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
+    #[cfg(feature = "testing")]
+    let tools = match at.environment.get("HAFT_TESTING_PAGES") {
+        Some(folder) => [tools, paged::tools(folder)].concat(),
+        None => tools,
+    };
+    let offers = tools.iter().map(|builtin| Offer {
+        name: builtin.tool.spec().name.to_string(),
+        bundle: builtin.bundle,
+        default: builtin.default,
+    });
+    let offers = offers.chain(skills::offers());
+    let offers = offers.chain(chain::offers(&at.environment)).collect();
+    let registry = ToolRegistry::new();
+    let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
+    added.map_err(|e| told(e.to_string()))?;
+    Ok(Standard {
+        registry: Arc::new(registry),
+        offers,
+    })
+}
+
+/// `files.check`: a table of patterns, each with a command as words.
+fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> {
+    let Some(entry) = settings.entry(&["files", "check"]) else {
+        return Ok(Vec::new());
+    };
+    let read: Result<BTreeMap<String, Vec<String>>, _> = entry.value.clone().try_into();
+    if let Ok(table) = read {
+        return Ok(table.into_iter().collect());
+    }
+    let problem = Problem::settings("`files.check` takes a table of commands by file pattern")
+        .advise(
+            "write files.check = { \"*.py\" = [\"python3\", \"-m\", \"py_compile\", \"{path}\"] }",
+        );
+    let place = entry
+        .sources
+        .first()
+        .and_then(|source| source.place.clone());
+    Err(match place {
+        Some(place) => problem.at(place),
+        None => problem,
+    })
+}
+
+/// Names in settings that only a server could have, which none has now.
+pub(crate) fn of_servers(all: &Standard, settings: &Settings) -> Vec<String> {
+    selection::of_servers(&all.offers, settings)
+}
+
+/// The names of the tools that are on.
+pub(crate) fn on(all: &Standard, settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    selection::enabled(&all.offers, settings)
+}
+
+/// The tools that are on, as settings want them described, bound and limited; those of skills among them while there are skills.
+///
+/// A tool that a deny rule without specifier names is in no list; called all the same, it is denied by that rule.
+pub(crate) fn view(
+    all: &Standard,
+    on: &BTreeSet<String>,
+    skills: &SkillTools,
+    (settings, policy): (&Settings, &Policy),
+) -> Result<Arc<dyn Toolset>, Problem> {
+    let mut own = wanted(on, settings, policy);
+    for name in selection::deferred(&all.offers, on, settings)? {
+        // A tool that a rule takes away stays away: no search finds it.
+        let tool = own.entry(name).or_default();
+        tool.exposure = tool.exposure.or(Some(Exposure::Deferred));
+    }
+    own.remove(TOOL_CHAIN);
+    let locale = settings.text("locale");
+    let standard = on
+        .iter()
+        .filter(|name| !SKILL_TOOLS.contains(&name.as_str()) && *name != TOOL_CHAIN);
+    let standard = Arc::clone(&all.registry).only(standard);
+    let of_skills = Arc::clone(skills.registry()) as Arc<dyn Toolset>;
+    let view = merged([Arc::new(standard) as _, of_skills]).configured(own, locale);
+    Ok(Arc::new(view.map_err(unbound)?))
+}
+
+fn unbound(error: impl std::fmt::Display) -> Problem {
+    Problem::settings(format!("bind a tool's arguments: {error}"))
+        .advise("`haft tools NAME` shows the arguments there are")
+}
+
+/// What settings and bare deny rules make of the tools that are on.
+fn wanted(
+    on: &BTreeSet<String>,
+    settings: &Settings,
+    policy: &Policy,
+) -> BTreeMap<String, ToolSettings> {
+    let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
+    for (path, entry) in settings.iter() {
+        if let [section, name, leaf] = path
+            && section == "tools"
+            && on.contains(name)
+        {
+            apply(own.entry(name.clone()).or_default(), leaf, entry);
+        }
+    }
+    for name in on.iter().filter(|name| policy.removes(name).is_some()) {
+        own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
+    }
+    own
+}
+
+/// The same tools, and `tool_chain` over them where it is on.
+pub(crate) fn with_chain(
+    at: &Site,
+    (settings, policy): (&Settings, &Policy),
+    base: Arc<dyn Toolset>,
+    on: &BTreeSet<String>,
+    parts: (&CodeJail, &Arc<dyn Journal>),
+) -> Result<Arc<dyn Toolset>, Problem> {
+    // Sound limits are a matter of the settings, also where the tool is off.
+    chain::limits(settings)?;
+    if !on.contains(TOOL_CHAIN) {
+        return Ok(base);
+    }
+    let mut own = wanted(on, settings, policy);
+    own.retain(|name, _| name == TOOL_CHAIN);
+    let all = chain::tools(at, settings, base, parts)?;
+    Ok(Arc::new(
+        all.configured(own, settings.text("locale"))
+            .map_err(unbound)?,
+    ))
+}
+
+fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {
+    let value = &entry.value;
+    match leaf {
+        "description" => tool.description = value.as_str().map(str::to_owned),
+        "i18n" => {
+            let texts = value.as_table().into_iter().flatten();
+            let text = |(tag, text): (&String, &toml::Value)| {
+                Some((tag.clone(), text.as_str()?.to_owned()))
+            };
+            tool.i18n = texts.filter_map(text).collect();
+        }
+        "bind" => tool.bind = json_object(value),
+        "timeout_s" => tool.timeout = value::seconds(value).map(Duration::from_secs_f64),
+        "overflow" => {
+            tool.overflow = match value.as_str() {
+                Some("store") => Some(Overflow::Store),
+                Some("clip") => Some(Overflow::Clip),
+                Some("fail") => Some(Overflow::Fail),
+                _ => None,
+            }
+        }
+        "inline_tokens" => {
+            tool.inline_tokens = value.as_integer().and_then(|n| usize::try_from(n).ok());
+        }
+        _ => {}
+    }
+}
+
+fn json_object(value: &toml::Value) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The user of this machine who started the process.
+pub(crate) fn principal(environment: &Environment) -> Principal {
+    let named = ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| environment.get(name));
+    match named.filter(|name| !name.is_empty()) {
+        Some(name) => Principal::local(name),
+        None => Principal::local(format!("uid-{}", rustix::process::getuid().as_raw())),
+    }
+}

@@ -1,0 +1,151 @@
+//! The policy from settings: profile, the rules of all layers with their layers, the guards' places.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError};
+use haft::workspace::Workspace;
+
+use crate::config::{FILE_NAME, Settings, Source};
+use crate::problem::{Place, Problem};
+use crate::site::Site;
+use crate::wiring::{changes, stores};
+
+/// The rules as written and where they are read.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    /// Rules of all layers.
+    pub(crate) rules: RuleSet,
+    /// What `//` and `~/` mean in them.
+    pub(crate) places: Places,
+}
+
+/// Collects the rules of all layers.
+pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem> {
+    let list = |key: &str| -> Result<Vec<RuleText>, Problem> {
+        let items = settings.items(key).into_iter();
+        items.map(|(value, source)| rule(value, source)).collect()
+    };
+    let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    Ok(Written {
+        rules: RuleSet {
+            allow: list("policy.allow")?,
+            ask: list("policy.ask")?,
+            deny: list("policy.deny")?,
+        },
+        places: Places {
+            workspace: Some(shown(&at.workspace)),
+            home: at.environment.folder("HOME").map(|home| shown(&home)),
+        },
+    })
+}
+
+fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
+    let read: Result<RuleText, _> = value.clone().try_into();
+    let mut rule = read.map_err(|e: toml::de::Error| {
+        let problem = Problem::settings(format!("read a rule: {}", e.message()));
+        match &source.place {
+            Some(place) => problem.at(place.clone()),
+            None => problem,
+        }
+    })?;
+    source.layer.as_str().clone_into(&mut rule.layer);
+    Ok(rule)
+}
+
+/// The workspace, with what is haft's own hidden.
+fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
+    let opened = Workspace::open(&at.workspace);
+    let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
+    Ok(opened.with_hidden(own_files(at, settings)))
+}
+
+/// What calls stand on: one workspace, and the policy over it.
+pub(crate) struct Ground {
+    /// The folder, with its hidden paths, for tools and skills.
+    pub(crate) workspace: Workspace,
+    /// The policy in force.
+    pub(crate) policy: Arc<Policy>,
+}
+
+/// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands.
+pub(crate) fn build(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
+    let workspace = workspace(at, settings)?;
+    let mut builder = Policy::builder(profile(settings))
+        .rules(written(at, settings)?.rules)
+        .commands(changes::commands(settings))
+        .workspace(&workspace);
+    if let Some(home) = at.environment.folder("HOME") {
+        builder = builder.home(&home);
+    }
+    let policy = builder.build().map_err(|error| problem(&error, settings))?;
+    Ok(Ground {
+        workspace,
+        policy: Arc::new(policy),
+    })
+}
+
+/// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
+fn own_files(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+    let readable = at.workspace.join(FILE_NAME);
+    let home = at.home.path().to_owned();
+    let files = settings
+        .files
+        .iter()
+        .filter(|file| **file != readable)
+        .cloned();
+    [home]
+        .into_iter()
+        .chain(files)
+        .chain(settings.secrets.files.iter().cloned())
+        .chain(stores::own_files(at, settings))
+        .chain(tls_files(settings))
+        .collect()
+}
+
+/// The certificate and the key that `serve.tls` names.
+fn tls_files(settings: &Settings) -> impl Iterator<Item = PathBuf> {
+    ["serve.tls.cert", "serve.tls.key"]
+        .into_iter()
+        .filter_map(|key| settings.text(key))
+        .filter_map(|path| std::path::absolute(path).ok())
+}
+
+/// The verdict where no rule matches.
+pub(crate) fn profile(settings: &Settings) -> Profile {
+    match settings.text("policy.profile") {
+        Some("trusted") => Profile::Trusted,
+        Some("workspace") => Profile::Workspace,
+        // The key takes three words; were there a fourth, the strictest stands for it.
+        _ => Profile::ReadOnly,
+    }
+}
+
+/// A fault of a rule, at its place.
+pub(crate) fn problem(error: &RulesError, settings: &Settings) -> Problem {
+    let (rule, list) = match error {
+        RulesError::Unreadable { rule, list, .. } | RulesError::Example { rule, list, .. } => {
+            (rule, list)
+        }
+        RulesError::Unknown(unknown) => (&unknown.rule, &unknown.list),
+    };
+    let problem =
+        Problem::settings(error.to_string()).advise("`haft policy check` lists every fault");
+    match place(settings, &format!("policy.{list}"), rule) {
+        Some(place) => problem.at(place),
+        None => problem,
+    }
+}
+
+/// Where a rule stands.
+fn place(settings: &Settings, key: &str, rule: &str) -> Option<Place> {
+    let items = settings.items(key);
+    let text = |value: &toml::Value| {
+        let table = value.get("rule").and_then(toml::Value::as_str);
+        value.as_str().or(table).map(str::to_owned)
+    };
+    let (_, source) = items
+        .into_iter()
+        .find(|(value, _)| text(value).as_deref() == Some(rule))?;
+    source.place.clone()
+}

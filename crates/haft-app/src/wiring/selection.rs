@@ -1,0 +1,379 @@
+//! Which tools are on: the default set, `tools.enable`, `tools.disable`, `tools.NAME.enabled`, in this order.
+
+use std::collections::BTreeSet;
+
+use haft_chain::TOOL_CHAIN;
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::wiring::chain::NO_PYTHON;
+use crate::wiring::offer::Offer;
+
+/// Tools that come with `run_command`.
+const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
+
+/// Bundles: a category of tools by one name.
+const BUNDLES: [&str; 7] = [
+    "files", "commands", "web", "memory", "skills", "discover", "chain",
+];
+
+/// Classes of rules, which name tools, too.
+const CLASSES: [(&str, &[&str]); 4] = [
+    (
+        "Read",
+        &[
+            "read_file",
+            "list_files",
+            "glob_files",
+            "grep_files",
+            "view_image",
+        ],
+    ),
+    (
+        "Edit",
+        &[
+            "write_file",
+            "edit_file",
+            "apply_patch",
+            "move_file",
+            "delete_file",
+        ],
+    ),
+    ("Bash", &["run_command", "await_command", "kill_command"]),
+    ("WebFetch", &["fetch_url"]),
+];
+
+/// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
+const LATER: [&str; 4] = [
+    "recall_memory",
+    "write_memory",
+    "memory",
+    "compress_history",
+];
+
+/// Tools that are there once settings name what they work with: naming them before is no mistake.
+const CONFIGURED: [(&str, &str); 2] = [
+    (
+        "web_search",
+        "no search service is configured; `web.search.provider` in settings names one",
+    ),
+    (TOOL_CHAIN, NO_PYTHON),
+];
+
+/// The names of the tools that are on.
+pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+    check_tables(all, settings)?;
+    let mut on: BTreeSet<String> = all
+        .iter()
+        .filter(|offer| offer.default)
+        .map(|offer| offer.name.clone())
+        .collect();
+    for name in named(all, settings, "tools.enable")? {
+        on.insert(name);
+    }
+    for name in named(all, settings, "tools.disable")? {
+        on.remove(&name);
+    }
+    let own = |name: &str| settings.entry(&["tools", name, "enabled"])?.value.as_bool();
+    for offer in all {
+        match own(&offer.name) {
+            Some(true) => on.insert(offer.name.clone()),
+            Some(false) => on.remove(&offer.name),
+            None => false,
+        };
+    }
+    // Waiting for a command and ending it make no sense without starting one, and the other way round.
+    let with_commands = on.contains("run_command");
+    for offer in all
+        .iter()
+        .filter(|offer| WITH_COMMANDS.contains(&offer.name.as_str()))
+    {
+        if with_commands && own(&offer.name) != Some(false) {
+            on.insert(offer.name.clone());
+        } else {
+            on.remove(&offer.name);
+        }
+    }
+    Ok(on)
+}
+
+/// What finds deferred tools and has them listed: never deferred itself.
+const FINDERS: [&str; 2] = ["tool_search", "tool_expand_tools"];
+
+/// The names of those tools that are found and expanded before they are listed.
+pub(crate) fn deferred(
+    all: &[Offer],
+    on: &BTreeSet<String>,
+    settings: &Settings,
+) -> Result<BTreeSet<String>, Problem> {
+    let names = named(all, settings, "tools.defer")?.into_iter();
+    let deferred: BTreeSet<String> = names
+        .filter(|name| on.contains(name) && !FINDERS.contains(&name.as_str()))
+        .collect();
+    let Some(off) = FINDERS.iter().find(|name| !on.contains(**name)) else {
+        return Ok(deferred);
+    };
+    if deferred.is_empty() {
+        return Ok(deferred);
+    }
+    let message = format!("`tools.defer` needs `{off}`, which is off");
+    Err(Problem::settings(message).advise(format!(
+        "turn `{off}` on, or remove `tools.defer`: without `{off}` the deferred tools cannot be called"
+    )))
+}
+
+/// The tools that a list of names, classes and bundles means. An unknown name is an error: a misspelt `disable`
+/// would leave a tool on that the operator wanted off.
+fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
+    let mut out = Vec::new();
+    for (item, source) in settings.items(key) {
+        let word = item.as_str().unwrap_or_default();
+        let found = meant(all, word);
+        // A dotted name may be of a server that is not there now.
+        if found.is_empty() && !known(word) && !word.contains('.') {
+            let problem =
+                Problem::settings(format!("unknown tool, class or bundle `{word}` in `{key}`"))
+                    .advise(match nearest(all, word) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!(
+                            "`haft tools` lists the tools; bundles are {}",
+                            BUNDLES.join(", ")
+                        ),
+                    });
+            return Err(match &source.place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            });
+        }
+        out.extend(found);
+    }
+    Ok(out)
+}
+
+/// Names of standard tools that other settings would bring.
+pub(crate) fn elsewhere() -> impl Iterator<Item = &'static str> {
+    LATER.into_iter().chain(CONFIGURED.map(|(name, _)| name))
+}
+
+/// A table of settings for a tool that there is not: what it switches off would stay on.
+fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
+    for (path, entry) in settings.iter() {
+        let [section, name, key] = path else {
+            continue;
+        };
+        if section != "tools" {
+            continue;
+        }
+        // `memory` is a tool, too: the other tools of the bundle would stay on.
+        let switches_off = key == "enabled" && entry.value.as_bool() == Some(false);
+        let bundle = BUNDLES.contains(&name.as_str());
+        if name.contains('.') || (is_tool(all, name) && !(bundle && switches_off)) {
+            continue;
+        }
+        let problem = if bundle {
+            let list = if switches_off { "disable" } else { "enable" };
+            Problem::settings(format!("`tools.{name}.{key}` names a bundle, not a tool")).advise(
+                format!("write tools.{list} = [\"{name}\"] for all its tools"),
+            )
+        } else {
+            Problem::settings(format!("unknown tool `{name}` in `tools.{name}`")).advise(
+                match nearest(all, name) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`haft tools` lists the tools".to_owned(),
+                },
+            )
+        };
+        let place = entry
+            .sources
+            .first()
+            .and_then(|source| source.place.clone());
+        return Err(match place {
+            Some(place) => problem.at(place),
+            None => problem,
+        });
+    }
+    Ok(())
+}
+
+/// Whether there is such a standard tool, or would be under other settings.
+fn is_tool(all: &[Offer], name: &str) -> bool {
+    all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)
+}
+
+/// A line for each dotted name in settings that no tool has: it may be of a server that is not there now, or misspelt.
+pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
+    let mut named = BTreeSet::new();
+    for (path, _) in settings.iter() {
+        if let [section, name, _] = path
+            && section == "tools"
+        {
+            named.insert((format!("tools.{name:?}"), name.clone()));
+        }
+    }
+    for key in ["tools.enable", "tools.disable", "tools.defer"] {
+        for (item, _) in settings.items(key) {
+            named.insert((key.to_owned(), item.as_str().unwrap_or_default().to_owned()));
+        }
+    }
+    let absent = |name: &String| name.contains('.') && meant(all, name).is_empty();
+    named.retain(|(_, name)| absent(name));
+    named
+        .into_iter()
+        .map(|(key, name)| format!("`{key}` names `{name}`, which is no tool here"))
+        .collect()
+}
+
+fn meant(all: &[Offer], word: &str) -> Vec<String> {
+    let class = CLASSES
+        .iter()
+        .find(|(class, _)| *class == word)
+        .map(|(_, tools)| *tools);
+    let fits = |offer: &&Offer| {
+        let name = offer.name.as_str();
+        name == word
+            || word == "*"
+            || class.is_some_and(|tools| tools.contains(&name))
+            || (BUNDLES.contains(&word) && offer.bundle == word)
+    };
+    all.iter()
+        .filter(fits)
+        .map(|offer| offer.name.clone())
+        .collect()
+}
+
+fn known(word: &str) -> bool {
+    word == "*"
+        || BUNDLES.contains(&word)
+        || LATER.contains(&word)
+        || unconfigured(word).is_some()
+        || CLASSES.iter().any(|(class, _)| *class == word)
+}
+
+fn nearest(all: &[Offer], word: &str) -> Option<String> {
+    let names = all.iter().map(|offer| offer.name.as_str());
+    let words: Vec<&str> = names
+        .chain(BUNDLES)
+        .chain(CLASSES.map(|(class, _)| class))
+        .collect();
+    crate::nearest::nearest(word, &words).map(str::to_owned)
+}
+
+/// What a tool lacks that is not there because nothing for it to work with is configured.
+pub(crate) fn unconfigured(name: &str) -> Option<&'static str> {
+    let (_, lacks) = CONFIGURED.iter().find(|(tool, _)| *tool == name)?;
+    Some(lacks)
+}
+
+/// What switches a tool on.
+pub(crate) fn how_to_enable(name: &str) -> String {
+    format!(
+        "the tool is off; `tools.enable = [\"{name}\"]` in settings, or -c tools.{name}.enabled=true, turns it on"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{deferred, enabled};
+    use crate::config::Settings;
+    use crate::wiring::offer::Offer;
+
+    fn offers() -> Vec<Offer> {
+        let offer = |name: &str, bundle, default| Offer {
+            name: name.to_owned(),
+            bundle,
+            default,
+        };
+        vec![
+            offer("read_file", "files", true),
+            offer("write_file", "files", true),
+            offer("delete_file", "files", false),
+            offer("run_command", "commands", false),
+            offer("await_command", "commands", false),
+        ]
+    }
+
+    fn on(options: &[&str]) -> Result<String, String> {
+        let settings = Settings::of_options(options).unwrap();
+        let on = enabled(&offers(), &settings).map_err(|e| e.to_string())?;
+        Ok(on.into_iter().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn enable_adds_disable_wins_and_a_tool_s_own_word_beats_both() {
+        let rows: [(&[&str], &str); 9] = [
+            (&[], "read_file write_file"),
+            (
+                &["tools.enable=delete_file"],
+                "delete_file read_file write_file",
+            ),
+            (
+                &["tools.enable=commands"],
+                "await_command read_file run_command write_file",
+            ),
+            (
+                &["tools.run_command.enabled=true"],
+                "await_command read_file run_command write_file",
+            ),
+            (&["tools.enable=await_command"], "read_file write_file"),
+            (
+                &["tools.enable=commands", "tools.await_command.enabled=false"],
+                "read_file run_command write_file",
+            ),
+            (
+                &["tools.disable=Edit", "tools.enable=delete_file"],
+                "read_file",
+            ),
+            (
+                &["tools.disable=files", "tools.read_file.enabled=true"],
+                "read_file",
+            ),
+            (
+                &["tools.enable=web_search", "tools.disable=srv.tool"],
+                "read_file write_file",
+            ),
+        ];
+        for (options, expect) in rows {
+            assert_eq!(on(options).unwrap(), expect, "{options:?}");
+        }
+        let wrong = on(&["tools.disable=read_fil"]).unwrap_err();
+        assert!(wrong.contains("names `read_fil`"), "{wrong}");
+    }
+
+    #[test]
+    fn deferring_leaves_out_what_is_off_and_what_finds_the_deferred() {
+        let mut all = offers();
+        all.extend(["tool_search", "tool_expand_tools"].map(|name| Offer {
+            name: name.to_owned(),
+            bundle: "discover",
+            default: true,
+        }));
+        let check = |options: &[&str], expect: Result<&str, &str>| {
+            let settings = Settings::of_options(options).unwrap();
+            let on = enabled(&all, &settings).unwrap();
+            match (deferred(&all, &on, &settings), expect) {
+                (Ok(names), Ok(expect)) => {
+                    let names: Vec<String> = names.into_iter().collect();
+                    assert_eq!(names.join(" "), expect, "{options:?}");
+                }
+                (Err(problem), Err(says)) => {
+                    let said = problem.to_string();
+                    assert!(said.contains(says), "{options:?}: {said}");
+                }
+                (found, expect) => panic!("{options:?}: {found:?}, not {expect:?}"),
+            }
+        };
+        check(&[], Ok(""));
+        check(&["tools.defer=files"], Ok("read_file write_file"));
+        check(&["tools.defer=Edit"], Ok("write_file"));
+        check(&["tools.defer=*"], Ok("read_file write_file"));
+        check(&["tools.defer=tool_search"], Ok(""));
+        check(&["tools.defer=delete_file"], Ok(""));
+        check(&["tools.defer=read_fil"], Err("names `read_fil`"));
+        let off = "tools.disable=discover";
+        check(
+            &["tools.defer=Edit", off],
+            Err("needs `tool_search`, which is off"),
+        );
+        check(&[off], Ok(""));
+    }
+}

@@ -1,0 +1,87 @@
+//! Where skills are looked for, which of them may be used, and the tools over them.
+
+use std::path::PathBuf;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use haft::workspace::Workspace;
+use haft_builtins::skills::{SKILL_TOOLS, SKILLS, SkillOptions, SkillTools};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::offer::Offer;
+
+/// The user's own folders below `HOME`, after `$XDG_CONFIG_HOME/haft/skills`.
+const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
+
+/// The tools over skills, for settings to switch: there while there is a skill.
+pub(crate) fn offers() -> impl Iterator<Item = Offer> {
+    SKILL_TOOLS.into_iter().map(|name| Offer {
+        name: name.to_owned(),
+        bundle: SKILLS,
+        default: true,
+    })
+}
+
+/// The tools over the set, as far as they are on.
+pub(crate) fn tools(
+    settings: &Settings,
+    workspace: &Workspace,
+    set: &Arc<SkillSet>,
+    on: &BTreeSet<String>,
+) -> Result<Arc<SkillTools>, Problem> {
+    let on: Vec<String> = SKILL_TOOLS
+        .into_iter()
+        .filter(|name| on.contains(*name))
+        .map(str::to_owned)
+        .collect();
+    let options = SkillOptions {
+        // Whoever switches the bundle off wants none of its tools.
+        as_tools: settings.flag("skills.as_tools").unwrap_or(false) && !on.is_empty(),
+        on,
+        ..SkillOptions::new(workspace.clone())
+    };
+    SkillTools::new(Arc::clone(set), options)
+        .map_err(|e| Problem::failed(format!("offer the skills: {e}")))
+}
+
+/// The set; nothing is read yet.
+pub(crate) fn set(at: &Site, settings: &Settings) -> SkillSet {
+    let filter = Filter {
+        allow: texts(settings, "skills.allow"),
+        deny: texts(settings, "skills.deny"),
+    };
+    SkillSet::new(roots(at, settings), filter)
+}
+
+/// The workspace's folders, those of the settings, the user's; the first wins.
+fn roots(at: &Site, settings: &Settings) -> Vec<Root> {
+    let workspace =
+        WORKSPACE_FOLDERS.map(|folder| Root::workspace(&at.workspace, folder, settings.trusted));
+    let home = at.environment.folder("HOME");
+    let named = texts(settings, "skills.dirs").into_iter().map(|text| {
+        let below_home = text.strip_prefix("~/").zip(home.as_ref());
+        let path = below_home.map(|(rest, home)| home.join(rest));
+        Root::configured(
+            at.workspace
+                .join(path.unwrap_or_else(|| PathBuf::from(text))),
+        )
+    });
+    let config = at.environment.folder("XDG_CONFIG_HOME");
+    let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
+    let own = config.map(|config| config.join("haft/skills"));
+    let at_home = home
+        .iter()
+        .flat_map(|home| HOME_FOLDERS.map(|folder| home.join(folder)));
+    let user = own.into_iter().chain(at_home).map(Root::user);
+    workspace.into_iter().chain(named).chain(user).collect()
+}
+
+fn texts(settings: &Settings, key: &str) -> Vec<String> {
+    let items = settings.items(key).into_iter();
+    let texts = items.filter_map(|(value, _)| value.as_str());
+    texts.map(str::to_owned).collect()
+}

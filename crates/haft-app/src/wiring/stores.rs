@@ -1,0 +1,114 @@
+//! `Stores`: what outlives the process, in the database that `store.url` names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::approval::inbox::Inbox;
+use haft::approval::suspended::SuspendedCalls;
+use haft::audit::index::RunIndex;
+use haft::journal::Journal;
+use haft::journal::dir::DirJournal;
+use haft_store::journal::DbJournal;
+use haft_store::postgres::PostgresStore;
+use haft_store::sqlite::{SqliteInbox, SqliteStore};
+
+use crate::config::Settings;
+use crate::problem::Problem;
+use crate::site::Site;
+use crate::wiring::artifacts;
+
+/// What `SQLite` keeps beside a database file.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+
+/// The stores, none of them opened yet.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    /// Which runs there are.
+    pub(crate) index: Arc<dyn RunIndex>,
+    /// What waits for a person.
+    pub(crate) inbox: Arc<dyn Inbox>,
+    /// Which calls were suspended.
+    pub(crate) suspended: Arc<dyn SuspendedCalls>,
+    /// What chains did: beside the runs' records, which is the quickest, unless a database is named.
+    pub(crate) journal: Arc<dyn Journal>,
+    /// What agents remember: always a file, for it is searched as it is typed.
+    pub(crate) memory: Arc<SqliteStore>,
+}
+
+/// The stores as settings want them.
+pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> {
+    let home = at.home.path();
+    if let Some(url) = settings.text("store.url").filter(|url| is_postgres(url)) {
+        let told = |e: haft_store::StoreError| refused(&e.to_string());
+        let store = Arc::new(PostgresStore::new(url).map_err(told)?);
+        let journal = DbJournal::postgres(url, home).map_err(told)?;
+        return Ok(Stores {
+            journal: Arc::new(journal),
+            index: Arc::clone(&store) as Arc<dyn RunIndex>,
+            suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
+            inbox: store,
+            memory: Arc::new(SqliteStore::new(home)),
+        });
+    }
+    let (store, inbox, journal): (_, _, Arc<dyn Journal>) =
+        match (settings.text("store.url"), file(at, settings)) {
+            (Some(_), None) => return Err(refused("it names no database that is known")),
+            (_, Some(path)) => {
+                let journal = DbJournal::sqlite(path.clone(), home);
+                let inbox = SqliteInbox::at(path.clone());
+                (SqliteStore::at(path), inbox, Arc::new(journal))
+            }
+            (None, None) => {
+                let journal = DirJournal::new(home);
+                (
+                    SqliteStore::new(home),
+                    SqliteInbox::new(home),
+                    Arc::new(journal),
+                )
+            }
+        };
+    let store = Arc::new(store);
+    Ok(Stores {
+        index: Arc::clone(&store) as Arc<dyn RunIndex>,
+        suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
+        inbox: Arc::new(inbox),
+        journal,
+        memory: store,
+    })
+}
+
+/// The files of a database and the folder of artifacts that settings put elsewhere: haft's own, which no tool touches.
+pub(crate) fn own_files(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+    let artifacts = settings.text("artifacts.url").and_then(artifacts::folder);
+    let Some(path) = file(at, settings) else {
+        return artifacts.into_iter().collect();
+    };
+    let beside = BESIDE.map(|end| {
+        let mut name = path.clone().into_os_string();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    std::iter::once(path)
+        .chain(beside)
+        .chain(artifacts)
+        .collect()
+}
+
+/// The file that `store.url` names; a relative one is below haft's state folder.
+fn file(at: &Site, settings: &Settings) -> Option<PathBuf> {
+    let path = settings.text("store.url")?.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty()).then(|| at.home.path().join(path))
+}
+
+fn is_postgres(url: &str) -> bool {
+    ["postgres://", "postgresql://"]
+        .iter()
+        .any(|scheme| url.starts_with(scheme))
+}
+
+/// The value may hold a password: it is not shown.
+fn refused(why: &str) -> Problem {
+    Problem::settings(format!("`store.url`: {why}"))
+        .advise("write sqlite:PATH or postgres://USER@HOST/DATABASE, or take it out")
+}

@@ -1,0 +1,99 @@
+//! The web tools from settings: the client, `robots.txt`, a reader in the jail, the search service.
+
+use std::sync::Arc;
+
+use haft::permission::Verdict;
+use haft::policy::Policy;
+use haft::spec::ToolSpec;
+use haft_builtins::web::http::{Http, HttpError, Limits};
+use haft_builtins::web::reader::{JailedReader, PageReader};
+use haft_builtins::web::search::{Provider, SearchError, SearchService, SearchSettings};
+use haft_builtins::web::{RedirectRule, Web};
+use haft_sandbox::Sandbox;
+
+use crate::config::Settings;
+use crate::problem::Problem;
+
+/// The policy asked about hosts that redirects lead to.
+#[derive(Debug)]
+struct Redirects(Arc<Policy>);
+
+impl RedirectRule for Redirects {
+    fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict {
+        self.0.connects(tool, url, host)
+    }
+}
+
+/// What the web tools work with.
+pub(crate) fn web(
+    settings: &Settings,
+    policy: &Arc<Policy>,
+    sandbox: &Sandbox,
+) -> Result<Web, Problem> {
+    let mut limits = Limits::default();
+    if let Some(bytes) = settings.whole("web.max_bytes") {
+        limits.max_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    }
+    let mut http = Http::guarded().with_limits(limits);
+    if let Some(agent) = settings.text("web.user_agent") {
+        let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
+        http = http.with_user_agent(agent).map_err(told)?;
+    }
+    // What reads HTML and PDF files is this program, executed again in the jail.
+    let reader = std::env::current_exe().ok();
+    let reader = reader.map(|program| {
+        let reader = JailedReader::new(sandbox.clone(), program);
+        Arc::new(reader) as Arc<dyn PageReader>
+    });
+    Ok(Web {
+        http,
+        robots: settings.flag("web.robots").unwrap_or(true),
+        reader,
+        redirects: Some(Arc::new(Redirects(Arc::clone(policy)))),
+        search: search(settings)?,
+    })
+}
+
+/// Web tools that are asked for nothing but their names.
+pub(crate) fn unwired() -> Web {
+    Web {
+        http: Http::guarded(),
+        robots: true,
+        reader: None,
+        redirects: None,
+        search: None,
+    }
+}
+
+fn search(settings: &Settings) -> Result<Option<SearchService>, Problem> {
+    let Some(provider) = settings.text("web.search.provider") else {
+        return Ok(None);
+    };
+    let told = |e: SearchError| {
+        Problem::settings(e.to_string())
+            .advise("`haft config explain web.search.url` says what each provider needs")
+    };
+    let provider: Provider = provider.parse().map_err(told)?;
+    let text = |key: &str| {
+        settings
+            .text(&format!("web.search.{key}"))
+            .map(str::to_owned)
+    };
+    let headers = settings.entry(&["web", "search", "headers"]);
+    let headers = headers.and_then(|entry| entry.value.as_table());
+    let header =
+        |(name, value): (&String, &toml::Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    let service = SearchService::new(
+        provider,
+        SearchSettings {
+            url: text("url"),
+            api_key: text("api_key"),
+            headers: headers.into_iter().flatten().filter_map(header).collect(),
+            results: text("results"),
+            title: text("title"),
+            link: text("link"),
+            snippet: text("snippet"),
+        },
+    );
+    service.map(Some).map_err(told)
+}

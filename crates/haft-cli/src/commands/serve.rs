@@ -1,0 +1,82 @@
+//! `haft serve`: serves until a signal comes or the client on stdin hangs up, and says how to connect.
+
+use haft_app::app::App;
+use haft_app::config::Settings;
+use haft_app::problem::Problem;
+use haft_server::server::{self, Ready, ServeOptions};
+use serde_json::json;
+
+use crate::args;
+use crate::commands::Done;
+use crate::commands::signals::{Signal, Signals};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::screen::{BOLD, DIM, styled};
+
+/// Serves.
+pub(crate) async fn run(
+    at: &Invocation,
+    settings: &Settings,
+    app: &App,
+    args: &args::Serve,
+) -> Done {
+    // Heard from here on: a signal that comes right after the ready line is not lost.
+    let mut signals = Signals::heard()?;
+    let options = ServeOptions {
+        http: args.http.clone(),
+        stdio: args.stdio,
+        no_auth: args.no_auth,
+    };
+    let ready = |ready: &Ready| print(at, app, ready);
+    let signal = server::serve(app, (&at.site, settings), &options, signals.next(), ready).await?;
+    // Being told to stop is how a server ends; Ctrl-C is an interruption.
+    Ok(match signal {
+        Some(Signal::Interrupt) => Exit::Interrupted,
+        Some(Signal::Terminate) | None => Exit::Done,
+    })
+}
+
+/// Says that all routes answer, then how to connect.
+fn print(at: &Invocation, app: &App, ready: &Ready) -> Result<(), Problem> {
+    let (screen, url) = (at.screen, &ready.url);
+    let (token, operator) = (&ready.token_file, &ready.operator_token_file);
+    screen.err(&format!("listening on {url}"));
+    if !url.ends_with(&ready.address.to_string()) {
+        screen.err(&format!("socket     {}", ready.address));
+    }
+    if screen.json {
+        return screen.document(&json!({
+            "address": ready.address,
+            "mcp": format!("{url}/mcp"),
+            "console": format!("{url}/"),
+            "token_file": token,
+            "operator_token_file": operator,
+        }));
+    }
+    for path in &ready.replaced {
+        screen.warn(&format!(
+            "{} was not private: it holds a new token",
+            path.display()
+        ));
+    }
+    let link = &ready.login_link;
+    screen.say(&format!("console    {link} (once, within 5 minutes)"));
+    let profile = styled(BOLD, app.profile());
+    screen.say(&format!(
+        "workspace  {} · profile {profile} · sandbox at least {}",
+        app.workspace(),
+        app.sandbox().config().require
+    ));
+    screen.say(&format!(
+        "tokens     {} (call), {} (operator)",
+        token.display(),
+        operator.display()
+    ));
+    screen.say(&format!(
+        "connect    claude mcp add --transport http haft {url}/mcp --header \"Authorization: Bearer $(cat {})\"",
+        token.display()
+    ));
+    let settings = json!({"mcpServers": {"haft": {"type": "http", "url": format!("{url}/mcp"), "headers": {"Authorization": "Bearer ${HAFT_TOKEN}"}}}});
+    screen.say(&styled(DIM, &format!("or paste   {settings}")));
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! The HTTP API: tools, calls, runs, artifacts, memory and the policy as JSON.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use haft::call::ToolCall;
+use haft_chain::TOOL_CHAIN;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::api::state::{Api, Shared, failed};
+use crate::caller::Caller;
+use crate::reply;
+use haft_app::view::{runs, skills, timeline};
+
+mod approvals;
+mod artifacts;
+mod changes;
+mod events;
+mod look;
+mod memory;
+mod openapi;
+mod own;
+pub(crate) mod state;
+mod tool_page;
+mod webhook;
+
+/// The routes below `/api/v1`.
+pub(crate) fn routes(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/tools", get(look::list_tools))
+        .route("/tools/{name}", get(look::show_tool))
+        .route("/tools/{name}/ui", get(tool_page::about))
+        .route("/tools/{name}/ui/page", get(tool_page::page))
+        .route("/events", get(events::events))
+        .route("/health", get(look::health))
+        .route("/openapi.json", get(openapi::document))
+        .route("/audit", get(look::audit))
+        .route("/policy/explain", post(look::explain))
+        .route("/skills/{name}", get(look::show_skill))
+        .route("/runs/{run}/verify", get(look::verify))
+        .route("/calls", get(list_calls).post(call))
+        .route("/chains", post(chain))
+        .route("/runs", get(list_runs))
+        .route("/runs/{run}", get(show_run))
+        .route("/runs/{run}/changes", get(changes::list))
+        .route("/runs/{run}/undo", post(changes::undo))
+        .route("/artifacts", get(artifacts::list))
+        .route("/artifacts/{reference}", get(artifacts::read))
+        .route("/skills", get(list_skills))
+        .route("/approvals", get(approvals::list))
+        .route("/approvals/batch", post(approvals::batch))
+        .route("/approvals/{id}", get(approvals::show))
+        .route("/approvals/{id}/rule", get(approvals::try_rule))
+        .route("/approvals/{id}/{decision}", post(approvals::decide))
+        .route("/webhook/{id}", post(webhook::take))
+        .route("/memory", get(memory::list))
+        .route("/memory/{id}/{decision}", post(memory::decide))
+        .route("/policy", get(look::policy_in_force))
+        // The gate has read the body within its bounds.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(api)
+}
+
+/// A call as it is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked<'a> {
+    tool: String,
+    /// The bytes as they came: the executor judges them.
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
+    let asked: Asked<'_> = match serde_json::from_slice(&body) {
+        Ok(asked) => asked,
+        Err(e) => {
+            let message = format!("the body is not {{\"tool\", \"arguments\"}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    let session = match api.session(caller).await {
+        Ok(session) => session,
+        Err(refused) => return refused,
+    };
+    let arguments = asked.arguments.map_or("{}", RawValue::get);
+    let call = ToolCall::new(asked.tool, arguments);
+    reply::document(&api.app.call(&session, call).await)
+}
+
+/// A script, as the arguments of the tool that runs it.
+async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
+    let arguments = match serde_json::from_slice::<&RawValue>(&body) {
+        Ok(arguments) => arguments.get(),
+        Err(e) => {
+            let message = format!("the body is not {{\"code\", \"timeout_s\"}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    let session = match api.session(caller).await {
+        Ok(session) => session,
+        Err(refused) => return refused,
+    };
+    let call = ToolCall::new(TOOL_CHAIN, arguments);
+    reply::document(&api.app.call(&session, call).await)
+}
+
+/// The calls of the caller's newest run here.
+async fn list_calls(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    match api.own.of(caller).first() {
+        Some(run) => match runs::calls(&api.app, run.as_str()).await {
+            Ok(calls) => reply::document(&calls),
+            Err(problem) => failed(&problem.to_string()),
+        },
+        None => reply::document::<[()]>(&[]),
+    }
+}
+
+async fn list_runs(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    match runs::list_of(&api.app, api.readable(caller)).await {
+        Ok(all) => reply::document(&all),
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+async fn show_run(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    match timeline::calls(&api.app, &run).await {
+        Ok(calls) => reply::document(&calls),
+        Err(_) => reply::not_found("no such run"),
+    }
+}
+
+async fn list_skills(State(api): Shared) -> Response {
+    let app = api.app.clone();
+    let found = tokio::task::spawn_blocking(move || app.skills().current()).await;
+    match found {
+        Ok(found) => reply::document(&skills::list(&found)),
+        Err(_) => failed("the look for skills broke off"),
+    }
+}

@@ -1,0 +1,323 @@
+//! What waits for a person, over HTTP: listed, shown whole, decided; one by one or several at once.
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::approval::listing;
+use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use haft::call::RunId;
+use http::header::HeaderValue;
+use http::{StatusCode, Uri};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::api::state::{Api, Shared, failed};
+use crate::caller::{Caller, Peer, Way};
+use crate::{query, reply};
+use haft_app::decide::Refused;
+use haft_app::view::approvals::Item;
+use haft_app::view::approvals::whole::Whole;
+use haft_app::view::rule;
+
+/// Most requests in one answer.
+const MOST: usize = 10_000;
+/// Requests in an answer where nothing is said.
+const USUAL: usize = 1_000;
+/// Most decisions in one batch.
+const BATCH: usize = 200;
+
+/// Those that wait, or others.
+pub(crate) async fn list(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Response {
+    let Some(filter) = filter(&api, &uri) else {
+        let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
+        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
+    };
+    let items = match found(&api, caller, filter).await {
+        Ok(items) => items,
+        Err(error) => return unavailable(&error),
+    };
+    let mut response = reply::document(&items);
+    let total = HeaderValue::from(items.len());
+    response.headers_mut().insert("x-total", total);
+    response
+}
+
+/// The requests of the runs that a caller may read. The limit is on those: a client's own are not behind others'.
+async fn found(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
+    let inbox = &**api.app.executor().inbox();
+    let mut found = Vec::new();
+    let limit = filter.limit;
+    let mut keep = |entry: Entry| {
+        let item = Item::of(api.app.redactor(), &entry);
+        found.push((entry.request.created, item));
+    };
+    if let Some(own) = api.readable(caller) {
+        let wanted = |run: &RunId| filter.run.as_ref().is_none_or(|only| only == run);
+        for run in own.into_iter().filter(wanted) {
+            let of_run = Filter {
+                run: Some(run),
+                ..filter.clone()
+            };
+            listing::each(inbox, of_run, &mut keep).await?;
+        }
+        found.sort_by(|(a, one), (b, other)| (a, &one.id).cmp(&(b, &other.id)));
+        found.truncate(limit);
+    } else {
+        listing::each(inbox, filter, keep).await?;
+    }
+    Ok(found.into_iter().map(|(_, item)| item).collect())
+}
+
+fn filter(api: &Api, uri: &Uri) -> Option<Filter> {
+    let asked = |name| query::text(uri, name);
+    let status = match asked("status").as_deref() {
+        None | Some("waiting") => vec![RequestStatus::Pending],
+        Some("all") => Vec::new(),
+        Some(word) => vec![RequestStatus::parse(word)?],
+    };
+    let limit = asked("limit").and_then(|n| n.parse().ok());
+    Some(Filter {
+        tenant: api.app.principal().tenant.to_string(),
+        status,
+        run: asked("run").map(RunId::new),
+        after: asked("after").map(ApprovalId::new),
+        limit: limit.unwrap_or(USUAL).min(MOST),
+    })
+}
+
+/// One, whole.
+pub(crate) async fn show(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Response {
+    match entry(&api, caller, &id).await {
+        Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
+        Err(response) => response,
+    }
+}
+
+async fn entry(api: &Api, caller: Caller, id: &str) -> Result<Entry, Response> {
+    let found = api.app.executor().inbox().get(&ApprovalId::new(id)).await;
+    let found = found.map_err(|error| unavailable(&error))?;
+    let mine = |entry: &Entry| api.may_read(caller, entry.request.run.as_str());
+    found
+        .filter(mine)
+        .ok_or_else(|| reply::not_found("no such approval"))
+}
+
+/// What a rule would have allowed.
+pub(crate) async fn try_rule(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let entry = match entry(&api, caller, &id).await {
+        Ok(entry) => entry,
+        Err(response) => return response,
+    };
+    let suggested = || entry.request.suggested.first().cloned();
+    let Some(text) = query::text(&uri, "rule").or_else(suggested) else {
+        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", "name a rule");
+    };
+    reply::document(&rule::try_rule(&api.app, &entry, &text).await)
+}
+
+/// What a person says, as it comes in.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Said {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    decision: Option<String>,
+    #[serde(default)]
+    scope: Scope,
+    #[serde(default)]
+    edit: Option<Box<RawValue>>,
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    stop: bool,
+    #[serde(default)]
+    answers: Option<Map<String, Value>>,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl Said {
+    fn read(body: &[u8]) -> Result<Self, Box<Response>> {
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        serde_json::from_slice(body).map_err(|e| {
+            let message = format!("the body is no decision: {e}");
+            Box::new(reply::error(
+                StatusCode::BAD_REQUEST,
+                "invalid_arguments",
+                &message,
+            ))
+        })
+    }
+
+    fn choice(self, word: &str) -> Option<Choice> {
+        Some(match word {
+            "approve" => Choice::Approve {
+                scope: self.scope,
+                edited: self.edit.map(|edit| edit.get().to_owned()),
+                rule: self.rule,
+            },
+            "deny" => Choice::Deny {
+                message: self.message,
+                stop: self.stop,
+            },
+            "answer" => Choice::Answer {
+                answers: match (self.answers, self.text) {
+                    (Some(answers), _) => Value::Object(answers).to_string(),
+                    (None, text) => json!({"text": text.unwrap_or_default()}).to_string(),
+                },
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// One decision.
+pub(crate) async fn decide(
+    State(api): Shared,
+    Extension(way): Extension<Way>,
+    Extension(peer): Extension<Peer>,
+    Path((id, word)): Path<(String, String)>,
+    body: Bytes,
+) -> Response {
+    let said = match Said::read(&body) {
+        Ok(said) => said,
+        Err(refused) => return *refused,
+    };
+    let Some(choice) = said.choice(&word) else {
+        return reply::not_found("decide by approve, deny or answer");
+    };
+    match decided(&api, (way, peer), &id, choice).await {
+        Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
+        Err(refused) => {
+            let (status, error) = told(&refused);
+            reply::problem(status, &error)
+        }
+    }
+}
+
+async fn decided(
+    api: &Api,
+    (way, peer): (Way, Peer),
+    id: &str,
+    choice: Choice,
+) -> Result<Entry, Refused> {
+    let by = api.app.principal().subject.to_string();
+    let from = format!("{} {}", way.as_str(), peer.0);
+    let decision = Decision::new(choice, by, from);
+    api.app.decide(&ApprovalId::new(id), decision).await
+}
+
+/// Several decisions, each with its own choice.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    decisions: Vec<Said>,
+}
+
+/// What became of one of several.
+#[derive(Debug, Serialize)]
+struct Result1 {
+    id: String,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<reply::Failure>,
+}
+
+/// Decides about several.
+pub(crate) async fn batch(
+    State(api): Shared,
+    Extension(way): Extension<Way>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Response {
+    let batch: Batch = match serde_json::from_slice(&body) {
+        Ok(batch) => batch,
+        Err(e) => {
+            let message = format!("the body is not {{\"decisions\": […]}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    if batch.decisions.len() > BATCH {
+        let message = format!("at most {BATCH} decisions at once");
+        return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+    }
+    let mut results = Vec::with_capacity(batch.decisions.len());
+    for mut said in batch.decisions {
+        let id = said.id.take().unwrap_or_default();
+        let word = said.decision.take().unwrap_or_default();
+        let decided = match said.choice(&word) {
+            Some(choice) => decided(&api, (way, peer), &id, choice).await,
+            None => Err(Refused::Unfit {
+                denied: false,
+                what: "decide by approve, deny or answer".to_owned(),
+            }),
+        };
+        results.push(match decided {
+            Ok(entry) => Result1 {
+                id,
+                ok: true,
+                entry: Some(Whole::of(&api.app, &entry)),
+                error: None,
+            },
+            Err(refused) => Result1 {
+                id,
+                ok: false,
+                entry: None,
+                error: Some(told(&refused).1),
+            },
+        });
+    }
+    reply::document(&json!({ "results": results }))
+}
+
+/// The answer to a decision that was not taken.
+pub(crate) fn told(refused: &Refused) -> (StatusCode, reply::Failure) {
+    let (status, kind) = match refused {
+        Refused::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),
+        Refused::Inbox(InboxError::Over { .. }) => (StatusCode::GONE, "conflict"),
+        Refused::Inbox(InboxError::Unavailable(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
+        }
+        Refused::Inbox(_) | Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        Refused::Unfit { denied: true, .. } => (StatusCode::FORBIDDEN, "denied"),
+        Refused::Unfit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments"),
+    };
+    let message = match refused {
+        Refused::Inbox(error) => error.to_string(),
+        Refused::Unfit { what, .. } | Refused::Conflict(what) => what.clone(),
+    };
+    (status, reply::Failure::new(kind, message))
+}
+
+fn unavailable(error: &InboxError) -> Response {
+    match error {
+        InboxError::Unavailable(_) => reply::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            &error.to_string(),
+        ),
+        _ => failed(&error.to_string()),
+    }
+}

@@ -1,0 +1,231 @@
+//! Artifacts over HTTP: listed, and read whole or in part, a piece at a time as the client takes them.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use axum::body::Body;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use haft::artifact::{ArtifactError, ArtifactRef, Owner};
+use haft::bounds::Place;
+use haft::call::RunId;
+use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, RANGE};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+
+use crate::api::state::{Shared, failed};
+use crate::bounds::{Busy, Piecemeal};
+use crate::caller::Caller;
+use crate::{query, reply};
+use haft_app::app::App;
+
+/// Bytes read from the store at once.
+const PIECE: u64 = 256 << 10;
+
+/// The caller's artifacts, newest first.
+pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+    let (app, only) = (api.app.clone(), api.readable(caller));
+    let listed = move || {
+        let list = |run: Option<&RunId>| app.artifacts().list(app.principal(), run);
+        match only {
+            None => list(None),
+            Some(runs) => {
+                let lists = runs.iter().map(|run| list(Some(run)));
+                let lists = lists.collect::<Result<Vec<_>, _>>();
+                lists.map(|lists| lists.into_iter().flatten().collect())
+            }
+        }
+    };
+    match tokio::task::spawn_blocking(listed).await {
+        Ok(Ok(all)) => reply::document(&all),
+        Ok(Err(e)) => failed(&e.to_string()),
+        Err(_) => failed("the artifact store broke off"),
+    }
+}
+
+/// An artifact's bytes, or a part of them (RFC 9110 §14.2, one range).
+pub(crate) async fn read(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(text): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let named = query::text(&uri, "run").map(RunId::new);
+    let run = named.or_else(|| api.own.of(caller).into_iter().next());
+    let (Some(reference), Some(run)) = (ArtifactRef::parse(&text), run) else {
+        return reply::not_found("no such artifact");
+    };
+    if !api.may_read(caller, run.as_str()) {
+        return reply::not_found("no such artifact");
+    }
+    let Some(place) = api.bounds.downloads.take(caller.class()) else {
+        let busy = Busy("artifacts are being read").to_string();
+        return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
+    };
+    let source = Source {
+        owner: Owner {
+            principal: api.app.principal().clone(),
+            run,
+        },
+        app: api.app.clone(),
+        reference,
+    };
+    let size = match source.size().await {
+        Ok(size) => size,
+        Err(refused) => return refused,
+    };
+    match part(headers.get(RANGE), size) {
+        Part::All => source.send(place, 0..size, StatusCode::OK),
+        Part::Some(range) => {
+            let content = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+            let mut response = source.send(place, range, StatusCode::PARTIAL_CONTENT);
+            set(&mut response, CONTENT_RANGE, &content);
+            response
+        }
+        Part::Outside => {
+            let message = format!("the artifact has {size} bytes: no such range");
+            let status = StatusCode::RANGE_NOT_SATISFIABLE;
+            let mut response = reply::error(status, "invalid_arguments", &message);
+            set(&mut response, CONTENT_RANGE, &format!("bytes */{size}"));
+            response
+        }
+    }
+}
+
+/// What a client wants of an artifact.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    All,
+    Some(Range<u64>),
+    Outside,
+}
+
+/// Reads a `Range` header. What is not one range of bytes is passed over, as the standard lets a server do.
+fn part(header: Option<&HeaderValue>, size: u64) -> Part {
+    let text = header.and_then(|value| value.to_str().ok());
+    let range = text.and_then(|text| text.strip_prefix("bytes="));
+    let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
+        return Part::All;
+    };
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let range = match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(size),
+        (Some(first), None) if last.trim().is_empty() => first..size,
+        (None, Some(last)) if first.trim().is_empty() => size.saturating_sub(last)..size,
+        _ => return Part::All,
+    };
+    if range.start < range.end {
+        Part::Some(range)
+    } else {
+        Part::Outside
+    }
+}
+
+/// Where an artifact is read from.
+struct Source {
+    app: App,
+    owner: Owner,
+    reference: ArtifactRef,
+}
+
+impl Source {
+    async fn size(&self) -> Result<u64, Response> {
+        let (app, owner, reference) = self.parts();
+        let look = move || app.artifacts().info(&owner, &reference);
+        match tokio::task::spawn_blocking(look).await {
+            Ok(Ok(info)) => Ok(info.bytes),
+            Ok(Err(ArtifactError::NotFound(_))) => Err(reply::not_found("no such artifact")),
+            Ok(Err(e)) => Err(failed(&e.to_string())),
+            Err(_) => Err(failed("the artifact store broke off")),
+        }
+    }
+
+    fn parts(&self) -> (App, Owner, ArtifactRef) {
+        let Self {
+            app,
+            owner,
+            reference,
+        } = self;
+        (app.clone(), owner.clone(), reference.clone())
+    }
+
+    /// A piece of it.
+    async fn piece(&self, range: Range<u64>) -> Result<Bytes, String> {
+        let (app, owner, reference) = self.parts();
+        let read = move || app.artifacts().read(&owner, &reference, range);
+        let read = tokio::task::spawn_blocking(read).await;
+        let read = read.map_err(|e| e.to_string())?;
+        read.map_err(|e| e.to_string())
+    }
+
+    /// The answer with this part. A store that fails midway breaks the answer off, which is then shorter than it says.
+    fn send(self, place: Place, range: Range<u64>, status: StatusCode) -> Response {
+        let length = range.end - range.start;
+        let pieces = unfold(
+            (self, place, range),
+            |(source, place, mut rest)| async move {
+                if rest.is_empty() {
+                    return None;
+                }
+                let end = rest.end.min(rest.start + PIECE);
+                let bytes = source.piece(rest.start..end).await;
+                rest.start = end;
+                match bytes {
+                    Ok(bytes) => Some((Ok::<_, Infallible>(bytes), (source, place, rest))),
+                    Err(error) => {
+                        tracing::warn!(%error, artifact = ?source.reference, "read an artifact");
+                        None
+                    }
+                }
+            },
+        );
+        let mut response = reply::typed(status, "application/octet-stream", Bytes::new());
+        *response.body_mut() = Body::from_stream(pieces);
+        response.extensions_mut().insert(Piecemeal);
+        set(&mut response, CONTENT_LENGTH, &length.to_string());
+        set(&mut response, ACCEPT_RANGES, "bytes");
+        set(&mut response, CONTENT_DISPOSITION, "attachment");
+        response
+    }
+}
+
+fn set(response: &mut Response, name: http::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::{Part, part};
+
+    #[test]
+    fn w16_a_range_is_read_as_the_standard_says() {
+        for (header, expect) in [
+            (None, Part::All),
+            (Some("bytes=0-9"), Part::Some(0..10)),
+            (Some("bytes=5-5"), Part::Some(5..6)),
+            (Some("bytes=90-"), Part::Some(90..100)),
+            (Some("bytes=90-500"), Part::Some(90..100)),
+            (Some("bytes=-10"), Part::Some(90..100)),
+            (Some("bytes=-500"), Part::Some(0..100)),
+            (Some("bytes=-0"), Part::Outside),
+            (Some("bytes=100-"), Part::Outside),
+            (Some("bytes=100-200"), Part::Outside),
+            (Some("bytes=18446744073709551615-"), Part::Outside),
+            // These are none, and passed over.
+            (Some("bytes=9-5"), Part::All),
+            (Some("bytes=0-1,5-6"), Part::All),
+            (Some("bytes=x-"), Part::All),
+            (Some("bytes=-"), Part::All),
+            (Some("lines=0-9"), Part::All),
+        ] {
+            let header = header.map(HeaderValue::from_static);
+            assert_eq!(part(header.as_ref(), 100), expect, "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a run changed, over HTTP, and its undo. Both are the operator's: the diffs show files as they were before the run.
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use haft::error::ErrorKind;
+use haft::result::Outcome;
+use http::{StatusCode, Uri};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::state::{Api, Shared, failed};
+use crate::caller::{Caller, Peer, Way};
+use crate::{query, reply};
+use haft_app::app::App;
+use haft_app::problem::{Problem, ProblemKind};
+use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::undo::{Person, Refusal, Undo, UndoPlan};
+use haft_app::view::changes::{Limits, Selection, report};
+
+/// Most steps, and most conflicts, in one answer.
+const MOST: usize = 1_000;
+
+/// What a run, or one call of it, changed, with diffs.
+pub(crate) async fn list(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+    uri: Uri,
+) -> Response {
+    if caller != Caller::Operator {
+        let why = "what runs changed is for the operator to read";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
+    }
+    let of = match selection(&api, &run, query::text(&uri, "call")) {
+        Ok(of) => of,
+        Err(refused) => return *refused,
+    };
+    let app = api.app.clone();
+    let look = move || report(&app, &of, &Limits::http(app.redactor()));
+    match tokio::task::spawn_blocking(look).await {
+        Ok(Ok(report)) => reply::document(&report),
+        Ok(Err(problem)) => failed(problem.what()),
+        Err(_) => failed("the look at what the run changed broke off"),
+    }
+}
+
+/// What is to be undone.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// One call, with its nested calls; the whole run if there is none.
+    #[serde(default)]
+    call: Option<String>,
+    /// Only say what would be done.
+    #[serde(default)]
+    preview: bool,
+    /// The plan that the person has seen: any other is refused.
+    #[serde(default)]
+    plan: Option<String>,
+}
+
+/// Undoes what a run, or one call of it, changed, or says what that would do.
+pub(crate) async fn undo(
+    State(api): Shared,
+    Extension(way): Extension<Way>,
+    Extension(peer): Extension<Peer>,
+    Path(run): Path<String>,
+    body: Bytes,
+) -> Response {
+    let wanted = match read(&body) {
+        Ok(wanted) => wanted,
+        Err(refused) => return *refused,
+    };
+    let of = match selection(&api, &run, wanted.call) {
+        Ok(of) => of,
+        Err(refused) => return *refused,
+    };
+    let (undo, plan) = match planned(&api.app, &of).await {
+        Ok(planned) => planned,
+        Err(refused) => return *refused,
+    };
+    if wanted.preview {
+        return reply::document(&shown(&of, &plan));
+    }
+    if wanted.plan.is_some_and(|seen| seen != plan.digest) {
+        let why =
+            "nothing was undone: what the undo would do is not what was shown; look at it again";
+        return reply::error(StatusCode::CONFLICT, "conflict", why);
+    }
+    let person = Person {
+        by: api.app.principal().subject.to_string(),
+        from: format!("{} {}", way.as_str(), peer.0),
+    };
+    // A client that hangs up does not break off what has begun.
+    let task = tokio::spawn(performed(api.app.clone(), undo, person));
+    match task.await {
+        Ok(Ok(outcome)) => reply::document(&outcome),
+        Ok(Err(problem)) => failed(&problem.to_string()),
+        Err(_) => failed("the undo broke off: `haft runs list` shows its run"),
+    }
+}
+
+fn read(body: &[u8]) -> Result<Wanted, Box<Response>> {
+    if body.is_empty() {
+        return Ok(Wanted::default());
+    }
+    serde_json::from_slice(body).map_err(|e| {
+        let message = format!("the body is not {{\"call\", \"preview\", \"plan\"}}: {e}");
+        let status = StatusCode::BAD_REQUEST;
+        Box::new(reply::error(status, "invalid_arguments", &message))
+    })
+}
+
+fn selection(api: &Api, run: &str, call: Option<String>) -> Result<Selection, Box<Response>> {
+    let found = Selection::find(&api.app, run, call);
+    found.map_err(|error| Box::new(reply::not_found(&error.to_string())))
+}
+
+async fn planned(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Response>> {
+    let undo = Undo::new(app, of).await;
+    let undo = undo.map_err(|problem| Box::new(elsewhere(&problem)))?;
+    let look = move || (undo.plan(), undo);
+    match tokio::task::spawn_blocking(look).await {
+        Ok((Ok(plan), undo)) => Ok((undo, plan)),
+        Ok((Err(refusal), _)) => Err(Box::new(refused(&refusal))),
+        Err(_) => Err(Box::new(failed("planning the undo broke off"))),
+    }
+}
+
+/// A run of another workspace, or one that cannot be looked up.
+fn elsewhere(problem: &Problem) -> Response {
+    if problem.kind() == ProblemKind::Usage {
+        let advice = problem.advice().unwrap_or_default();
+        reply::conflict(problem.what(), advice, &json!({}))
+    } else {
+        failed(problem.what())
+    }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let message = refusal.error.message();
+    if refusal.error.kind() != ErrorKind::Conflict {
+        return failed(message);
+    }
+    let each = refusal.conflicts.iter().take(MOST);
+    let each = each.map(|one| json!({"path": one.path.to_string_lossy(), "why": one.why}));
+    let mut more = json!({"conflicts": each.collect::<Vec<_>>()});
+    note_rest(&mut more, "more_conflicts", refusal.conflicts.len());
+    let advice = if refusal.conflicts.is_empty() {
+        ""
+    } else {
+        "undo later changes first"
+    };
+    reply::conflict(message, advice, &more)
+}
+
+/// The plan for whoever decides.
+fn shown(of: &Selection, plan: &UndoPlan) -> Value {
+    let first = |all: &[String]| all.iter().take(MOST).cloned().collect::<Vec<_>>();
+    let mut shown = json!({
+        "run": of.run.as_str(), "plan": plan.digest,
+        "steps": plan.steps.iter().take(MOST).collect::<Vec<_>>(), "left_alone": first(&plan.left_alone),
+    });
+    if let Some(call) = &of.call {
+        shown["call"] = json!(call);
+    }
+    note_rest(&mut shown, "more_steps", plan.steps.len());
+    note_rest(&mut shown, "more_left_alone", plan.left_alone.len());
+    shown
+}
+
+/// Says how many of a list are not in the answer.
+fn note_rest(answer: &mut Value, name: &str, all: usize) {
+    if all > MOST {
+        answer[name] = json!(all - MOST);
+    }
+}
+
+async fn performed(app: App, undo: Undo, person: Person) -> Result<Outcome, Problem> {
+    let door = RunOptions {
+        name: "undo",
+        principal: None,
+        class: Caller::Operator.class(),
+        client: None,
+        progress: app.watched(),
+        waits: ApprovalWait::Never,
+    };
+    let open = undo.open(&app, door).await?;
+    let outcome = open.perform(&app, person).await;
+    app.close(&open.session).await;
+    Ok(outcome)
+}

@@ -1,0 +1,234 @@
+//! The live stream: what waits, what runs and what it prints, as server-sent events.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::console::sessions::ConsoleSession;
+use axum::extract::{Extension, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use haft::approval::ApprovalId;
+use haft::bounds::Place;
+use haft::call::RunId;
+use haft::change::ChangesMade;
+use haft::clock;
+use haft::progress::ProgressEvent;
+use haft::progress::hub::Listener;
+use haft::result::milliseconds;
+use http::{StatusCode, Uri};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+use crate::api::state::{Api, Shared};
+use crate::bounds::Busy;
+use crate::caller::Caller;
+use crate::{query, reply};
+use haft_app::feed::{CallTold, Told};
+use haft_app::view::approvals::Item;
+
+/// Silence before a sign of life.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What one client watches.
+struct Watch {
+    api: Arc<Api>,
+    caller: Caller,
+    run: Option<RunId>,
+    approvals: Receiver<ApprovalId>,
+    told: Receiver<Told>,
+    /// None where what calls change is not noted.
+    changes: Option<Receiver<ChangesMade>>,
+    progress: Listener,
+    stopped: watch::Receiver<bool>,
+    /// The console session that watches; its end is the stream's.
+    session: Option<ConsoleSession>,
+    greeted: bool,
+    number: u64,
+    _place: Place,
+}
+
+/// What came first.
+enum Heard {
+    Approval(Result<ApprovalId, RecvError>),
+    Told(Result<Told, RecvError>),
+    Changes(Result<ChangesMade, RecvError>),
+    Progress(ProgressEvent),
+}
+
+/// The stream; all runs that the caller may see, or one of them.
+pub(crate) async fn events(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    session: Option<Extension<ConsoleSession>>,
+    uri: Uri,
+) -> Response {
+    let Some(place) = api.bounds.streams.take(caller.class()) else {
+        let busy = Busy("streams of events are open").to_string();
+        return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
+    };
+    let run = query::text(&uri, "run").map(RunId::new);
+    // Asked where the output is, so that nothing is held for a reader that may not see it.
+    let hears = {
+        let (api, run) = (Arc::clone(&api), run.clone());
+        move |other: &RunId| sees(&api, caller, run.as_ref(), other)
+    };
+    let charge = api.bounds.output(caller.class());
+    let watch = Watch {
+        approvals: api.app.executor().inbox().changes(),
+        told: api.app.feed().watch(),
+        changes: api.app.executor().changes().map(|log| log.watch()),
+        progress: api.app.hub().listen_to(hears, charge),
+        stopped: api.stopped.clone(),
+        session: session.map(|Extension(session)| session),
+        greeted: false,
+        number: 0,
+        caller,
+        run,
+        api,
+        _place: place,
+    };
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
+    Sse::new(stream(watch))
+        .keep_alive(keep_alive)
+        .into_response()
+}
+
+/// Whether a caller that asked for one run, or for all, sees this one.
+fn sees(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
+    only.is_none_or(|only| only == run) && api.may_read(caller, run.as_str())
+}
+
+fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+    unfold(watch, |mut watch| async move {
+        let event = watch.next().await?;
+        Some((Ok(event), watch))
+    })
+}
+
+impl Watch {
+    /// The next event that this client is to hear; none when the server stops or its session ends.
+    async fn next(&mut self) -> Option<Event> {
+        if !self.greeted {
+            self.greeted = true;
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        }
+        loop {
+            let heard = tokio::select! {
+                biased;
+                _ = self.stopped.wait_for(|stop| *stop) => return None,
+                () = logged_out(&mut self.session) => return None,
+                changed = self.approvals.recv() => Heard::Approval(changed),
+                told = self.told.recv() => Heard::Told(told),
+                made = made(&mut self.changes) => Heard::Changes(made),
+                event = self.progress.next() => Heard::Progress(event),
+            };
+            let found = match heard {
+                Heard::Approval(changed) => self.approval(changed).await,
+                Heard::Told(told) => self.told(told),
+                Heard::Changes(made) => self.changed(made),
+                Heard::Progress(event) => {
+                    let mut json = Vec::new();
+                    event.write_json(&mut json);
+                    Some(self.numbered("progress", &String::from_utf8_lossy(&json)))
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    fn event<T: Serialize + ?Sized>(&mut self, name: &str, data: &T) -> Event {
+        let text = serde_json::to_string(data).unwrap_or_default();
+        self.numbered(name, &text)
+    }
+
+    fn numbered(&mut self, name: &str, text: &str) -> Event {
+        self.number += 1;
+        Event::default()
+            .event(name)
+            .id(self.number.to_string())
+            .data(text)
+    }
+
+    fn sees(&self, run: &RunId) -> bool {
+        sees(&self.api, self.caller, self.run.as_ref(), run)
+    }
+
+    async fn approval(&mut self, changed: Result<ApprovalId, RecvError>) -> Option<Event> {
+        // Whoever fell behind is told to read the lists again, as after a lost connection.
+        let Ok(id) = changed else {
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        };
+        let entry = self.api.app.executor().inbox().get(&id).await.ok()??;
+        if !self.sees(&entry.request.run) {
+            return None;
+        }
+        let item = Item::of(self.api.app.redactor(), &entry);
+        Some(self.event("approval", &item))
+    }
+
+    fn told(&mut self, told: Result<Told, RecvError>) -> Option<Event> {
+        match told {
+            Ok(Told::Run { run, state }) if self.sees(&run) => {
+                Some(self.event("run", &json!({"run": run, "state": state.as_str()})))
+            }
+            Ok(Told::Call(call)) if self.sees(&call.run) => Some(self.happened(&call)),
+            Ok(_) => None,
+            Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
+        }
+    }
+
+    fn changed(&mut self, made: Result<ChangesMade, RecvError>) -> Option<Event> {
+        let Ok(made) = made else {
+            return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
+        };
+        let event = json!({"run": made.run, "call": made.call, "paths": made.paths});
+        self.sees(&made.run).then(|| self.event("changes", &event))
+    }
+
+    fn happened(&mut self, told: &CallTold) -> Event {
+        let at = clock::rfc3339(told.at);
+        let CallTold {
+            run,
+            call,
+            parent,
+            tool,
+            end,
+            ..
+        } = told;
+        let event = match end {
+            None => {
+                json!({"run": run, "call": call, "parent": parent, "tool": tool, "phase": "started", "at": at})
+            }
+            Some((status, duration)) => json!({
+                "run": run, "call": call, "parent": parent, "tool": tool, "phase": "ended",
+                "status": status, "duration_ms": milliseconds(*duration), "at": at,
+            }),
+        };
+        self.event("call", &event)
+    }
+}
+
+/// The next change set; none ever where there is no log.
+async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, RecvError> {
+    match log {
+        Some(log) => log.recv().await,
+        None => pending().await,
+    }
+}
+
+/// Waits for the end of the session; for ever where there is none.
+async fn logged_out(session: &mut Option<ConsoleSession>) {
+    match session {
+        Some(session) => session.ended().await,
+        None => pending().await,
+    }
+}

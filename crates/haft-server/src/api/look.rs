@@ -1,0 +1,199 @@
+//! Looking things up: a search over tools and records, skills whole, what would happen, what works here.
+
+use std::collections::HashMap;
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use http::{StatusCode, Uri};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::api::state::{Shared, failed};
+use crate::caller::Caller;
+use crate::{query, reply};
+use haft_app::view::{health, policy, runs, skills, tools};
+
+/// Most tools that a search shows.
+const TOOLS: usize = 50;
+/// Most calls that are looked through.
+const LOOKED: usize = 20_000;
+/// Calls that a search shows where nothing is said, and at most.
+const SHOWN: (usize, usize) = (100, 1_000);
+/// Recent calls on which it is counted what rules decided.
+const COUNTED: usize = 1_000;
+
+/// All tools, or those that fit some words, the best first.
+pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
+    let snapshot = api.app.tools().snapshot();
+    let words = query::text(&uri, "q").filter(|words| !words.trim().is_empty());
+    let Some(words) = words else {
+        return reply::document(&tools::describe_all(&snapshot));
+    };
+    let found = snapshot.search(&words, None, TOOLS);
+    let found = found
+        .iter()
+        .map(|found| tools::describe(found.entry.spec()));
+    reply::document(&found.collect::<Vec<_>>())
+}
+
+/// One tool, with what the policy says of a call of it.
+pub(crate) async fn show_tool(State(api): Shared, Path(name): Path<String>) -> Response {
+    let snapshot = api.app.tools().snapshot();
+    let Some(entry) = snapshot.entry(&name) else {
+        return reply::not_found("no such tool");
+    };
+    let mut shown = tools::describe(entry.spec());
+    if let Value::Object(map) = &mut shown {
+        let verdict = api.app.executor().policy().usual(entry.spec());
+        map.insert("verdict".into(), json!(verdict));
+        if let Some(ui) = &entry.spec().ui {
+            map.insert("ui".into(), json!({"uri": ui.resource_uri}));
+        }
+    }
+    reply::document(&shown)
+}
+
+/// A skill, whole.
+pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> Response {
+    let app = api.app.clone();
+    let found = tokio::task::spawn_blocking(move || skills::find_whole(&app, &name));
+    match found.await {
+        Ok(Ok(skill)) => reply::document(&skill),
+        Ok(Err(problem)) => reply::not_found(problem.what()),
+        Err(_) => failed("the look for skills broke off"),
+    }
+}
+
+/// A call that is only asked about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Imagined<'a> {
+    tool: String,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// What would happen.
+pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
+    let imagined: Imagined<'_> = match serde_json::from_slice(&body) {
+        Ok(imagined) => imagined,
+        Err(e) => {
+            let message = format!("the body is not {{\"tool\", \"arguments\"}}: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    let arguments = imagined.arguments.map_or("{}", RawValue::get);
+    match policy::explain(&api.app, &imagined.tool, arguments) {
+        Ok(explanation) => reply::document(&explanation),
+        Err(problem) => {
+            let (status, kind) = (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments");
+            let advice = problem.advice().unwrap_or_default();
+            reply::error(status, kind, format!("{} {advice}", problem.what()).trim())
+        }
+    }
+}
+
+/// The policy in force; for the operator, who may read all records, with how many recent calls each rule decided.
+pub(crate) async fn policy_in_force(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let app = api.app.clone();
+    let look = move || serde_json::to_value(policy::overview(&app));
+    let Ok(Ok(mut shown)) = tokio::task::spawn_blocking(look).await else {
+        return failed("the look at the policy broke off");
+    };
+    if caller == Caller::Operator {
+        match runs::recent_calls(&api.app, COUNTED).await {
+            Ok(calls) => count(&mut shown, &calls),
+            // The rules are worth more than the count.
+            Err(problem) => tracing::warn!(%problem, "count what rules decided"),
+        }
+    }
+    reply::document(&shown)
+}
+
+/// Writes beside each rule how many of these calls it decided: of those written alike in one list, the first does.
+fn count(shown: &mut Value, calls: &[Value]) {
+    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut decided: HashMap<_, usize> = HashMap::new();
+    for call in calls {
+        *decided
+            .entry((text(call, "verdict"), text(call, "rule")))
+            .or_default() += 1;
+    }
+    let rules = shown.get_mut("rules").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        let matched = decided.remove(&(text(rule, "list"), text(rule, "rule")));
+        if let Value::Object(rule) = rule {
+            rule.insert("matched".into(), json!(matched.unwrap_or_default()));
+        }
+    }
+    if let Value::Object(shown) = shown {
+        shown.insert("looked_at".into(), json!(calls.len()));
+    }
+}
+
+/// What works here, by trying.
+pub(crate) async fn health(State(api): Shared) -> Response {
+    reply::document(&health::report(&api.site, &api.app).await)
+}
+
+/// Whether a run's record is sound.
+pub(crate) async fn verify(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    match runs::verify(&api.app, &run).await {
+        Ok(report) => reply::document(&report),
+        Err(_) => reply::not_found("no such run"),
+    }
+}
+
+/// Calls of all runs that hold some words, the newest runs first.
+pub(crate) async fn audit(
+    State(api): Shared,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Response {
+    if caller != Caller::Operator {
+        let why = "the records of all runs are the operator's";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
+    }
+    let words = query::text(&uri, "q").unwrap_or_default().to_lowercase();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let (status, tool) = (query::text(&uri, "status"), query::text(&uri, "tool"));
+    let limit = query::text(&uri, "limit").and_then(|n| n.parse().ok());
+    let limit = limit.unwrap_or(SHOWN.0).min(SHOWN.1);
+    let calls = match runs::recent_calls(&api.app, LOOKED).await {
+        Ok(calls) => calls,
+        Err(problem) => return failed(&problem.to_string()),
+    };
+    let is = |line: &Value, name: &str, wanted: &Option<String>| {
+        wanted.as_ref().is_none_or(|wanted| line[name] == **wanted)
+    };
+    let mut matches = Vec::new();
+    for line in &calls {
+        let text = line.to_string().to_lowercase();
+        let fits = words.iter().all(|word| text.contains(word));
+        if fits && is(line, "status", &status) && is(line, "tool", &tool) {
+            let said = line["summary"].as_str().unwrap_or_default();
+            matches.push(json!({
+                "run": line["run"], "call": line["call"], "tool": line["tool"], "status": line["status"],
+                "at": line["ts"], "text": said,
+            }));
+        }
+        if matches.len() > limit {
+            break;
+        }
+    }
+    let truncated = matches.len() > limit;
+    matches.truncate(limit);
+    reply::document(&json!({"matches": matches, "looked_at": calls.len(), "truncated": truncated}))
+}

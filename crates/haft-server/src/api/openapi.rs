@@ -1,0 +1,196 @@
+//! The HTTP API described for programs (`OpenAPI` 3.1), made from one table of its routes.
+
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use crate::reply;
+
+/// A route as it is described.
+struct Route {
+    method: &'static str,
+    path: &'static str,
+    does: &'static str,
+    /// Who may: `all` callers, or the `operator` alone.
+    who: &'static str,
+    /// Query parameters, with what they mean.
+    query: &'static [(&'static str, &'static str)],
+    /// The name of the body's schema; empty where there is none.
+    body: &'static str,
+}
+
+const fn read(path: &'static str, does: &'static str) -> Route {
+    Route {
+        method: "get",
+        path,
+        does,
+        who: "all",
+        query: &[],
+        body: "",
+    }
+}
+
+const fn change(path: &'static str, does: &'static str, body: &'static str) -> Route {
+    Route {
+        method: "post",
+        path,
+        does,
+        who: "operator",
+        query: &[],
+        body,
+    }
+}
+
+/// Every route below `/api/v1`, in the order of the pages that use them.
+#[rustfmt::skip]
+const ROUTES: &[Route] = &[
+    Route { query: &[("status", "waiting (default), all, or one status"), ("run", "of this run alone"), ("after", "those after this id"), ("limit", "at most so many")],
+        ..read("/approvals", "what waits for a person, oldest first; callers see their own runs'") },
+    read("/approvals/{id}", "one request, whole: arguments, effects, preview, decision, outcome"),
+    Route { query: &[("rule", "the rule; the first suggested one where none is named")], ..read("/approvals/{id}/rule", "what a rule would have allowed among recent calls") },
+    change("/approvals/{id}/{decision}", "decides: approve, deny or answer; the first decision stands (409 after it, 410 when it is over)", "Decision"),
+    change("/approvals/batch", "decides about several, each by its own choice", "Batch"),
+    Route { who: "signature", ..change("/webhook/{id}", "takes the webhook's signed reply about one request", "Reply") },
+    Route { query: &[("run", "of this run alone")], ..read("/events", "server-sent events: approval, run, call, progress") },
+    Route { query: &[("q", "rank by these words")], ..read("/tools", "the tools that callers see") },
+    read("/tools/{name}", "one tool, with its verdict under the policy"),
+    Route { who: "operator", ..read("/tools/{name}/ui", "whether a tool gives the page that it names") },
+    Route { who: "operator", ..read("/tools/{name}/ui/page", "that page, as HTML for a sandboxed frame") },
+    read("/calls", "the calls of this API's own run"),
+    Route { who: "all", ..change("/calls", "one call through the executor; waits where a person must decide", "Call") },
+    Route { who: "all", ..change("/chains", "a script whose calls go the same way", "Chain") },
+    read("/runs", "runs, newest first"),
+    read("/runs/{run}", "a run's calls, as they lie in time"),
+    read("/runs/{run}/verify", "whether a run's record is whole and as it was written"),
+    Route { who: "operator", query: &[("call", "of this call and those made within it; of the whole run where none is named")],
+        ..read("/runs/{run}/changes", "what a run changed in the workspace: at most 1,000 files (`more_changes` are left out), each text file with its diff (at most 128 KiB, all together 4 MiB; `note` says what is left out)") },
+    change("/runs/{run}/undo", "undoes what a run, or one call of it, changed, in a run of its own whose outcome it gives; with `preview` it gives the plan and touches nothing; 409 with the `conflicts` where something was changed since, and then nothing is touched", "Undo"),
+    Route { who: "operator", query: &[("q", "words that a call's line holds"), ("status", "its status"), ("tool", "its tool"), ("limit", "at most so many")],
+        ..read("/audit", "calls of all runs that hold some words") },
+    read("/artifacts", "large results kept aside"),
+    Route { query: &[("run", "whose; this API's own run where none is named")], ..read("/artifacts/{reference}", "an artifact's bytes") },
+    read("/skills", "the skills found"),
+    read("/skills/{name}", "one skill, whole"),
+    read("/memory", "what is remembered, and what waits to be"),
+    change("/memory/{id}/{decision}", "accepts or rejects what an agent wants remembered", ""),
+    read("/policy", "the policy in force; for the operator with how many recent calls each rule decided"),
+    change("/policy/explain", "why a call would be allowed, asked about or denied; nothing runs", "Call"),
+    read("/health", "what works here, found by trying"),
+    read("/openapi.json", "this document"),
+];
+
+/// Answers with the document.
+pub(crate) async fn document() -> Response {
+    reply::document(&described())
+}
+
+fn described() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let path = format!("/api/v1{}", route.path);
+        let entry = paths.entry(path).or_insert_with(|| json!({}));
+        entry[route.method] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": "haft", "version": env!("CARGO_PKG_VERSION"),
+            "description": "The governed tools of one workspace, what waits for a person, and the records."},
+        "paths": paths,
+        "components": {"schemas": schemas(), "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer", "description": "the call token or the operator's"},
+            "console_cookie": {"type": "apiKey", "in": "cookie", "name": "haft_session_PORT",
+                "description": "one half of a console session"},
+            "console_secret": {"type": "apiKey", "in": "header", "name": "X-Haft-Console",
+                "description": "the other half, given by the login"},
+        }},
+        "security": [{"token": []}, {"console_cookie": [], "console_secret": []}],
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let in_path = route.path.split('/').filter_map(|part| {
+        let name = part.strip_prefix('{')?.strip_suffix('}')?;
+        Some(json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+    });
+    let in_query = route.query.iter().map(|(name, meaning)| {
+        json!({"name": name, "in": "query", "description": meaning, "schema": {"type": "string"}})
+    });
+    let failed = |text: &str| json!({"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}});
+    let mut operation = json!({
+        "summary": route.does,
+        "description": format!("for: {}", route.who),
+        "parameters": in_path.chain(in_query).collect::<Vec<_>>(),
+        "responses": {"200": {"description": "as asked"}, "default": failed("why not, with kind and message")},
+    });
+    if !route.body.is_empty() {
+        let schema = format!("#/components/schemas/{}", route.body);
+        operation["requestBody"] =
+            json!({"content": {"application/json": {"schema": {"$ref": schema}}}});
+    }
+    operation
+}
+
+fn schemas() -> Value {
+    let text = || json!({"type": "string"});
+    let object = || json!({"type": "object"});
+    let decision = json!({
+        "scope": {"enum": ["once", "session", "always"]}, "edit": object(), "rule": text(),
+        "message": text(), "stop": {"type": "boolean"}, "answers": object(), "text": text(),
+    });
+    let mut one = decision.clone();
+    one["id"] = text();
+    one["decision"] = json!({"enum": ["approve", "deny", "answer"]});
+    json!({
+        "Decision": {"type": "object", "properties": decision, "additionalProperties": false},
+        "Batch": {"type": "object", "required": ["decisions"], "properties": {
+            "decisions": {"type": "array", "maxItems": 200,
+                "items": {"type": "object", "required": ["id", "decision"], "properties": one}},
+        }},
+        "Reply": {"type": "object", "required": ["decision"], "properties": {
+            "decision": {"enum": ["approve", "deny"]}, "message": text(), "by": text(),
+        }},
+        "Call": {"type": "object", "required": ["tool"], "properties": {"tool": text(), "arguments": object()}},
+        "Chain": {"type": "object", "required": ["code"], "properties": {
+            "code": text(), "timeout_s": {"type": "integer", "minimum": 1},
+        }},
+        "Undo": {"type": "object", "additionalProperties": false, "properties": {
+            "call": {"type": "string", "description": "this call and those made within it; the whole run where none is named"},
+            "preview": {"type": "boolean", "description": "only say what would be done"},
+            "plan": {"type": "string", "description": "`plan` of a preview: where the undo would do anything else by now, it is refused (409)"},
+        }},
+        "Error": {"type": "object", "properties": {"error": {"type": "object", "properties": {
+            "kind": text(), "message": text(), "advice": text(),
+            "conflicts": {"type": "array", "description": "of an undo: what prevents it",
+                "items": {"type": "object", "properties": {"path": text(), "why": text()}}},
+        }}}},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{ROUTES, described};
+
+    #[test]
+    fn every_route_is_described_and_nothing_else() {
+        let source = include_str!("../api.rs");
+        let routed = source.split(".route(\"").skip(1);
+        let routed: BTreeSet<&str> = routed.filter_map(|rest| rest.split('"').next()).collect();
+        let told: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
+        assert_eq!(routed, told);
+    }
+
+    #[test]
+    fn every_schema_that_is_named_is_there() {
+        let document = described();
+        let text = document.to_string();
+        for rest in text.split("#/components/schemas/").skip(1) {
+            let name = rest.split('"').next().unwrap();
+            assert!(
+                document["components"]["schemas"][name].is_object(),
+                "{name}"
+            );
+        }
+        assert_eq!(document["openapi"], "3.1.0");
+    }
+}

@@ -1,0 +1,109 @@
+//! The runs of the API itself: one for the callers with the call token and one for the operator, so that neither reads the
+//! other's; each is replaced when it takes no more calls.
+
+use std::collections::VecDeque;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use haft::call::RunId;
+use haft::session::Session;
+use tokio::sync::Mutex;
+
+use crate::caller::Caller;
+use haft_app::app::App;
+use haft_app::problem::Problem;
+use haft_app::run::{ApprovalWait, RunOptions};
+
+/// Runs of one caller that it may still read: the current one, and those before it.
+const KNOWN: usize = 64;
+/// How long the calls of a run that was replaced may take to end before it is closed all the same.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The API's runs.
+#[derive(Debug, Default)]
+pub(crate) struct OwnRuns {
+    client: Slot,
+    operator: Slot,
+}
+
+/// The run of one caller.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Held while a run is opened.
+    now: Mutex<Option<Session>>,
+    /// The runs it had, the newest last.
+    known: RwLock<VecDeque<RunId>>,
+}
+
+impl OwnRuns {
+    fn slot(&self, caller: Caller) -> &Slot {
+        match caller {
+            Caller::Client => &self.client,
+            Caller::Operator => &self.operator,
+        }
+    }
+
+    /// The caller's run, opened with its first call. One whose budget is used up, or which a person stopped, is replaced.
+    pub(crate) async fn session(&self, app: &App, caller: Caller) -> Result<Session, Problem> {
+        let slot = self.slot(caller);
+        let mut now = slot.now.lock().await;
+        if let Some(session) = now.as_ref() {
+            let over = session.is_spent() || session.cancellation().is_cancelled();
+            if !over {
+                return Ok(session.clone());
+            }
+        }
+        let session = app
+            .open(RunOptions {
+                name: "http api",
+                principal: None,
+                class: caller.class(),
+                client: None,
+                progress: app.watched(),
+                waits: ApprovalWait::Limit,
+            })
+            .await?;
+        slot.know(session.run());
+        if let Some(over) = now.replace(session.clone()) {
+            let app = app.clone();
+            tokio::spawn(async move {
+                let _late = tokio::time::timeout(PATIENCE, over.idle()).await;
+                app.close(&over).await;
+            });
+        }
+        Ok(session)
+    }
+
+    /// The caller's runs, the newest first.
+    pub(crate) fn of(&self, caller: Caller) -> Vec<RunId> {
+        let known = self.slot(caller).known.read();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        known.iter().rev().cloned().collect()
+    }
+
+    /// Whether this run is one of the caller's.
+    pub(crate) fn has(&self, caller: Caller, run: &str) -> bool {
+        let known = self.slot(caller).known.read();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        known.iter().any(|own| own.as_str() == run)
+    }
+
+    /// Ends the runs there are.
+    pub(crate) async fn close(&self, app: &App) {
+        for slot in [&self.client, &self.operator] {
+            if let Some(session) = slot.now.lock().await.take() {
+                app.close(&session).await;
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn know(&self, run: &RunId) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN {
+            known.pop_front();
+        }
+        known.push_back(run.clone());
+    }
+}

@@ -1,0 +1,98 @@
+//! A tool's own page for the console's frame: read within a bound, sent so that it reaches nothing but the eyes of who looks.
+
+use std::time::Duration;
+
+use axum::extract::{Extension, Path};
+use axum::response::Response;
+use haft::error::{ErrorKind, ToolError};
+use haft::toolset::Toolset;
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::json;
+
+use crate::api::state::{Api, Shared, failed};
+use crate::caller::Caller;
+use crate::reply;
+
+/// How long a tool may take to give its page.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the page may do: run the script and show the pictures that it holds. It has no origin, so no cookie and no storage
+/// is its own, and no address is open to it.
+const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+/// Where a browser says that it is about to show what it asks for.
+const SHOWN_IN: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// Looked-up names would leave the machine, too.
+const NAMES: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
+
+/// What there is to show, or why nothing is.
+pub(crate) async fn about(
+    state: Shared,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    match read(&state, caller, &name).await {
+        Ok((uri, page)) => reply::document(&json!({"uri": uri, "bytes": page.len()})),
+        Err(response) => response,
+    }
+}
+
+/// The page itself, for a frame and nothing else: in a tab of its own it could go to any address with what it knows.
+pub(crate) async fn page(
+    state: Shared,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    asked: HeaderMap,
+) -> Response {
+    if asked.get(SHOWN_IN).is_some_and(|place| place != "iframe") {
+        let why = "a tool's page is shown in the console's frame alone";
+        return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
+    }
+    let (_, page) = match read(&state, caller, &name).await {
+        Ok(read) => read,
+        Err(response) => return response,
+    };
+    let mut response = reply::typed(StatusCode::OK, "text/html; charset=utf-8", page);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(NAMES, HeaderValue::from_static("off"));
+    response
+}
+
+/// A tool's page with its address.
+async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String), Response> {
+    if caller != Caller::Operator {
+        let why = "tools show their pages to the operator";
+        return Err(reply::error(StatusCode::FORBIDDEN, "forbidden", why));
+    }
+    let snapshot = api.app.tools().snapshot();
+    let Some(entry) = snapshot.entry(name).cloned() else {
+        return Err(reply::not_found("no such tool"));
+    };
+    let uri = entry.spec().ui.as_ref().map(|ui| ui.resource_uri.clone());
+    // A tool that breaks or hangs takes nothing with it.
+    let mut reading = tokio::spawn(async move { entry.page().await });
+    let page = match tokio::time::timeout(PATIENCE, &mut reading).await {
+        Ok(Ok(page)) => page.map_err(|error| refused(&error))?,
+        Ok(Err(_)) => return Err(failed("the tool broke off while it gave its page")),
+        Err(_) => {
+            reading.abort();
+            let late = ToolError::new(ErrorKind::Timeout, "the tool gave no page in 10 s");
+            return Err(refused(&late));
+        }
+    };
+    let page = api.app.redactor().redact(&page).into_owned();
+    Ok((uri.unwrap_or_default(), page))
+}
+
+fn refused(error: &ToolError) -> Response {
+    let status = match error.kind() {
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    reply::error(status, error.kind().as_str(), error.message())
+}

@@ -1,0 +1,93 @@
+//! Replies of the webhook: signed, for one request, once; never a yes to a critical call.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use haft::spec::Risk;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+
+use crate::api::approvals::told;
+use crate::api::state::Shared;
+use crate::reply;
+use haft_app::view::approvals::Item;
+use haft_app::webhook::SIGNATURE;
+
+/// What a reply says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    decision: Word,
+    #[serde(default)]
+    message: Option<String>,
+    /// Who decided, as the other side knows them: for the record.
+    #[serde(default)]
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Approve,
+    Deny,
+}
+
+/// Takes one reply.
+pub(crate) async fn take(
+    State(api): Shared,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let forged = || {
+        let why = "the signature is not that of this request";
+        reply::error(StatusCode::UNAUTHORIZED, "unauthorized", why)
+    };
+    let id = ApprovalId::new(id);
+    let entry = api.app.executor().inbox().get(&id).await;
+    // Whether there is such a request, only whoever has the secret learns.
+    let (Some(webhook), Ok(Some(entry))) = (api.app.webhook(), entry) else {
+        return forged();
+    };
+    let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
+    if !signature.is_some_and(|given| webhook.signed(&entry.request, given, &body)) {
+        return forged();
+    }
+    let said: Said = match serde_json::from_slice(&body) {
+        Ok(said) => said,
+        Err(e) => {
+            let message = format!("the body is no reply: {e}");
+            return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
+        }
+    };
+    let choice = match said.decision {
+        Word::Approve if entry.request.risk == Risk::Critical => {
+            let why = "a critical call is approved in the console or at a terminal alone";
+            return reply::error(StatusCode::FORBIDDEN, "denied", why);
+        }
+        Word::Approve => Choice::Approve {
+            scope: Scope::Once,
+            edited: None,
+            rule: None,
+        },
+        Word::Deny => Choice::Deny {
+            message: said.message,
+            stop: false,
+        },
+    };
+    let by: String = said.by.unwrap_or_default().chars().take(100).collect();
+    let by = if by.is_empty() {
+        "webhook".to_owned()
+    } else {
+        by
+    };
+    let decision = Decision::new(choice, by, "webhook");
+    match api.app.decide(&id, decision).await {
+        Ok(entry) => reply::document(&Item::of(api.app.redactor(), &entry)),
+        Err(refused) => {
+            let (status, error) = told(&refused);
+            reply::problem(status, &error)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The console, pages for the people who decide: login codes, tickets and sessions, which the gate and the routes share.
+//!
+//! ```text
+//! haft serve ── login_link() ──► #login=CODE ── POST /api/v1/login ──► cookie + secret
+//!     │                                                                    │
+//!     └── gate: session(headers) ◄── both, on every request ───────────────┘
+//! ```
+//!
+//! It knows nothing of calls, runs or approvals: its pages read those from the API.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use http::{HeaderMap, HeaderName};
+use serde::Serialize;
+
+use crate::console::cookie::Cookie;
+use crate::console::one_time::{CODE_LIFE, OneTime, TICKET_LIFE};
+use crate::console::pages::Pages;
+use crate::console::secret::ConsoleError;
+use crate::console::sessions::{ConsoleSession, Fresh, SECRET_HEADER, Sessions};
+
+pub(crate) mod cookie;
+pub(crate) mod one_time;
+pub(crate) mod pages;
+pub(crate) mod routes;
+pub(crate) mod secret;
+pub(crate) mod sessions;
+
+/// What a login code is good for.
+const LOGIN: &str = "login";
+
+/// What a person sees of the server in the top bar.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct About {
+    /// The workspace's path.
+    pub(crate) workspace: String,
+    /// The profile in force.
+    pub(crate) profile: String,
+    /// haft's version.
+    pub(crate) version: String,
+    /// In whose name decisions are stamped.
+    pub user: String,
+}
+
+/// How the console is served.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    /// The port listened on: part of the cookie's name.
+    pub(crate) port: u16,
+    /// Whether browsers reach it over HTTPS (a proxy in front); the cookie is `__Host-` and `Secure` then.
+    pub(crate) https: bool,
+    /// What the top bar says.
+    pub(crate) about: About,
+    /// A folder with other pages than the built-in ones.
+    #[cfg(feature = "testing")]
+    pub(crate) pages: Option<std::path::PathBuf>,
+}
+
+/// The console of one server.
+#[derive(Debug)]
+pub(crate) struct Console {
+    pub(crate) about: About,
+    pub(crate) cookie: Cookie,
+    pub(crate) pages: Pages,
+    pub(crate) strength: OnceLock<String>,
+    https: bool,
+    codes: Mutex<OneTime>,
+    tickets: Mutex<OneTime>,
+    sessions: Mutex<Sessions>,
+}
+
+impl Console {
+    /// A console without sessions.
+    pub(crate) fn new(options: Options) -> Arc<Self> {
+        #[cfg(feature = "testing")]
+        let pages = Pages::new(options.pages.as_deref());
+        #[cfg(not(feature = "testing"))]
+        let pages = Pages::new(None);
+        Arc::new(Self {
+            about: options.about,
+            cookie: Cookie::new(options.port, options.https),
+            pages,
+            strength: OnceLock::new(),
+            https: options.https,
+            codes: Mutex::new(OneTime::new(CODE_LIFE)),
+            tickets: Mutex::new(OneTime::new(TICKET_LIFE)),
+            sessions: Mutex::default(),
+        })
+    }
+
+    /// Says how strong the sandbox is, once that is found out; it takes a while.
+    pub(crate) fn found_strength(&self, strength: &str) {
+        // The first word stands.
+        let _ = self.strength.set(strength.to_owned());
+    }
+
+    /// A link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a slash
+    /// at its end. The code stands in the fragment, which no browser sends and no log keeps.
+    pub(crate) fn login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
+        let code = lock(&self.codes).issue(LOGIN, Instant::now())?;
+        Ok(format!("{}/#login={code}", base_url.trim_end_matches('/')))
+    }
+
+    /// The session that a request belongs to: its cookie names one, and its header carries that one's secret.
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<ConsoleSession> {
+        let ids = self.cookie.read(headers);
+        lock(&self.sessions).seen(ids, secret_of(headers)?, Instant::now())
+    }
+
+    /// The session of a request that a browser makes by itself, for a frame or a download, where no page can add the
+    /// secret: its cookie names one, and its address carries a ticket for this path. The ticket is used up.
+    pub(crate) fn session_by_ticket(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        ticket: &str,
+    ) -> Option<ConsoleSession> {
+        let now = Instant::now();
+        let ids = self.cookie.read(headers);
+        let session = lock(&self.sessions).with_ticket(ids, now)?;
+        let good = lock(&self.tickets).redeem(ticket, path, now);
+        good.then_some(session)
+    }
+
+    /// Whether this path is one of the console's pages or files, which anybody may GET: they hold no data.
+    pub(crate) fn is_page(&self, path: &str) -> bool {
+        Pages::is_page(path)
+    }
+
+    pub(crate) fn redeem(&self, code: &str) -> bool {
+        lock(&self.codes).redeem(code, LOGIN, Instant::now())
+    }
+
+    pub(crate) fn ticket(&self, path: &str) -> Result<String, ConsoleError> {
+        lock(&self.tickets).issue(path, Instant::now())
+    }
+
+    pub(crate) fn open(&self) -> Result<Fresh, ConsoleError> {
+        lock(&self.sessions).open(Instant::now())
+    }
+
+    pub(crate) fn close(&self, headers: &HeaderMap) {
+        if let Some(secret) = secret_of(headers) {
+            lock(&self.sessions).close(self.cookie.read(headers), secret);
+        }
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.https { "https" } else { "http" }
+    }
+}
+
+/// The secret that a request carries; two are none.
+fn secret_of(headers: &HeaderMap) -> Option<&str> {
+    let mut secrets = headers
+        .get_all(HeaderName::from_static(SECRET_HEADER))
+        .iter();
+    let secret = secrets.next()?.to_str().ok()?;
+    secrets.next().is_none().then_some(secret)
+}
+
+/// Nothing below can panic while it is held; a poisoned one is as good as another.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

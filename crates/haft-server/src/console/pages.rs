@@ -1,0 +1,192 @@
+//! `Pages`: the built user interface, embedded: one document for every page, a script and a style sheet.
+
+use std::path::Path;
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use sha2::{Digest, Sha256};
+
+/// What the pages may do: run and show what this server sent, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The first parts of the paths that are states of the one document.
+const PAGES: [&str; 7] = [
+    "waiting", "runs", "tools", "skills", "memory", "policy", "health",
+];
+
+const INDEX: &str = "index.html";
+
+/// Name, type and bytes of what is built in.
+const BUILT: [(&str, &str, &[u8]); 4] = [
+    (
+        INDEX,
+        "text/html; charset=utf-8",
+        include_bytes!("../../ui/dist/index.html"),
+    ),
+    (
+        "app.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../ui/dist/app.js"),
+    ),
+    (
+        "app.css",
+        "text/css; charset=utf-8",
+        include_bytes!("../../ui/dist/app.css"),
+    ),
+    (
+        "icon.svg",
+        "image/svg+xml",
+        include_bytes!("../../ui/dist/icon.svg"),
+    ),
+];
+
+#[derive(Debug)]
+struct File {
+    name: &'static str,
+    media_type: &'static str,
+    bytes: Bytes,
+    tag: HeaderValue,
+}
+
+/// The files, each with a tag by which a browser asks whether it still has the right one.
+#[derive(Debug)]
+pub(crate) struct Pages(Vec<File>);
+
+impl Pages {
+    /// The built-in ones; those of a folder where one is given and holds them.
+    pub(crate) fn new(folder: Option<&Path>) -> Self {
+        let file = |(name, media_type, built): (&'static str, &'static str, &'static [u8])| {
+            let other = folder.and_then(|folder| std::fs::read(folder.join(name)).ok());
+            let bytes = other.map_or(Bytes::from_static(built), Bytes::from);
+            let digest = Sha256::digest(&bytes);
+            let tag = format!("\"{:016x}\"", u64::from_be_bytes(first_eight(&digest)));
+            let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
+            File {
+                name,
+                media_type,
+                bytes,
+                tag,
+            }
+        };
+        Self(BUILT.into_iter().map(file).collect())
+    }
+
+    /// Whether a path is a file or a state of the document.
+    pub(crate) fn is_page(path: &str) -> bool {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let first = path.split('/').next().unwrap_or_default();
+        path.is_empty() || PAGES.contains(&first) || BUILT.iter().any(|(name, ..)| *name == path)
+    }
+
+    /// The routes under which they are found, beside `/`.
+    pub(crate) fn paths() -> impl Iterator<Item = String> {
+        let files = BUILT.iter().map(|(name, ..)| format!("/{name}"));
+        let states = PAGES
+            .iter()
+            .flat_map(|page| [format!("/{page}"), format!("/{page}/{{*rest}}")]);
+        files.chain(states)
+    }
+
+    /// The file of a path, or the document; nothing where the browser says it has it.
+    pub(crate) fn answer(&self, path: &str, asked: &HeaderMap) -> Response {
+        let name = path.strip_prefix('/').unwrap_or(path);
+        let exact = self.0.iter().find(|file| file.name == name);
+        let index = self.0.iter().find(|file| file.name == INDEX);
+        let Some(file) = exact.or(index) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        let has = asked.get(IF_NONE_MATCH).is_some_and(|tag| *tag == file.tag);
+        let mut response = if has {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            Body::from(file.bytes.clone()).into_response()
+        };
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
+        headers.insert(ETAG, file.tag.clone());
+        // Asked again every time, so that a newer haft is never driven by older pages.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        guarded(headers);
+        response
+    }
+}
+
+/// The headers that hold a browser to what this server sent.
+pub(crate) fn guarded(headers: &mut HeaderMap) {
+    const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(OPENER, HeaderValue::from_static("same-origin"));
+}
+
+fn first_eight(bytes: &[u8]) -> [u8; 8] {
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use http::HeaderMap;
+    use http::header::{CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH};
+
+    use super::{BUILT, Pages};
+
+    #[test]
+    fn files_and_states_are_pages_and_nothing_else_is() {
+        for (path, expect) in [
+            ("/", true),
+            ("/app.js", true),
+            ("/app.css", true),
+            ("/icon.svg", true),
+            ("/waiting", true),
+            ("/waiting/ap-1", true),
+            ("/runs/r-1/call-2", true),
+            ("/tools/fs.read", true),
+            ("/nope", false),
+            ("/waitingroom", false),
+            ("/api/v1/runs", false),
+            ("/mcp", false),
+            ("/healthz", false),
+            ("//evil.example", false),
+            ("/app.js.map", false),
+            ("/../app.js", false),
+        ] {
+            assert_eq!(Pages::is_page(path), expect, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_sent_once_and_then_known_by_its_tag() {
+        let pages = Pages::new(None);
+        let (none, mut known) = (HeaderMap::new(), HeaderMap::new());
+        for path in ["/", "/waiting/ap-1", "/app.js", "/app.css"] {
+            let first = pages.answer(path, &none);
+            assert_eq!(first.status(), 200, "{path}");
+            let policy = first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+            assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+            known.insert(IF_NONE_MATCH, first.headers()[ETAG].clone());
+            assert_eq!(pages.answer(path, &known).status(), 304, "{path}");
+        }
+    }
+
+    #[test]
+    fn all_of_it_is_at_most_150_kib_compressed() {
+        let mut all = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+        for (_, _, bytes) in BUILT {
+            all.write_all(bytes).unwrap();
+        }
+        let size = all.finish().unwrap().len();
+        assert!(size <= 150 * 1024, "{size} bytes");
+    }
+}

@@ -1,0 +1,152 @@
+//! The routes: the pages, logging in and out, and tickets.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Extension, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use haft::clock;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::console::pages::{Pages, guarded};
+use crate::console::sessions::{ConsoleSession, IDLE};
+use crate::console::{About, Console};
+
+/// The largest body here: a code or a path, and its braces.
+const MAX_BODY: usize = 4096;
+
+type Shared = State<Arc<Console>>;
+
+/// The pages, and below `/api/v1`: `POST login`, `POST login-link`, `POST tickets`, `GET session`, `POST logout`. Who may come
+/// here is checked before: everybody to the pages and to `login`, the operator to the rest.
+pub(crate) fn router(console: Arc<Console>) -> Router {
+    let pages = get(page);
+    let mut router = Router::new().route("/", pages.clone());
+    for path in Pages::paths() {
+        router = router.route(&path, pages.clone());
+    }
+    router
+        .route("/api/v1/login", post(login))
+        .route("/api/v1/login-link", post(link))
+        .route("/api/v1/tickets", post(ticket))
+        .route("/api/v1/session", get(session))
+        .route("/api/v1/logout", post(logout))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(console)
+}
+
+async fn page(State(console): Shared, uri: Uri, headers: HeaderMap) -> Response {
+    console.pages.answer(uri.path(), &headers)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    code: String,
+}
+
+async fn login(State(console): Shared, body: Bytes) -> Response {
+    let Ok(asked) = serde_json::from_slice::<Login>(&body) else {
+        let message = "the body is not {\"code\"}";
+        return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    };
+    if !console.redeem(&asked.code) {
+        let message = "the login code is wrong, was used or is older than 5 minutes; `haft serve` prints another when it starts";
+        return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
+    }
+    let fresh = match console.open() {
+        Ok(fresh) => fresh,
+        Err(e) => return error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    };
+    let idle = i128::try_from(IDLE.as_nanos()).unwrap_or(i128::MAX);
+    let expires = clock::rfc3339(clock::now().saturating_add(idle));
+    let body = json!({"secret": fresh.secret, "expires": expires});
+    with_cookie(
+        document(StatusCode::OK, &body),
+        &console.cookie.set(&fresh.id),
+    )
+}
+
+/// A link for a later visit, under the name by which this request found the server.
+async fn link(State(console): Shared, headers: HeaderMap) -> Response {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let Some(host) = host else {
+        let message = "the request names no host";
+        return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    };
+    match console.login_link(&format!("{}://{host}", console.scheme())) {
+        Ok(url) => document(StatusCode::OK, &json!({"url": url})),
+        Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TicketAsked {
+    path: String,
+}
+
+/// A ticket for an address that the browser opens by itself.
+async fn ticket(State(console): Shared, body: Bytes) -> Response {
+    let Ok(asked) = serde_json::from_slice::<TicketAsked>(&body) else {
+        let message = "the body is not {\"path\"}";
+        return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    };
+    match console.ticket(&asked.path) {
+        Ok(ticket) => document(StatusCode::OK, &json!({"ticket": ticket})),
+        Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    }
+}
+
+#[derive(Serialize)]
+struct SessionShown<'a> {
+    #[serde(flatten)]
+    about: &'a About,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strength: Option<&'a String>,
+}
+
+/// What the top bar says, for a page that is logged in. The secret is handed out by the login alone.
+async fn session(State(console): Shared, session: Option<Extension<ConsoleSession>>) -> Response {
+    if session.is_none() {
+        let message = "there is no console session; open a login link";
+        return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
+    }
+    let (about, strength) = (&console.about, console.strength.get());
+    document(StatusCode::OK, &SessionShown { about, strength })
+}
+
+async fn logout(State(console): Shared, headers: HeaderMap) -> Response {
+    console.close(&headers);
+    with_cookie(
+        StatusCode::NO_CONTENT.into_response(),
+        &console.cookie.clear(),
+    )
+}
+
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, value);
+    }
+    response
+}
+
+fn error(status: StatusCode, kind: &str, message: &str) -> Response {
+    let body: Value = json!({"error": {"kind": kind, "message": message}});
+    document(status, &body)
+}
+
+fn document<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    let mut response = (status, Body::from(bytes)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    guarded(headers);
+    response
+}

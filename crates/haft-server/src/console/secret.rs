@@ -1,0 +1,64 @@
+//! `Digest`: a secret as it is kept: hashed, compared in a time that says nothing of where two differ.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+
+/// Why the console cannot do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConsoleError {
+    /// The operating system gave no random bytes.
+    #[error("make a login code: {0}")]
+    Random(String),
+}
+
+/// Bytes of a fresh secret: 256 bits.
+const BYTES: usize = 32;
+
+/// The SHA-256 of a secret.
+#[derive(Clone, Copy)]
+pub(crate) struct Digest([u8; 32]);
+
+impl Digest {
+    /// Of this text.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+
+    /// Whether it is that of the same text.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// A fresh secret: 64 lower-case hexadecimal digits of the operating system's randomness.
+pub(crate) fn fresh() -> Result<String, ConsoleError> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|e| ConsoleError::Random(e.to_string()))?;
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    Ok(bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Digest, fresh};
+
+    #[test]
+    fn secrets_are_long_and_differ() {
+        let (one, two) = (fresh().unwrap(), fresh().unwrap());
+        assert!(one != two && one.len() == 64 && one.bytes().all(|b| b.is_ascii_hexdigit()));
+        assert!(Digest::of(&one).same(&Digest::of(&one)));
+        assert!(!Digest::of(&one).same(&Digest::of(&two)));
+        assert_eq!(format!("{:?}", Digest::of(&one)), "…");
+    }
+}

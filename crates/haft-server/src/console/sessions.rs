@@ -1,0 +1,206 @@
+//! `Sessions`: the browsers that are logged in, each by the id in its cookie and the secret that its pages send.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::console::secret::ConsoleError;
+use crate::console::secret::{self, Digest};
+
+/// How long a session lives without a request.
+pub(crate) const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+/// Sessions at once; a further login ends the one that was quiet for longest.
+pub(crate) const SESSIONS: usize = 64;
+/// The header that every request of a console page carries beside the cookie.
+///
+/// A browser sends a host's cookies to all its ports, so every local server that the browser visits gets the cookie. The
+/// secret lies in the page's own storage, which browsers keep apart by port.
+pub(crate) const SECRET_HEADER: &str = "x-haft-console";
+
+/// The session that a request belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct ConsoleSession(watch::Receiver<()>);
+
+impl ConsoleSession {
+    /// Waits until the session is over: logged out, idle for too long, or replaced by newer ones.
+    pub(crate) async fn ended(&mut self) {
+        // Nothing is ever sent: the sender goes with the session.
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+struct Session {
+    id: Digest,
+    secret: Digest,
+    seen: Instant,
+    alive: watch::Sender<()>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session")
+    }
+}
+
+/// What a login gives: the cookie's value and the secret.
+pub(crate) struct Fresh {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+}
+
+/// All sessions. Times are of the monotonic clock.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Vec<Session>);
+
+impl Sessions {
+    /// A session of its own for a browser whose code was good.
+    pub(crate) fn open(&mut self, now: Instant) -> Result<Fresh, ConsoleError> {
+        let fresh = Fresh {
+            id: secret::fresh()?,
+            secret: secret::fresh()?,
+        };
+        self.forget_idle(now);
+        self.0.sort_by_key(|session| session.seen);
+        let over = (self.0.len() + 1).saturating_sub(SESSIONS);
+        self.0.drain(..over);
+        self.0.push(Session {
+            id: Digest::of(&fresh.id),
+            secret: Digest::of(&fresh.secret),
+            seen: now,
+            alive: watch::Sender::new(()),
+        });
+        Ok(fresh)
+    }
+
+    /// The session of one of these ids, if the secret is its own. Nothing else counts as being seen.
+    pub(crate) fn seen<'a>(
+        &mut self,
+        ids: impl Iterator<Item = &'a str>,
+        secret: &str,
+        now: Instant,
+    ) -> Option<ConsoleSession> {
+        let secret = Digest::of(secret);
+        let session = self.find(ids, now, |session| session.secret.same(&secret))?;
+        session.seen = now;
+        Some(ConsoleSession(session.alive.subscribe()))
+    }
+
+    /// The session of one of these ids, for a request that carries a ticket instead of the secret.
+    pub(crate) fn with_ticket<'a>(
+        &mut self,
+        ids: impl Iterator<Item = &'a str>,
+        now: Instant,
+    ) -> Option<ConsoleSession> {
+        let session = self.find(ids, now, |_| true)?;
+        Some(ConsoleSession(session.alive.subscribe()))
+    }
+
+    /// Ends the session of one of these ids, if the secret is its own.
+    pub(crate) fn close<'a>(&mut self, ids: impl Iterator<Item = &'a str>, secret: &str) {
+        let (ids, secret): (Vec<Digest>, _) = (ids.map(Digest::of).collect(), Digest::of(secret));
+        self.0.retain(|session| {
+            let named = ids.iter().any(|id| session.id.same(id));
+            !(named && session.secret.same(&secret))
+        });
+    }
+
+    fn find<'a>(
+        &mut self,
+        ids: impl Iterator<Item = &'a str>,
+        now: Instant,
+        fits: impl Fn(&Session) -> bool,
+    ) -> Option<&mut Session> {
+        self.forget_idle(now);
+        let ids: Vec<Digest> = ids.map(Digest::of).collect();
+        let named = |session: &Session| ids.iter().any(|id| session.id.same(id));
+        let mut sessions = self.0.iter_mut();
+        sessions.find(|session| named(session) && fits(session))
+    }
+
+    fn forget_idle(&mut self, now: Instant) {
+        let idle = |session: &Session| now.saturating_duration_since(session.seen);
+        self.0.retain(|session| idle(session) < IDLE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter::once;
+    use std::time::{Duration, Instant};
+
+    use super::{IDLE, SESSIONS, Sessions};
+
+    #[test]
+    fn w1_a_session_is_its_cookie_and_its_secret_together() {
+        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let (one, two) = (sessions.open(now).unwrap(), sessions.open(now).unwrap());
+        for (ids, secret, expect) in [
+            (&[&*one.id][..], &*one.secret, true),
+            (&["", &one.id, "x"], &one.secret, true),
+            (&[&two.id, &one.id], &one.secret, true),
+            (&[&one.id], "", false),
+            (&[&one.id], &two.secret, false),
+            (&[], &one.secret, false),
+            (&[""], &one.secret, false),
+            (&[&one.secret], &one.secret, false),
+            (&[&one.id[1..]], &one.secret, false),
+        ] {
+            let seen = sessions.seen(ids.iter().copied(), secret, now).is_some();
+            assert_eq!(seen, expect, "{ids:?}");
+        }
+        sessions.close(once(&*one.id), &two.secret);
+        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_some());
+        sessions.close(once(&*one.id), &one.secret);
+        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_none());
+        assert!(sessions.seen(once(&*two.id), &two.secret, now).is_some());
+    }
+
+    #[test]
+    fn a_session_ends_after_twelve_idle_hours() {
+        let (mut sessions, start) = (Sessions::default(), Instant::now());
+        let fresh = sessions.open(start).unwrap();
+        let late = start + IDLE / 2 + IDLE / 3;
+        let mut seen = |secret: &str, at| sessions.seen(once(&*fresh.id), secret, at).is_some();
+        assert!(seen(&fresh.secret, late));
+        // Being seen is what keeps it; the cookie alone does not.
+        assert!(!seen("", late + IDLE / 4));
+        assert!(seen(&fresh.secret, late + IDLE / 2));
+        assert!(!seen(&fresh.secret, late + IDLE * 2));
+    }
+
+    #[test]
+    fn the_quietest_session_goes_when_there_are_too_many() {
+        let (mut sessions, start) = (Sessions::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let first = sessions.open(at(0)).unwrap();
+        let second = sessions.open(at(1)).unwrap();
+        assert!(
+            sessions
+                .seen(once(&*first.id), &first.secret, at(2))
+                .is_some()
+        );
+        for _ in 2..=SESSIONS {
+            sessions.open(at(3)).unwrap();
+        }
+        assert!(
+            sessions
+                .seen(once(&*second.id), &second.secret, at(3))
+                .is_none()
+        );
+        assert!(
+            sessions
+                .seen(once(&*first.id), &first.secret, at(3))
+                .is_some()
+        );
+    }
+
+    #[tokio::test]
+    async fn what_holds_a_session_hears_of_its_end() {
+        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let fresh = sessions.open(now).unwrap();
+        let mut held = sessions.seen(once(&*fresh.id), &fresh.secret, now).unwrap();
+        sessions.close(once(&*fresh.id), &fresh.secret);
+        held.ended().await;
+    }
+}

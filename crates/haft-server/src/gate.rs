@@ -1,0 +1,285 @@
+//! The gate before all routes, known or not: Host, Origin, token or console session, and what each may change.
+
+use std::sync::Arc;
+
+use crate::console::Console;
+use crate::console::sessions::ConsoleSession;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use haft::bounds::Class;
+use haft::call::Principal;
+use haft_mcp::guard::{Foreign, HostGuard, bearer, one, same_token};
+use haft_mcp::intake::IntakeError;
+use haft_mcp::opener::ByOperator;
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+
+use crate::bounds::{Bounds, Busy};
+use crate::caller::{Caller, Way};
+use crate::listen::Guest;
+use crate::{query, reply};
+
+/// What the gate compares with.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// The pages and the sessions of those who logged in.
+    pub(crate) console: Arc<Console>,
+    /// The names of this server.
+    pub(crate) hosts: HostGuard,
+    /// The callers' token; `None` when `--no-auth` dropped it.
+    pub(crate) call: Option<String>,
+    /// The operator's token.
+    pub(crate) operator: String,
+    /// For whom calls are made.
+    pub(crate) principal: Principal,
+    /// What callers may make the server hold.
+    pub(crate) bounds: Arc<Bounds>,
+}
+
+/// Where a login code is given: it is what shows who asks.
+const LOGIN: &str = "/api/v1/login";
+
+/// Where replies of the webhook go, each about one request. The signature of its body is what shows who asks.
+const WEBHOOK: &str = "/api/v1/webhook/";
+
+/// Where a console session counts. MCP clients have tokens.
+const API: &str = "/api/v1/";
+
+/// Where MCP is served.
+const MCP: &str = "/mcp";
+
+/// The member of the query that carries a ticket.
+const TICKET: &str = "ticket";
+
+/// Where the call token may POST.
+const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", MCP];
+
+/// What needs no token beside the console's pages: of any caller, with a token or without.
+fn is_public(method: &Method, path: &str) -> bool {
+    let reply = |path: &str| {
+        let id = path.strip_prefix(WEBHOOK);
+        id.is_some_and(|id| !id.is_empty() && !id.contains(['/', '%']))
+    };
+    match *method {
+        Method::GET | Method::HEAD => path == "/healthz",
+        Method::POST => path == LOGIN || reply(path),
+        _ => false,
+    }
+}
+
+/// These routes behind the gate. Around all of them, so that a route nobody knows answers no stranger either.
+pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
+    let checked = middleware::from_fn_with_state(gate, check);
+    Router::new().fallback_service(routes).layer(checked)
+}
+
+/// Lets a request through to the routes, or answers it.
+async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let answered = match gate.admit(&request) {
+        Ok(known) => gate.pass(request, known, next).await,
+        Err(refusal) => Err(refusal),
+    };
+    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+    harden(response.headers_mut());
+    response
+}
+
+/// A caller whom the gate let through.
+struct Known {
+    caller: Caller,
+    way: Way,
+    session: Option<ConsoleSession>,
+}
+
+impl Known {
+    fn class(&self) -> Class {
+        self.caller.class()
+    }
+
+    /// Tells the routes who asks.
+    fn note(self, request: &mut Extensions, principal: &Principal) {
+        request.insert(self.caller);
+        request.insert(self.way);
+        request.insert(principal.clone());
+        if self.caller == Caller::Operator {
+            request.insert(ByOperator);
+        }
+        if let Some(session) = self.session {
+            request.insert(session);
+        }
+    }
+}
+
+/// What every answer says to a browser, unless its route said more: keep nothing, guess no type, show it in no page of
+/// another origin.
+fn harden(headers: &mut HeaderMap) {
+    const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+    let usual = [
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (RESOURCE_POLICY, "same-origin"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+    ];
+    for (name, value) in usual {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+}
+
+impl Gate {
+    /// Who asks; `None` where nobody needs to say. The refusal otherwise.
+    fn admit(&self, request: &Request) -> Result<Option<Known>, Refusal> {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        let path = uri.path();
+        let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let page = reads && self.console.is_page(path);
+        if page {
+            self.hosts.check_page(uri, headers)?;
+        } else {
+            self.hosts.check(uri, headers)?;
+        }
+        if page || is_public(method, path) {
+            return Ok(None);
+        }
+        let authorization = one(headers, &AUTHORIZATION)?;
+        // Whoever sends an authorization is who it says; a cookie beside it changes nothing.
+        if authorization.is_none()
+            && let Some(session) = self.console_session(method, uri, headers)
+        {
+            return Ok(Some(Known {
+                caller: Caller::Operator,
+                way: Way::Console,
+                session: Some(session),
+            }));
+        }
+        let caller = self.caller(bearer(authorization));
+        let caller = caller.ok_or(Refusal::NoToken)?;
+        // Ending one's own MCP session is a DELETE.
+        if caller == Caller::Client && !reads && !may_call(method, path) {
+            return Err(Refusal::NotTheOperator);
+        }
+        Ok(Some(Known {
+            caller,
+            way: Way::Token,
+            session: None,
+        }))
+    }
+
+    /// The console session of a request: by cookie and secret, or by cookie and a ticket where a browser opens an address
+    /// by itself.
+    fn console_session(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<ConsoleSession> {
+        let path = uri.path();
+        if !path.starts_with(API) {
+            return None;
+        }
+        if let Some(session) = self.console.session(headers) {
+            return Some(session);
+        }
+        let ticket = query::text(uri, TICKET).filter(|_| *method == Method::GET)?;
+        self.console.session_by_ticket(headers, path, &ticket)
+    }
+
+    /// Takes a request to its route, within the bounds of its caller's class.
+    async fn pass(
+        &self,
+        mut request: Request,
+        known: Option<Known>,
+        next: Next,
+    ) -> Result<Response, Refusal> {
+        let class = known.as_ref().map_or(Class::Stranger, Known::class);
+        let guest = request.extensions().get::<Arc<Guest>>();
+        if class > Class::Stranger && guest.is_some_and(|guest| !guest.shows(class)) {
+            return Err(Busy("connections are open").into());
+        }
+        if let Some(known) = known {
+            known.note(request.extensions_mut(), &self.principal);
+        }
+        let path = request.uri().path();
+        // MCP has bounds of its own, and the pages are the same bytes for everybody.
+        if path == MCP || self.console.is_page(path) {
+            return Ok(next.run(request).await);
+        }
+        let bounds = &self.bounds;
+        let places = if CALLS.contains(&path) {
+            &bounds.calls
+        } else {
+            &bounds.requests
+        };
+        let (parts, body) = request.into_parts();
+        let taken = bounds.body(body, class).await?;
+        // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
+        let place = places.take(class);
+        let place = place.ok_or(Busy("requests are at work"))?;
+        let request = Request::from_parts(parts, Body::from(taken.bytes));
+        let response = next.run(request).await;
+        drop((place, taken.charge));
+        Ok(bounds.answer(response, class).await?)
+    }
+
+    fn caller(&self, token: Option<&str>) -> Option<Caller> {
+        match (token, &self.call) {
+            (Some(token), _) if same_token(token, &self.operator) => Some(Caller::Operator),
+            (Some(token), Some(call)) => same_token(token, call).then_some(Caller::Client),
+            (_, None) => Some(Caller::Client),
+            (None, Some(_)) => None,
+        }
+    }
+}
+
+/// What the call token may change: calls, and its own MCP sessions.
+fn may_call(method: &Method, path: &str) -> bool {
+    (*method == Method::POST && CALLS.contains(&path)) || (*method == Method::DELETE && path == MCP)
+}
+
+/// Why a request does not come to the routes.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    /// Nobody who may come here sent it on purpose.
+    #[error(transparent)]
+    Foreign(#[from] Foreign),
+    /// It does not show who asks.
+    #[error("send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names")]
+    NoToken,
+    /// It changes something that only the operator may change.
+    #[error("this needs the operator's token")]
+    NotTheOperator,
+    /// Others of its class hold too much.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// Its body was not taken.
+    #[error(transparent)]
+    Body(#[from] IntakeError),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, kind) = match &self {
+            Self::Foreign(_) | Self::NotTheOperator => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::NoToken => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Self::Body(error) => (error.status(), "invalid_arguments"),
+        };
+        let mut response = reply::error(status, kind, &self.to_string());
+        if status == StatusCode::UNAUTHORIZED {
+            let headers = response.headers_mut();
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,36 @@
+//! The server around an application: one listener with MCP, the HTTP API and the console.
+//!
+//! ```text
+//! listen ─► gate (Host, Origin, token or console session) ─► /mcp        runs of MCP clients (opener)
+//!                                                          ├► /api/v1     the API (api/), as JSON
+//!                                                          └► /           the console (console/, ui/)
+//! ```
+//!
+//! ```no_run
+//! # use haft_app::{app::App, config::Settings, problem::Problem, site::Site};
+//! # async fn example(app: App, site: Site, settings: Settings) -> Result<(), Problem> {
+//! use haft_server::server::{ServeOptions, serve};
+//!
+//! let options = ServeOptions::default();
+//! let stop = std::future::pending::<()>();
+//! serve(&app, (&site, &settings), &options, stop, |ready| {
+//!     println!("listening on {}", ready.url);
+//!     Ok(())
+//! })
+//! .await?;
+//! # Ok(()) }
+//! ```
+
+pub mod server;
+
+mod api;
+mod bounds;
+mod caller;
+mod console;
+mod gate;
+mod listen;
+mod opener;
+mod query;
+mod reach;
+mod reply;
+mod tokens;

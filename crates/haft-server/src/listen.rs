@@ -1,0 +1,179 @@
+//! The listener: one socket, bounded connections whose clients neither dawdle nor stop reading, ended soon after being told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service as _;
+
+use crate::caller::Peer;
+use crate::reach::Reach;
+
+mod crowd;
+mod unblocked;
+
+pub(crate) use crowd::Guest;
+
+use crowd::Crowd;
+use unblocked::Unblocked;
+
+/// Connections at once, where the limit of open files allows so many.
+const CONNECTIONS: usize = 16_384;
+/// Open files that are left to everything else.
+const OTHER_FILES: usize = 256;
+/// How long a client may take to send a request's head, the first and every later one.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a client may leave what is sent to it untaken.
+const UNTAKEN: Duration = Duration::from_secs(30);
+/// Most bytes of a request's head, and of an answer that waits to be written, for one connection.
+const BUFFER: usize = 64 << 10;
+/// How long connections may still take after the listener was told to stop.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long to wait before the next try when the system gives no more sockets.
+const BACK_OFF: Duration = Duration::from_millis(50);
+
+/// A bound socket.
+pub(crate) struct Listener {
+    socket: TcpListener,
+    /// Encrypts what goes over its connections, where haft does that itself.
+    tls: Option<TlsAcceptor>,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl Listener {
+    /// Binds; port 0 takes a free one.
+    pub(crate) async fn bind(reach: &Reach) -> std::io::Result<Self> {
+        let socket = TcpListener::bind(reach.address).await?;
+        Ok(Self {
+            address: socket.local_addr()?,
+            tls: reach.tls.clone(),
+            socket,
+        })
+    }
+
+    /// Serves until told to stop; then answers what was asked and hangs up.
+    pub(crate) async fn serve(self, routes: Router, mut stop: watch::Receiver<bool>) {
+        let crowd = Crowd::new(room());
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.socket.accept() => accepted,
+                () = told(&mut stop) => break,
+            };
+            // Ended connections are forgotten as others come.
+            while connections.try_join_next().is_some() {}
+            match accepted {
+                Ok((stream, from)) => {
+                    let served = Served {
+                        tls: self.tls.clone(),
+                        routes: routes.clone(),
+                        peer: Peer(from.ip()),
+                        guest: Arc::new(crowd.enter()),
+                        stop: stop.clone(),
+                    };
+                    connections.spawn(accept(stream, served));
+                }
+                Err(e) => {
+                    tracing::warn!(error = %e, "accept a connection");
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+            }
+        }
+        drop(self.socket);
+        let all = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, all).await.is_err() {
+            tracing::warn!("connections were cut off");
+        }
+    }
+}
+
+/// How many connections the system lets this process have, with files left for its work.
+fn room() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let files = getrlimit(Resource::Nofile).current;
+    let files = files.map_or(CONNECTIONS, |files| {
+        usize::try_from(files).unwrap_or(CONNECTIONS)
+    });
+    CONNECTIONS.min(files.saturating_sub(OTHER_FILES).max(files / 2))
+}
+
+/// Waits until it is time to stop; also when nobody is left to say so.
+async fn told(stop: &mut watch::Receiver<bool>) {
+    // The guard it gives must not live across an await.
+    let _ = stop.wait_for(|stop| *stop).await.is_ok();
+}
+
+/// What one connection is served with.
+struct Served {
+    tls: Option<TlsAcceptor>,
+    routes: Router,
+    peer: Peer,
+    guest: Arc<Guest>,
+    stop: watch::Receiver<bool>,
+}
+
+async fn accept(stream: TcpStream, served: Served) {
+    // Answers are written whole; waiting for more to send only delays them.
+    let _ = stream.set_nodelay(true);
+    let guest = Arc::clone(&served.guest);
+    tokio::select! {
+        () = secured(stream, served) => {}
+        () = guest.put_out() => tracing::debug!("a connection without a token made room"),
+    }
+}
+
+/// Serves a connection in the clear or, where haft encrypts itself, once the client has shaken hands.
+async fn secured(stream: TcpStream, served: Served) {
+    let stream = Unblocked::new(stream, UNTAKEN);
+    let Some(tls) = served.tls.clone() else {
+        return connection(stream, served).await;
+    };
+    match tokio::time::timeout(HEAD, tls.accept(stream)).await {
+        Ok(Ok(stream)) => connection(stream, served).await,
+        Ok(Err(e)) => tracing::debug!(error = %e, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
+}
+
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served) {
+    let Served {
+        routes,
+        peer,
+        guest,
+        mut stop,
+        ..
+    } = served;
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Arc::clone(&guest));
+        routes.clone().call(request)
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = told(&mut stop) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(e) = ended {
+        tracing::debug!(error = %e, "a connection ended");
+    }
+}

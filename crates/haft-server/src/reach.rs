@@ -1,0 +1,205 @@
+//! `Reach`: where haft listens, under which names it is reached, and who encrypts what is said: itself, a proxy, or nobody
+//! on this machine alone.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_mcp::guard::HostGuard;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use haft_app::config::Settings;
+use haft_app::problem::{Place, Problem};
+
+/// The settings that name the files of `serve.tls`.
+const TLS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
+
+/// Where haft is to listen, and how it will be reached.
+pub(crate) struct Reach {
+    /// Where it listens; port 0 takes a free one.
+    pub(crate) address: SocketAddr,
+    /// Encrypts connections, where haft does that itself.
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// A proxy stands before it and encrypts.
+    behind_proxy: bool,
+    /// Its names beside those of loopback, as they are written.
+    hosts: Vec<String>,
+}
+
+/// How a server that listens is reached.
+pub(crate) struct Reached {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// What clients and browsers write.
+    pub(crate) url: String,
+    /// Whether browsers reach it over HTTPS.
+    pub(crate) https: bool,
+    /// Checks that requests are meant for it.
+    pub(crate) hosts: HostGuard,
+}
+
+impl Reach {
+    /// What settings and `--http` say. An address that other machines reach needs encryption and names.
+    pub(crate) fn of(
+        http: Option<&str>,
+        no_auth: bool,
+        settings: &Settings,
+    ) -> Result<Self, Problem> {
+        let hosts = settings.items("serve.hosts").into_iter();
+        let hosts = hosts.filter_map(|(host, _)| host.as_str().map(str::to_owned));
+        let reach = Self {
+            address: address(http, settings)?,
+            tls: tls(settings)?,
+            behind_proxy: settings.flag("serve.behind_proxy").unwrap_or_default(),
+            hosts: hosts.collect(),
+        };
+        reach.guard(reach.address)?;
+        reach.check(no_auth)?;
+        Ok(reach)
+    }
+
+    /// Whether what would be reached is encrypted and named.
+    fn check(&self, no_auth: bool) -> Result<(), Problem> {
+        let local = self.address.ip().is_loopback();
+        let address = || Place::named(self.address.to_string());
+        if no_auth && (!local || self.behind_proxy || !self.hosts.is_empty()) {
+            let what = "--no-auth is for loopback addresses alone, without a proxy and without serve.hosts";
+            return Err(Problem::usage(what)
+                .at(address())
+                .advise("leave --no-auth out, or listen on 127.0.0.1 under no other name"));
+        }
+        if !local && !self.is_https() {
+            let what = "other machines reach this address, and nothing encrypts what they send";
+            return Err(Problem::settings(what).at(address()).advise(
+                "set serve.tls.cert and serve.tls.key, or serve.behind_proxy = true where a proxy encrypts; or listen on 127.0.0.1",
+            ));
+        }
+        if (!local || self.behind_proxy) && self.hosts.is_empty() {
+            let what = "other machines reach this server, and no name of it is known";
+            return Err(Problem::settings(what).at(address()).advise(
+                "name the hosts that clients write in their URLs: serve.hosts = [\"haft.example\"]",
+            ));
+        }
+        Ok(())
+    }
+
+    /// How it is reached now that it listens here.
+    pub(crate) fn at(&self, bound: SocketAddr) -> Result<Reached, Problem> {
+        Ok(Reached {
+            address: bound,
+            url: self.url(bound),
+            https: self.is_https(),
+            hosts: self.guard(bound)?,
+        })
+    }
+
+    /// Whether browsers reach it over HTTPS.
+    fn is_https(&self) -> bool {
+        self.tls.is_some() || self.behind_proxy
+    }
+
+    fn guard(&self, bound: SocketAddr) -> Result<HostGuard, Problem> {
+        let guard = HostGuard::new(bound);
+        let guard = if self.is_https() {
+            guard.over_https()
+        } else {
+            guard
+        };
+        self.hosts.iter().try_fold(guard, |guard, host| {
+            guard.also(host).map_err(|error| {
+                Problem::settings(error.to_string())
+                    .at(Place::named("serve.hosts"))
+                    .advise("write a name as clients do: `haft.example` or `haft.example:8443`")
+            })
+        })
+    }
+
+    /// By the first name where it is encrypted, else where it listens.
+    fn url(&self, bound: SocketAddr) -> String {
+        if !self.is_https() {
+            return format!("http://{bound}");
+        }
+        match self.hosts.first() {
+            Some(host) if self.behind_proxy || has_port(host) => format!("https://{host}"),
+            Some(host) => format!("https://{host}:{}", bound.port()),
+            None => format!("https://{bound}"),
+        }
+    }
+}
+
+/// Whether a host is written with a port.
+fn has_port(host: &str) -> bool {
+    let after_address = host.rsplit(']').next().unwrap_or(host);
+    after_address.contains(':')
+}
+
+/// Where to listen: `--http`, else `serve.http`.
+fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Problem> {
+    let (text, named) = match http {
+        Some(text) => (text, true),
+        None => (
+            settings.text("serve.http").unwrap_or("127.0.0.1:7420"),
+            false,
+        ),
+    };
+    let wrong = |what: &str| {
+        let problem = if named {
+            Problem::usage(what)
+        } else {
+            Problem::settings(what)
+        };
+        problem
+            .at(Place::named(text))
+            .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
+    };
+    // `:0` is any free port of loopback.
+    let full = if text.starts_with(':') {
+        format!("127.0.0.1{text}")
+    } else {
+        text.to_owned()
+    };
+    let mut found = full
+        .to_socket_addrs()
+        .map_err(|_| wrong("this is no address to listen on"))?;
+    found
+        .next()
+        .ok_or_else(|| wrong("this name has no address"))
+}
+
+/// Encryption with the certificate and the key that settings name, where they do.
+fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, Problem> {
+    let (cert, key) = match TLS.map(|key| settings.text(key)) {
+        [None, None] => return Ok(None),
+        [Some(cert), Some(key)] => (Path::new(cert), Path::new(key)),
+        [None, Some(_)] | [Some(_), None] => {
+            return Err(Problem::settings("serve.tls has only one of cert and key")
+                .advise("set both serve.tls.cert and serve.tls.key, each the path of a PEM file"));
+        }
+    };
+    let unread = |path: &Path, why: String| {
+        Problem::settings(format!("read the PEM file: {why}"))
+            .at(Place::file(path))
+            .advise("serve.tls.cert is the certificate with those that sign it, serve.tls.key its private key")
+    };
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| unread(cert, e.to_string()))?;
+    if chain.is_empty() {
+        return Err(unread(cert, "there is no certificate in it".to_owned()));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|e| unread(key, e.to_string()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(chain, private)
+        });
+    let mut config = config.map_err(|e| unread(cert, e.to_string()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Some(TlsAcceptor::from(Arc::new(config))))
+}
