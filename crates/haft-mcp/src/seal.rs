@@ -3,9 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use haft::approval::ApprovalId;
-use haft::audit::canonical::args_digest;
 use haft::call::Principal;
 use haft::clock;
+use haft::json::canonical::args_digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;

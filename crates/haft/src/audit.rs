@@ -12,7 +12,6 @@ use crate::permission::Verdict;
 use crate::result::Status;
 
 pub mod archive;
-pub mod canonical;
 pub mod index;
 pub mod redact;
 pub mod runs;

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::io;
 
-use crate::audit::canonical;
 use crate::call::{CallId, RunId};
+use crate::json::canonical;
 use crate::result::Status;
 
 pub mod dir;

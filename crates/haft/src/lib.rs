@@ -13,7 +13,6 @@ pub mod artifact;
 pub mod workspace;
 pub mod result;
 pub mod skill;
-pub mod json;
 pub mod tokens;
 pub mod shape;
 pub mod arguments;
@@ -37,6 +36,7 @@ pub use call::{CallId, Origin, Principal, RunId, ToolCall};
 pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
+pub use haft_json as json;
 #[doc(inline)]
 /// Makes a tool of a function. The function stays what it is: callable, and testable without a registry.
 ///

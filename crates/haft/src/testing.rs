@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Snapshot, fingerprint};
 use crate::arguments::Arguments;
-use crate::audit::canonical::args_digest;
 use crate::audit::{AuditError, AuditSink, Event, What};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::clock;
 use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
+use crate::json::canonical::args_digest;
 use crate::permission::{Condition, PathClaim, Permission, Verdict};
 use crate::policy::{CommandLine, JudgedCall, Policy, Target};
 use crate::result::ToolResult;

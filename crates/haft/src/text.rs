@@ -2,19 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Bytes as lower-case hex digits.
-///
-/// ```
-/// assert_eq!(haft::text::hex(&[0, 0xab, 16]), "00ab10");
-/// ```
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
-    bytes
-        .iter()
-        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
-        .collect()
-}
+pub use haft_json::hex::hex;
 
 /// A text for a message: at most `most` characters, then `…` where it goes on.
 ///

@@ -10,9 +10,9 @@ use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
-use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Principal, RunId};
 use crate::future::BoxFuture;
+use crate::json::canonical::args_digest;
 use crate::spec::ToolName;
 use crate::text::hex;
 

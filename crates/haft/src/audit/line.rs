@@ -9,10 +9,10 @@ use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
 use crate::approval::id::ApprovalId;
-use crate::audit::canonical::args_digest;
 use crate::audit::redact::Redactor;
 use crate::audit::{CallEnd, CallRecord, Event, RunStart, What};
 use crate::clock;
+use crate::json::canonical::args_digest;
 use crate::permission::Verdict;
 use crate::result::{Status, milliseconds};
 use crate::text::hex;

@@ -1,12 +1,12 @@
 //! `Draft`: what every request to a person says of its call, whatever is asked.
 
 use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint};
-use crate::audit::canonical::args_digest;
 use crate::call::{CallId, Origin};
 use crate::clock;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::stop::Stop;
+use crate::json::canonical::args_digest;
 use crate::session::{Patience, Session};
 use crate::spec::Risk;
 use crate::toolset::Entry;

@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::approval::Snapshot;
 use crate::arguments::Arguments;
-use crate::audit::canonical::args_digest_without;
 use crate::error::ErrorKind;
 use crate::executor::stop::Stop;
+use crate::json::canonical::args_digest_without;
 use crate::permission::{Condition, Effect, Permission};
 use crate::policy::Policy;
 use crate::tool::Tool;

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use crate::approval::ApprovalId;
 use crate::approval::inbox::InboxError;
-use crate::audit::canonical::args_digest;
 use crate::audit::{CallEnd, CallRecord, What};
 use crate::call::{CallId, Origin, ToolCall};
 use crate::context::Resumption;
@@ -17,6 +16,7 @@ use crate::executor::kept::Kept;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
 use crate::executor::{How, Parts};
+use crate::json::canonical::args_digest;
 use crate::permission::Verdict;
 use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;

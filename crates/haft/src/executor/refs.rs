@@ -8,12 +8,16 @@ use serde_json::value::RawValue;
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::refs::find::{Found, MEMBER, Takes, find, takes};
 use crate::executor::stop::Stop;
-use crate::json::refs::{self, Found, Takes};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
 use crate::toolset::Entry;
+
+mod find;
+#[cfg(test)]
+mod tests;
 
 /// Most bytes of all artifacts that one call's arguments take in.
 pub(super) const MOST_BOUND: u64 = 256 << 20;
@@ -26,7 +30,7 @@ pub(super) fn bind(
     entry: &Entry,
     text: &str,
 ) -> Result<Option<String>, Stop> {
-    let found = refs::find(text);
+    let found = find(text);
     if found.is_empty() {
         return Ok(None);
     }
@@ -55,7 +59,7 @@ fn read(
     left: &mut u64,
 ) -> Result<(Bytes, String), Stop> {
     let Some(named) = &at.reference else {
-        let form = format!("{{\"{}\": \"sha256-…\"}} and nothing else", refs::MEMBER);
+        let form = format!("{{\"{}\": \"sha256-…\"}} and nothing else", MEMBER);
         return Err(wrong(at, format_args!("a ref is {form}")));
     };
     let Some(store) = &parts.artifacts else {
@@ -95,7 +99,7 @@ fn read(
 /// The JSON text that takes a ref's place.
 fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result<String, Stop> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let takes = refs::takes(&entry.spec().input_schema, &at.path);
+    let takes = takes(&entry.spec().input_schema, &at.path);
     if takes == Takes::Ref {
         return Ok(quoted(at.reference.as_deref().unwrap_or_default()));
     }

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use crate::json::keys::Keys;
 use crate::json::lexer::Lexer;
 use crate::json::scan;
 use crate::tokens::Tokenizer;
@@ -71,7 +70,6 @@ pub(super) fn preview(
         for detail in DETAILS {
             let mut shown = Preview {
                 lexer: Lexer::new(text),
-                keys: Keys::default(),
                 detail,
                 typed,
                 out: String::new(),
@@ -91,7 +89,6 @@ pub(super) fn preview(
 
 struct Preview<'t> {
     lexer: Lexer<'t>,
-    keys: Keys,
     detail: Detail,
     typed: bool,
     out: String,
@@ -145,10 +142,7 @@ impl<'t> Preview<'t> {
 
     /// Takes a value without showing it.
     fn skip(&mut self) -> Option<Range<usize>> {
-        self.lexer.peek();
-        let start = self.lexer.at;
-        scan::value(&mut self.lexer, &mut self.keys, 0).ok()?;
-        Some(start..self.lexer.at)
+        self.lexer.skip().ok()
     }
 
     /// What an object or array holds, in words.
@@ -161,7 +155,7 @@ impl<'t> Preview<'t> {
             if object {
                 lexer.key().ok()?;
             }
-            scan::value(&mut lexer, &mut self.keys, 0).ok()?;
+            lexer.skip().ok()?;
             count += 1;
             if lexer.peek() == b',' {
                 lexer.at += 1;

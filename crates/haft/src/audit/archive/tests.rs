@@ -140,7 +140,7 @@ async fn a_run_is_written_as_the_contract_says_and_closed() {
     assert_eq!(ended["arguments"], r#"{"path":"a.txt","key":"[redacted]"}"#);
     assert_eq!(
         ended["args_digest"],
-        crate::audit::canonical::args_digest(r#"{"key":"open-sesame","path":"a.txt"}"#)
+        crate::json::canonical::args_digest(r#"{"key":"open-sesame","path":"a.txt"}"#)
     );
     assert_eq!(
         (&ended["status"], &ended["duration_ms"]),

@@ -1,12 +1,12 @@
 //! The single pass: the strict scan and the schema's checks over the same bytes, no value built.
 
-use super::super::keys::{Keys, duplicate};
-use super::super::lexer::{Fault, Lexer, MAX_DEPTH, Number, Span, Stop};
-use super::super::scan;
 use super::node::{
     ARRAY, Additional, ArrayRule, BOOLEAN, Bound, INTEGER, Lengths, NULL, NUMBER, Node, NodeId,
     OBJECT, ObjectRule, Program, Range, STRING, Scalar,
 };
+use crate::keys::{Keys, duplicate};
+use crate::lexer::{Fault, LexError, Lexer, MAX_DEPTH, Number, Span};
+use crate::scan;
 
 /// Why the pass did not end well. Only the strict faults are final: the slow road judges the rest.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub(super) enum Halt {
     Unsure,
 }
 
-impl From<Stop> for Halt {
+impl From<LexError> for Halt {
     #[cold]
-    fn from(_: Stop) -> Self {
+    fn from(_: LexError) -> Self {
         Self::Fault
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::json::schema::Schema;
+use crate::schema::Schema;
 
 /// `value` is put as the property `v` with this schema; `expect` is its text afterwards, or `None` where it fails.
 #[track_caller]

@@ -2,15 +2,20 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::json::lexer::{self, Lexer, Span, Stop};
+use crate::lexer::{self, LexError, Lexer, Span};
 
-/// The value of a text. Null where the text is none that the strict scan passes: nobody acts on it unscanned.
-pub(crate) fn value(text: &str) -> Value {
+/// Returns the value of a text that the strict scan has passed. Of another text the value is `Null`, or one that the scan would
+/// have refused, so it is no check.
+///
+/// ```
+/// assert_eq!(haft_json::value::value(r#"{"n": [1, 2.5]}"#), serde_json::json!({"n": [1, 2.5]}));
+/// ```
+pub fn value(text: &str) -> Value {
     let mut lexer = Lexer::new(text);
     read(&mut lexer, 0).unwrap_or_default()
 }
 
-fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value, Stop> {
+fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value, LexError> {
     Ok(match lexer.peek() {
         b'{' => Value::Object(object(lexer, depth)?),
         b'[' => Value::Array(array(lexer, depth)?),
@@ -28,7 +33,7 @@ fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value, Stop> {
     })
 }
 
-fn object(lexer: &mut Lexer<'_>, depth: usize) -> Result<Map<String, Value>, Stop> {
+fn object(lexer: &mut Lexer<'_>, depth: usize) -> Result<Map<String, Value>, LexError> {
     let depth = deeper(lexer, depth)?;
     lexer.at += 1;
     let mut members = Map::new();
@@ -44,7 +49,7 @@ fn object(lexer: &mut Lexer<'_>, depth: usize) -> Result<Map<String, Value>, Sto
     Ok(members)
 }
 
-fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Value>, Stop> {
+fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Value>, LexError> {
     let depth = deeper(lexer, depth)?;
     lexer.at += 1;
     let mut items = Vec::new();
@@ -58,7 +63,7 @@ fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Value>, Stop> {
     Ok(items)
 }
 
-fn deeper(lexer: &Lexer<'_>, depth: usize) -> Result<usize, Stop> {
+fn deeper(lexer: &Lexer<'_>, depth: usize) -> Result<usize, LexError> {
     if depth == lexer::MAX_DEPTH {
         return lexer.stop(lexer::Fault::TooDeep);
     }

@@ -1,6 +1,6 @@
 //! The keys of the objects that are open: the same key twice is found whatever its escapes.
 
-use super::lexer::{Fault, Lexer, Span, Stop};
+use crate::lexer::{Fault, LexError, Lexer, Span};
 
 /// Up to this many keys of one object are compared as they come; more are sorted when the object ends.
 const LINEAR: usize = 16;
@@ -20,7 +20,12 @@ impl Keys {
 
     /// Adds a key to the object that began at `base`.
     #[inline]
-    pub(crate) fn add(&mut self, lexer: &Lexer<'_>, base: usize, key: Span) -> Result<(), Stop> {
+    pub(crate) fn add(
+        &mut self,
+        lexer: &Lexer<'_>,
+        base: usize,
+        key: Span,
+    ) -> Result<(), LexError> {
         let others = self.open.get(base..).unwrap_or_default();
         if others.len() < LINEAR && others.iter().any(|&other| same(lexer, other, key)) {
             return Err(duplicate(key));
@@ -34,7 +39,7 @@ impl Keys {
 
     /// Ends the object that began at `base`.
     #[inline]
-    pub(crate) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), LexError> {
         if self.open.len() - base > LINEAR {
             self.sort(lexer, base)?;
         }
@@ -42,7 +47,7 @@ impl Keys {
         Ok(())
     }
 
-    fn sort(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), Stop> {
+    fn sort(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), LexError> {
         let keys = self.open.get_mut(base..).unwrap_or_default();
         let found = if keys.iter().any(|key| key.escaped) {
             let mut named: Vec<(String, Span)> =
@@ -74,8 +79,8 @@ fn same(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
 }
 
 #[cold]
-pub(crate) fn duplicate(key: Span) -> Stop {
-    Stop {
+pub(crate) fn duplicate(key: Span) -> LexError {
+    LexError {
         fault: Fault::DuplicateKey,
         at: key.start - 1,
     }

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::json::keys::Keys;
-use crate::json::lexer::Lexer;
-use crate::json::scan;
-use crate::json::schema::Violation;
-use crate::text::hex;
+use crate::hex::hex;
+use crate::keys::Keys;
+use crate::lexer::Lexer;
+use crate::scan;
+use crate::schema::Violation;
 
 /// Digits of the hash that stands for a value.
 const SEAL: usize = 16;

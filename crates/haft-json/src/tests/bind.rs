@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::json::bind::Binding;
+use crate::bind::Binding;
 
 fn schema() -> Value {
     json!({"type": "object", "properties": {"path": {"type": "string"}, "root": {"type": "string"}, "n": {}}, "required": ["path", "root"]})

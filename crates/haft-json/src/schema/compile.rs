@@ -278,7 +278,7 @@ impl<'s> Compiler<'s> {
 }
 
 /// `#/$defs/NAME`, without escapes.
-pub(in crate::json) fn definition(reference: &str) -> Option<(&str, &str)> {
+pub(crate) fn definition(reference: &str) -> Option<(&str, &str)> {
     let (home, name) = reference.strip_prefix("#/")?.split_once('/')?;
     let plain = !name.contains(['/', '~', '%']) && matches!(home, "$defs" | "definitions");
     plain.then_some((home, name))
@@ -341,7 +341,7 @@ fn constants(branches: &[Value]) -> Option<Vec<Scalar>> {
 }
 
 /// The set of a `type` keyword.
-pub(in crate::json) fn types(value: &Value) -> Option<Types> {
+pub(crate) fn types(value: &Value) -> Option<Types> {
     let one = |value: &Value| match value.as_str()? {
         "null" => Some(NULL),
         "boolean" => Some(BOOLEAN),

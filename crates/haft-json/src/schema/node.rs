@@ -1,15 +1,15 @@
 //! A schema made ready for the single pass: nodes with the checks of the common subset.
 
 /// A set of JSON types.
-pub(in crate::json) type Types = u8;
-pub(in crate::json) const NULL: Types = 1;
-pub(in crate::json) const BOOLEAN: Types = 2;
-pub(in crate::json) const INTEGER: Types = 4;
-pub(in crate::json) const NUMBER: Types = 8;
-pub(in crate::json) const STRING: Types = 16;
-pub(in crate::json) const ARRAY: Types = 32;
-pub(in crate::json) const OBJECT: Types = 64;
-pub(in crate::json) const ANY: Types = 127;
+pub(crate) type Types = u8;
+pub(crate) const NULL: Types = 1;
+pub(crate) const BOOLEAN: Types = 2;
+pub(crate) const INTEGER: Types = 4;
+pub(crate) const NUMBER: Types = 8;
+pub(crate) const STRING: Types = 16;
+pub(crate) const ARRAY: Types = 32;
+pub(crate) const OBJECT: Types = 64;
+pub(crate) const ANY: Types = 127;
 
 /// The place of a node in its [`Program`].
 pub(super) type NodeId = usize;

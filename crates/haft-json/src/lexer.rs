@@ -1,6 +1,23 @@
-//! Tokens of RFC 8259 over the bytes of a text: strings, numbers, literals, each checked to the letter.
+//! The lexer: tokens of RFC 8259 over the bytes of a text, each checked to the letter.
+//!
+//! All readers of this crate stand on it, so that none of them accepts a string or a number that another one refuses.
+//!
+//! ```
+//! use haft_json::lexer::Lexer;
+//!
+//! let mut lexer = Lexer::new(r#" {"caf\u00e9": 2} "#);
+//! assert_eq!(lexer.peek(), b'{');
+//! lexer.at += 1;
+//! let key = lexer.key()?;
+//! assert_eq!(lexer.unescape(key), "café");
+//! lexer.peek();
+//! assert_eq!(lexer.number()?.small, Some(2));
+//! # Ok::<(), haft_json::lexer::LexError>(())
+//! ```
 
-/// Deepest nesting that any door lets through.
+use std::ops::Range;
+
+/// Deepest nesting of objects and arrays that any reader of this crate accepts.
 pub const MAX_DEPTH: usize = 64;
 
 /// What is wrong with a text.
@@ -42,37 +59,47 @@ pub enum Fault {
     NotAnObject,
 }
 
-/// A fault and the byte it was found at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stop {
-    pub(crate) fault: Fault,
-    pub(crate) at: usize,
+/// A fault and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{fault} at byte {at}")]
+pub struct LexError {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The byte it was found at.
+    pub at: usize,
 }
 
-/// The inside of a string literal.
+/// The inside of a string literal, without its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) escaped: bool,
+pub struct Span {
+    /// The byte after the opening quote.
+    pub start: usize,
+    /// The byte of the closing quote.
+    pub end: usize,
+    /// Whether it holds an escape.
+    pub escaped: bool,
 }
 
-/// A number literal; `small` where it is an integer of at most 18 digits other than `-0`.
+/// A number literal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Number {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) small: Option<i64>,
-    /// Without fraction and exponent.
-    pub(crate) integer: bool,
+pub struct Number {
+    /// Its first byte.
+    pub start: usize,
+    /// The byte after its last one.
+    pub end: usize,
+    /// Its value, where it is an integer of at most 18 digits other than `-0`.
+    pub small: Option<i64>,
+    /// Whether it has neither fraction nor exponent.
+    pub integer: bool,
 }
 
-/// A place in a text.
+/// A cursor over a text.
 #[derive(Debug)]
-pub(crate) struct Lexer<'t> {
+pub struct Lexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    pub(crate) at: usize,
+    /// The byte that the next token is looked for from.
+    pub at: usize,
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -90,7 +117,9 @@ const fn special(word: u64) -> u64 {
 }
 
 impl<'t> Lexer<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    /// A cursor at the beginning of a text.
+    #[inline]
+    pub fn new(text: &'t str) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
@@ -98,28 +127,30 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    pub(crate) fn text(&self) -> &'t str {
+    /// The whole text.
+    #[inline]
+    pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// The raw inside of a string literal.
+    /// The bytes inside a string literal, escapes as they are written.
     #[inline]
-    pub(crate) fn raw(&self, span: Span) -> &'t [u8] {
+    pub fn raw(&self, span: Span) -> &'t [u8] {
         self.bytes.get(span.start..span.end).unwrap_or_default()
     }
 
     #[cold]
-    pub(crate) fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
+    pub(crate) fn stop<T>(&self, fault: Fault) -> Result<T, LexError> {
         let fault = match fault {
             Fault::Expected(_) if self.at >= self.bytes.len() => Fault::Truncated,
             other => other,
         };
-        Err(Stop { fault, at: self.at })
+        Err(LexError { fault, at: self.at })
     }
 
-    /// The next byte that is no white space, not taken; 0 at the end (which no token starts with).
+    /// Moves over white space and returns the byte there; 0 at the end of the text (no token starts with 0).
     #[inline]
-    pub(crate) fn peek(&mut self) -> u8 {
+    pub fn peek(&mut self) -> u8 {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
@@ -130,8 +161,12 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes a key and its colon.
+    ///
+    /// # Errors
+    ///
+    /// Where no string literal with a colon after it is next.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<Span, Stop> {
+    pub fn key(&mut self) -> Result<Span, LexError> {
         if self.peek() != b'"' {
             return self.stop(Fault::Expected("a key in quotes"));
         }
@@ -143,9 +178,13 @@ impl<'t> Lexer<'t> {
         Ok(span)
     }
 
-    /// Takes the string literal whose opening quote is next.
+    /// Takes the string literal whose opening quote is at the cursor.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not end, or holds a control character, a malformed escape or a lone surrogate.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<Span, Stop> {
+    pub fn string(&mut self) -> Result<Span, LexError> {
         let start = self.at + 1;
         let mut escaped = false;
         self.at = start;
@@ -179,7 +218,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Stop> {
+    fn escape(&mut self) -> Result<(), LexError> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => match self.hex4(self.at + 2) {
@@ -216,9 +255,13 @@ impl<'t> Lexer<'t> {
         self.at - from
     }
 
-    /// Takes the number literal that starts here.
+    /// Takes the number literal that starts at the cursor.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no JSON number, or one that no double can hold.
     #[inline]
-    pub(crate) fn number(&mut self) -> Result<Number, Stop> {
+    pub fn number(&mut self) -> Result<Number, LexError> {
         let start = self.at;
         let negative = self.bytes.get(start) == Some(&b'-');
         self.at += usize::from(negative);
@@ -246,7 +289,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The rest of a number with a fraction, an exponent or many digits; `digits` are taken already.
-    fn long_number(&mut self, start: usize, digits: usize) -> Result<Number, Stop> {
+    fn long_number(&mut self, start: usize, digits: usize) -> Result<Number, LexError> {
         let mut integer = true;
         let mut range_unsure = digits > 300;
         if self.bytes.get(self.at) == Some(&b'.') {
@@ -280,14 +323,18 @@ impl<'t> Lexer<'t> {
         Ok(number)
     }
 
-    /// The number as a double, rounded the way every reader of ours rounds; `None` when it is out of range.
-    pub(crate) fn double(&self, number: Number) -> Option<f64> {
+    /// The number as a double, rounded as `serde_json` rounds; `None` where it is out of range.
+    pub fn double(&self, number: Number) -> Option<f64> {
         serde_json::from_str(self.text.get(number.start..number.end)?).ok()
     }
 
-    /// Takes `true`, `false` or `null`.
+    /// Takes the word that starts at the cursor: `true`, `false` or `null`.
+    ///
+    /// # Errors
+    ///
+    /// Where another text stands there.
     #[inline]
-    pub(crate) fn literal(&mut self, word: &'static str) -> Result<(), Stop> {
+    pub fn literal(&mut self, word: &'static str) -> Result<(), LexError> {
         let end = self.at + word.len();
         if self.bytes.get(self.at..end) != Some(word.as_bytes()) {
             return self.stop(Fault::Expected("true, false or null"));
@@ -296,8 +343,69 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
+    /// Takes a value of any shape, and returns where it stands. Objects and arrays of text that the strict scan has passed are walked
+    /// by brackets and strings alone, so it is no check.
+    ///
+    /// ```
+    /// use haft_json::lexer::Lexer;
+    ///
+    /// let text = r#"[{"a": [1, "]"]}, 2]"#;
+    /// let mut lexer = Lexer::new(text);
+    /// lexer.at += 1;
+    /// assert_eq!(&text[lexer.skip()?], r#"{"a": [1, "]"]}"#);
+    /// # Ok::<(), haft_json::lexer::LexError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where no value is next, it does not end, or one of its scalars is malformed.
+    pub fn skip(&mut self) -> Result<Range<usize>, LexError> {
+        let mut open = 0_usize;
+        self.peek();
+        let start = self.at;
+        loop {
+            match self.peek() {
+                b'{' | b'[' => {
+                    open += 1;
+                    self.at += 1;
+                    continue;
+                }
+                b'}' | b']' if open > 0 => {
+                    open -= 1;
+                    self.at += 1;
+                }
+                b',' | b':' if open > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => self.scalar()?,
+            }
+            if open == 0 {
+                return Ok(start..self.at);
+            }
+        }
+    }
+
+    /// Takes a string, a number, or a word.
+    #[inline]
+    pub(crate) fn scalar(&mut self) -> Result<(), LexError> {
+        match self.peek() {
+            b'"' => self.string().map(drop),
+            b'-' | b'0'..=b'9' => self.number().map(drop),
+            b't' => self.literal("true"),
+            b'f' => self.literal("false"),
+            b'n' => self.literal("null"),
+            _ => self.stop(Fault::Expected("a value")),
+        }
+    }
+
     /// Checks that nothing but white space is left.
-    pub(crate) fn finish(&mut self) -> Result<(), Stop> {
+    ///
+    /// # Errors
+    ///
+    /// Where something is.
+    #[inline]
+    pub fn finish(&mut self) -> Result<(), LexError> {
         self.peek();
         if self.at < self.bytes.len() {
             return self.stop(Fault::Trailing);
@@ -305,8 +413,8 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    /// The string that a literal's inside stands for.
-    pub(crate) fn unescape(&self, span: Span) -> String {
+    /// The string that the inside of a literal stands for.
+    pub fn unescape(&self, span: Span) -> String {
         let literal = self.text.get(span.start - 1..=span.end).unwrap_or_default();
         serde_json::from_str(literal).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::json::schema::Schema;
+use crate::schema::Schema;
 
 /// Choices drawn from random bytes: the same bytes give the same schema and text, and shrink well.
 struct Tape<'b>(std::slice::Iter<'b, u8>);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::json::refs::{Takes, find, takes};
+use crate::executor::refs::find::{Takes, find, takes};
 
 #[test]
 fn refs_are_found_at_any_depth_and_only_there() {

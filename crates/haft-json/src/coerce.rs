@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::lexer::{Lexer, MAX_DEPTH, Number, Span};
-use super::scan;
-use super::schema::node::{ANY, ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Types};
-use super::schema::{definition, types};
+use crate::lexer::{Lexer, MAX_DEPTH, Number, Span};
+use crate::scan;
+use crate::schema::node::{ANY, ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Types};
+use crate::schema::{definition, types};
 
 /// A piece of the text and what stands there instead.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     start: usize,
     end: usize,
     with: String,
@@ -22,7 +22,7 @@ const MAX_EDITS: usize = 1_000;
 const MAX_REFS: usize = 8;
 
 /// What to replace in a text that the strict scan has passed.
-pub(super) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
+pub(crate) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
     let mut walk = Walk {
         root: schema,
         lexer: Lexer::new(text),
@@ -34,7 +34,7 @@ pub(super) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
 }
 
 /// The text with its edits, and the paths that changed.
-pub(super) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<String>) {
+pub(crate) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<String>) {
     let mut new = String::with_capacity(text.len() + 16);
     let mut paths = Vec::with_capacity(edits.len());
     let mut from = 0;

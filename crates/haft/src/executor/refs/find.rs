@@ -5,8 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 use serde_json::Value;
 
-use crate::json::keys::Keys;
-use crate::json::lexer::{Lexer, Stop};
+use crate::json::lexer::{LexError, Lexer};
 use crate::json::scan;
 
 /// The one member of an object that stands for an artifact.
@@ -69,15 +68,15 @@ struct Walk<'t, 'f> {
 }
 
 impl Walk<'_, '_> {
-    fn value(&mut self) -> Result<(), Stop> {
+    fn value(&mut self) -> Result<(), LexError> {
         match self.lexer.peek() {
             b'{' => self.object(),
             b'[' => self.array(),
-            _ => scan::value(&mut self.lexer, &mut Keys::default(), 0),
+            _ => self.lexer.skip().map(drop),
         }
     }
 
-    fn object(&mut self) -> Result<(), Stop> {
+    fn object(&mut self) -> Result<(), LexError> {
         let start = self.lexer.at;
         let before = self.found.len();
         let (mut members, mut marked, mut reference) = (0, false, None);
@@ -111,7 +110,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn array(&mut self) -> Result<(), Stop> {
+    fn array(&mut self) -> Result<(), LexError> {
         self.lexer.at += 1;
         for index in 0.. {
             if self.lexer.peek() == b']' {
@@ -124,7 +123,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn step(&mut self, name: String) -> Result<(), Stop> {
+    fn step(&mut self, name: String) -> Result<(), LexError> {
         self.path.push(name);
         self.value()?;
         self.path.pop();

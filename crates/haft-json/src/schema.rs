@@ -14,15 +14,15 @@ use std::sync::Arc;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::json::coerce;
-use crate::json::scan::{self, ScanError};
+use crate::coerce;
+use crate::scan::{self, ScanError};
 
 mod compile;
-pub(super) mod node;
+pub(crate) mod node;
 mod pass;
 mod violation;
 
-pub(super) use compile::{definition, types};
+pub(crate) use compile::{definition, types};
 pub use violation::{MAX_VIOLATIONS, Violation};
 
 /// Largest schema, as compact JSON: four times the largest seen among published MCP servers' whole tool lists.
@@ -59,7 +59,7 @@ pub struct Admitted<'t> {
     pub coerced: Vec<String>,
 }
 
-/// A compiled schema. Shared: give equal schemas the same one with [`SchemaCache`](crate::json::cache::SchemaCache).
+/// A compiled schema. Shared: give equal schemas the same one with [`SchemaCache`](crate::cache::SchemaCache).
 pub struct Schema {
     source: Arc<Value>,
     program: Option<node::Program>,
@@ -160,7 +160,7 @@ impl Schema {
 
     /// Both roads' verdicts: the single pass (where it can tell) and the slow one.
     #[cfg(test)]
-    pub(super) fn verdicts(&self, text: &str) -> (Option<bool>, bool) {
+    pub(crate) fn verdicts(&self, text: &str) -> (Option<bool>, bool) {
         let single = self
             .program
             .as_ref()

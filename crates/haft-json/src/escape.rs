@@ -5,8 +5,14 @@ const LANES: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of every lane.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Writes a text as a JSON string, quotes included (RFC 8259 §7).
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+/// Writes a text as a JSON string, quotes included (RFC 8259 §7): only what must be escaped is, each in its shortest form.
+///
+/// ```
+/// let mut out = Vec::new();
+/// haft_json::escape::string(&mut out, "a \"word\"\n");
+/// assert_eq!(out, br#""a \"word\"\n""#);
+/// ```
+pub fn string(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + bytes.len() / 16 + 2);
     out.push(b'"');

@@ -1,9 +1,9 @@
 //! The strict scan: one pass over a JSON text that refuses what two readers might read differently.
 
-use super::keys::Keys;
-use super::lexer::{Lexer, Stop};
+use crate::keys::Keys;
+use crate::lexer::{LexError, Lexer};
 
-pub use super::lexer::{Fault, MAX_DEPTH};
+pub use crate::lexer::{Fault, MAX_DEPTH};
 
 /// Why a text is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ fn at(path: &str) -> String {
 
 impl ScanError {
     #[cold]
-    pub(super) fn new(text: &str, stop: Stop) -> Self {
+    pub(crate) fn new(text: &str, stop: LexError) -> Self {
         Self {
             fault: stop.fault,
             offset: stop.at,
@@ -37,11 +37,28 @@ impl ScanError {
 }
 
 /// Checks a text whose top level may be any value.
+///
+/// ```
+/// use haft_json::scan::{Fault, scan};
+///
+/// assert!(scan(r#"{"a": [1, 2]}"#).is_ok());
+/// let error = scan(r#"{"a": {"b": 1, "\u0062": 2}}"#).unwrap_err();
+/// assert_eq!((error.fault, error.path.as_str()), (Fault::DuplicateKey, "/a/b"));
+/// ```
+///
+/// # Errors
+///
+/// Where the text is no JSON by RFC 8259, or could be read in two ways: a key twice in one object, a lone surrogate, a number
+/// that no double can hold, more than [`MAX_DEPTH`] levels.
 pub fn scan(text: &str) -> Result<(), ScanError> {
     whole(text).map_err(|stop| ScanError::new(text, stop))
 }
 
-/// Checks a text whose top level must be an object: arguments.
+/// Checks a text whose top level must be an object.
+///
+/// # Errors
+///
+/// Those of [`scan`], and where the value is no object.
 pub fn scan_object(text: &str) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text);
     if !matches!(lexer.peek(), b'{' | 0) {
@@ -49,7 +66,7 @@ pub fn scan_object(text: &str) -> Result<(), ScanError> {
             Ok(()) => Fault::NotAnObject,
             Err(error) => return Err(error),
         };
-        let stop = Stop {
+        let stop = LexError {
             fault,
             at: lexer.at,
         };
@@ -58,7 +75,7 @@ pub fn scan_object(text: &str) -> Result<(), ScanError> {
     scan(text)
 }
 
-fn whole(text: &str) -> Result<(), Stop> {
+fn whole(text: &str) -> Result<(), LexError> {
     let mut lexer = Lexer::new(text);
     let mut keys = Keys::default();
     value(&mut lexer, &mut keys, 0)?;
@@ -73,9 +90,9 @@ struct Frame {
 }
 
 /// Takes one value of any shape, `depth` levels being open already.
-pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Result<(), Stop> {
+pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Result<(), LexError> {
     if !matches!(lexer.peek(), b'{' | b'[') {
-        return scalar(lexer);
+        return lexer.scalar();
     }
     let mut frames = [Frame::default(); MAX_DEPTH];
     let mut open = 0;
@@ -103,7 +120,7 @@ pub(crate) fn value(lexer: &mut Lexer<'_>, keys: &mut Keys, depth: usize) -> Res
                 continue;
             }
         } else {
-            scalar(lexer)?;
+            lexer.scalar()?;
         }
         if !next(lexer, keys, &frames, &mut open)? {
             return Ok(());
@@ -118,7 +135,7 @@ fn next(
     keys: &mut Keys,
     frames: &[Frame],
     open: &mut usize,
-) -> Result<bool, Stop> {
+) -> Result<bool, LexError> {
     while let Some(&Frame { object, base }) = open.checked_sub(1).and_then(|top| frames.get(top)) {
         match (lexer.peek(), object) {
             (b',', true) => {
@@ -142,21 +159,9 @@ fn next(
 }
 
 #[inline]
-fn key(lexer: &mut Lexer<'_>, keys: &mut Keys, base: usize) -> Result<(), Stop> {
+fn key(lexer: &mut Lexer<'_>, keys: &mut Keys, base: usize) -> Result<(), LexError> {
     let key = lexer.key()?;
     keys.add(lexer, base, key)
-}
-
-#[inline]
-fn scalar(lexer: &mut Lexer<'_>) -> Result<(), Stop> {
-    match lexer.peek() {
-        b'"' => lexer.string().map(|_| ()),
-        b'-' | b'0'..=b'9' => lexer.number().map(|_| ()),
-        b't' => lexer.literal("true"),
-        b'f' => lexer.literal("false"),
-        b'n' => lexer.literal("null"),
-        _ => lexer.stop(Fault::Expected("a value")),
-    }
 }
 
 /// Longest path in an error.
@@ -200,7 +205,7 @@ fn path_to(text: &str, offset: usize) -> String {
             b':' => lexer.at += 1,
             _ => {
                 let from = lexer.at;
-                if scalar(&mut lexer).is_err() || lexer.at == from {
+                if lexer.scalar().is_err() || lexer.at == from {
                     break;
                 }
             }

@@ -4,5 +4,4 @@ mod agreement;
 mod bind;
 mod coerce;
 mod keywords;
-mod refs;
 mod scan;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::json::scan::{Fault, scan, scan_object};
+use crate::scan::{Fault, scan, scan_object};
 
 #[track_caller]
 fn check(text: &str, expect: Result<(), (Fault, usize, &str)>) {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::json::schema::{Schema, SchemaError};
+use crate::schema::{Schema, SchemaError};
 
 /// Compiled schemas by the hash of their text. A registry owns one; it keeps no schema alive.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::text::hex;
+use crate::hex::hex;
 
 mod number;
 #[cfg(test)]

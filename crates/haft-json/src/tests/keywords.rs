@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::json::cache::SchemaCache;
-use crate::json::schema::{MAX_VIOLATIONS, Schema, SchemaError};
+use crate::cache::SchemaCache;
+use crate::schema::{MAX_VIOLATIONS, Schema, SchemaError};
 
 #[track_caller]
 fn check(schema: &Value, good: &[&str], bad: &[&str]) {

@@ -1,0 +1,15 @@
+//! Bytes as hex digits, as digests are written.
+
+/// Returns the bytes as lower-case hex digits.
+///
+/// ```
+/// assert_eq!(haft_json::hex::hex(&[0, 0xab, 16]), "00ab10");
+/// ```
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
+    bytes
+        .iter()
+        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
+        .collect()
+}

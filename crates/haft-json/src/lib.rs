@@ -1,0 +1,37 @@
+//! One strict reader of JSON: what it accepts, every reader understands alike.
+//!
+//! Two readers that disagree about `{"a":1,"a":2}` are a hole where one judges and the other acts. So all of this crate stands on
+//! one [`lexer`]: the strict [`scan`], [`schema`]s that are checked in the same pass over the bytes, coercion of obviously mistyped
+//! scalars, members that are bound by the host ([`bind`]) and the [`canonical`] form. It knows nothing of tools.
+//!
+//! ```
+//! use haft_json::scan::scan_object;
+//! use haft_json::schema::Schema;
+//! use serde_json::json;
+//!
+//! assert!(scan_object(r#"{"n": 1, "n": 2}"#).is_err());
+//!
+//! let schema = Schema::compile(&json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}))?;
+//! let admitted = schema.admit(r#"{"n": "5"}"#, true).unwrap();
+//! assert_eq!(admitted.text, r#"{"n": 5}"#);
+//! assert_eq!(admitted.coerced, ["/n"]);
+//!
+//! let violations = schema.admit(r#"{"n": "five"}"#, true).unwrap_err();
+//! assert_eq!(violations[0].to_string(), "/n: n must be an integer, got \"five\"");
+//! # Ok::<(), haft_json::schema::SchemaError>(())
+//! ```
+
+pub mod bind;
+pub mod cache;
+pub mod canonical;
+mod coerce;
+pub mod escape;
+pub mod hex;
+mod keys;
+pub mod lexer;
+pub mod scan;
+pub mod schema;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
