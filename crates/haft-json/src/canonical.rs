@@ -1,343 +1,242 @@
 //! The canonical form of JSON text (RFC 8785), and the digest of a call's arguments over it.
+//!
+//! ```
+//! use haft_json::canonical::{args_digest, canonical};
+//!
+//! assert_eq!(canonical(r#"{"b": 1.0, "a": "\u0041"}"#)?, r#"{"a":"A","b":1}"#);
+//! assert_eq!(args_digest(r#"{"b": 1.0}"#), args_digest(r#" {"b":1} "#));
+//! # Ok::<(), haft_json::scan::ScanError>(())
+//! ```
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use crate::escape;
 use crate::hex::hex;
+use crate::keys;
+use crate::lexer::{Fault, LexError, Lexer, MAX_DEPTH, Span};
+use crate::scan::{self, ScanError};
 
 mod number;
 #[cfg(test)]
 mod tests;
 
-/// Deepest nesting: twice what admission lets through, so that only text that no door accepts is refused here.
-const DEPTH: usize = 128;
-
-/// Why a text has no canonical form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("canonical JSON: {what} at byte {at}")]
-pub struct CanonicalError {
-    what: &'static str,
-    at: usize,
-}
-
-/// SHA-256, in hex, of the canonical form of a call's arguments; empty text stands for `{}`.
+/// Returns the SHA-256, in hex, of the canonical form of a call's arguments; empty text stands for `{}`.
 ///
-/// Text that is no strict JSON, of a call that was refused for it, is digested as it is.
+/// Text that the strict scan refuses has no canonical form and is digested as it is.
 pub fn args_digest(arguments: &str) -> String {
     let text = if arguments.trim_ascii().is_empty() {
         "{}"
     } else {
         arguments
     };
-    match canonical(text) {
-        Ok(canonical) => hex(&Sha256::digest(canonical.as_bytes())),
-        Err(_) => hex(&Sha256::digest(text.as_bytes())),
+    match write(text, &[]) {
+        Ok(canonical) => hex(&Sha256::digest(canonical)),
+        Err(_) => hex(&Sha256::digest(text)),
     }
 }
 
-/// The same digest of the arguments without these members.
+/// Returns the same digest of the arguments without the members of these names.
 pub fn args_digest_without(arguments: &str, names: &[&str]) -> String {
-    let members = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(arguments);
-    let Ok(mut members) = members else {
+    // A member that is left out must be sound, too, and not stand twice: the scan checks what is not written.
+    if scan::scan_object(arguments).is_err() {
         return args_digest(arguments);
-    };
-    members.retain(|name, _| !names.contains(&name.as_str()));
-    args_digest(&serde_json::to_string(&members).unwrap_or_else(|_| arguments.to_owned()))
-}
-
-/// The canonical form: no spaces, members sorted by UTF-16 units, numbers as ECMAScript prints them.
-///
-/// One thing is ours: an integer that a double cannot hold keeps its digits, where RFC 8785 would round it.
-/// Duplicate members, lone surrogates and more than 128 levels are errors.
-pub fn canonical(text: &str) -> Result<String, CanonicalError> {
-    let mut reader = Reader {
-        text,
-        at: 0,
-        out: String::with_capacity(text.len()),
-    };
-    reader.value(DEPTH)?;
-    reader.space();
-    if reader.at < text.len() {
-        return Err(reader.error("text after the value"));
     }
-    Ok(reader.out)
+    match write(arguments, names) {
+        Ok(canonical) => hex(&Sha256::digest(canonical)),
+        Err(_) => args_digest(arguments),
+    }
 }
 
-/// Reads text and writes its canonical form behind itself.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    out: String,
+/// Returns the canonical form: no spaces, members sorted by UTF-16 units, numbers as ECMAScript prints them.
+///
+/// In one point it differs from RFC 8785, which rounds an integer that a double cannot hold: here it keeps its digits.
+///
+/// # Errors
+///
+/// Those of [`scan`](scan::scan): what the strict scan accepts has a canonical form, and nothing else has.
+pub fn canonical(text: &str) -> Result<String, ScanError> {
+    let canonical = write(text, &[])?;
+    // Only pieces of a `str` and ASCII were written.
+    Ok(String::from_utf8(canonical).unwrap_or_default())
 }
 
-/// A member written at the end of `out`: its name unescaped, and where it stands.
-struct Member<'a> {
-    name: Cow<'a, str>,
+/// The canonical form as bytes; members of the top level with these names are left out.
+fn write(text: &str, without: &[&str]) -> Result<Vec<u8>, ScanError> {
+    let mut writer = Writer {
+        lexer: Lexer::new(text),
+        out: Vec::with_capacity(text.len()),
+        without,
+    };
+    let written = writer.value(0).and_then(|()| writer.lexer.finish());
+    match written {
+        Ok(()) => Ok(writer.out),
+        // The scan names the first fault; this walk finds a key that stands twice only when its object ends.
+        Err(error) => Err(scan::scan(text)
+            .err()
+            .unwrap_or_else(|| ScanError::new(text, error))),
+    }
+}
+
+/// Reads a text and writes its canonical form.
+struct Writer<'t, 'n> {
+    lexer: Lexer<'t>,
+    out: Vec<u8>,
+    without: &'n [&'n str],
+}
+
+/// A member that was written to `out`: its name unescaped, and where it stands in the text and in `out`.
+struct Member<'t> {
+    name: Cow<'t, str>,
+    key: Span,
     place: Range<usize>,
 }
 
-impl<'a> Reader<'a> {
-    fn error(&self, what: &'static str) -> CanonicalError {
-        CanonicalError { what, at: self.at }
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    /// Takes this byte, after space, if it is next.
-    fn take(&mut self, byte: u8) -> bool {
-        self.space();
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), CanonicalError> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            Err(self.error(what))
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<(), CanonicalError> {
-        self.space();
-        match self.peek() {
-            Some(b'{' | b'[') if depth == 0 => Err(self.error("nested too deep")),
-            Some(b'{') => self.object(depth - 1),
-            Some(b'[') => self.array(depth - 1),
-            Some(b'"') => {
-                let text = self.string()?;
-                write_string(&mut self.out, &text);
+impl<'t> Writer<'t, '_> {
+    /// One value, `depth` levels being open. Its recursion is bounded by [`MAX_DEPTH`].
+    fn value(&mut self, depth: usize) -> Result<(), LexError> {
+        match self.lexer.peek() {
+            b'{' | b'[' if depth == MAX_DEPTH => self.lexer.stop(Fault::TooDeep),
+            b'{' => self.object(depth + 1),
+            b'[' => self.array(depth + 1),
+            b'"' => {
+                let span = self.lexer.string()?;
+                self.string(span);
                 Ok(())
             }
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true"),
-            Some(b'f') => self.word("false"),
-            Some(b'n') => self.word("null"),
-            _ => Err(self.error("no value")),
+            b'-' | b'0'..=b'9' => {
+                let number = self.lexer.number()?;
+                let literal = self.lexer.text().get(number.start..number.end);
+                number::write(&mut self.out, literal.unwrap_or_default(), number);
+                Ok(())
+            }
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            _ => self.lexer.stop(Fault::Expected("a value")),
         }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), CanonicalError> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.error("no value"));
-        }
-        self.at += word.len();
-        self.out.push_str(word);
+    fn word(&mut self, word: &'static str) -> Result<(), LexError> {
+        self.lexer.literal(word)?;
+        self.out.extend_from_slice(word.as_bytes());
         Ok(())
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), CanonicalError> {
-        self.at += 1;
-        self.out.push('[');
-        if !self.take(b']') {
-            loop {
+    /// Writes a string with the few escapes of RFC 8785 §3.2.2.2, and returns it unescaped.
+    fn string(&mut self, span: Span) -> Cow<'t, str> {
+        if span.escaped {
+            let text = self.lexer.unescape(span);
+            escape::string(&mut self.out, &text);
+            return Cow::Owned(text);
+        }
+        // The lexer lets nothing through unescaped that the canonical form escapes.
+        self.out.push(b'"');
+        self.out.extend_from_slice(self.lexer.raw(span));
+        self.out.push(b'"');
+        let text = self.lexer.text().get(span.start..span.end);
+        Cow::Borrowed(text.unwrap_or_default())
+    }
+
+    fn array(&mut self, depth: usize) -> Result<(), LexError> {
+        self.lexer.at += 1;
+        self.out.push(b'[');
+        if self.lexer.peek() == b']' {
+            self.lexer.at += 1;
+        } else {
+            self.value(depth)?;
+            while self.goes_on(b']', "a comma or ]")? {
+                self.out.push(b',');
                 self.value(depth)?;
-                if !self.take(b',') {
-                    break;
-                }
-                self.out.push(',');
             }
-            self.expect(b']', "no comma or closing bracket")?;
         }
-        self.out.push(']');
+        self.out.push(b']');
         Ok(())
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), CanonicalError> {
-        self.at += 1;
-        self.out.push('{');
+    fn object(&mut self, depth: usize) -> Result<(), LexError> {
+        self.lexer.at += 1;
+        self.out.push(b'{');
         let start = self.out.len();
-        let mut members: Vec<Member<'a>> = Vec::new();
-        if !self.take(b'}') {
-            loop {
-                self.space();
-                if self.peek() != Some(b'"') {
-                    return Err(self.error("no member name"));
-                }
-                members.push(self.member(depth)?);
-                if !self.take(b',') {
-                    break;
-                }
-                self.out.push(',');
+        let mut members = Vec::new();
+        if self.lexer.peek() == b'}' {
+            self.lexer.at += 1;
+        } else {
+            self.member(depth, &mut members)?;
+            while self.goes_on(b'}', "a comma or }")? {
+                self.member(depth, &mut members)?;
             }
-            self.expect(b'}', "no comma or closing brace")?;
         }
         self.sort(start, members)?;
-        self.out.push('}');
+        self.out.push(b'}');
         Ok(())
     }
 
-    fn member(&mut self, depth: usize) -> Result<Member<'a>, CanonicalError> {
-        let name = self.string()?;
+    /// Takes a comma, after which another value follows, or the byte that ends an object or array.
+    fn goes_on(&mut self, end: u8, expected: &'static str) -> Result<bool, LexError> {
+        let byte = self.lexer.peek();
+        if byte != b',' && byte != end {
+            return self.lexer.stop(Fault::Expected(expected));
+        }
+        self.lexer.at += 1;
+        Ok(byte == b',')
+    }
+
+    fn member(&mut self, depth: usize, members: &mut Vec<Member<'t>>) -> Result<(), LexError> {
+        let before = self.out.len();
+        if !members.is_empty() {
+            self.out.push(b',');
+        }
+        let key = self.lexer.key()?;
         let start = self.out.len();
-        write_string(&mut self.out, &name);
-        self.expect(b':', "no colon")?;
-        self.out.push(':');
+        let name = self.string(key);
+        self.out.push(b':');
         self.value(depth)?;
+        if depth == 1 && self.without.contains(&&*name) {
+            self.out.truncate(before);
+            return Ok(());
+        }
         let place = start..self.out.len();
-        Ok(Member { name, place })
-    }
-
-    /// Puts the members written since `start` into order.
-    fn sort(&mut self, start: usize, mut members: Vec<Member<'a>>) -> Result<(), CanonicalError> {
-        let less = |a: &str, b: &str| a.encode_utf16().lt(b.encode_utf16());
-        if !members.windows(2).all(|w| less(&w[0].name, &w[1].name)) {
-            members.sort_by(|a, b| a.name.encode_utf16().cmp(b.name.encode_utf16()));
-            if members.windows(2).any(|w| w[0].name == w[1].name) {
-                return Err(self.error("a member twice before"));
-            }
-            let sorted: Vec<&str> = members.iter().map(|m| &self.out[m.place.clone()]).collect();
-            let sorted = sorted.join(",");
-            self.out.truncate(start);
-            self.out.push_str(&sorted);
-        }
+        members.push(Member { name, key, place });
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), CanonicalError> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let Some((length, integer)) = number::scan(rest) else {
-            return Err(self.error("a malformed number"));
+    /// Puts the members that were written since `start` into order.
+    fn sort(&mut self, start: usize, mut members: Vec<Member<'t>>) -> Result<(), LexError> {
+        let is_sorted = |pair: &[Member<'_>]| match pair {
+            [a, b] => order(&a.name, &b.name).is_lt(),
+            _ => true,
         };
-        let literal = &self.text[self.at..self.at + length];
-        self.at += length;
-        number::write(&mut self.out, literal, integer);
+        if members.windows(2).all(is_sorted) {
+            return Ok(());
+        }
+        members.sort_by(|a, b| order(&a.name, &b.name));
+        let twin = members.windows(2).find_map(|pair| match pair {
+            [a, b] if a.name == b.name => Some(b.key),
+            _ => None,
+        });
+        if let Some(key) = twin {
+            return Err(keys::duplicate(key));
+        }
+        let mut sorted = Vec::with_capacity(self.out.len() - start);
+        for member in members {
+            if !sorted.is_empty() {
+                sorted.push(b',');
+            }
+            sorted.extend_from_slice(self.out.get(member.place).unwrap_or_default());
+        }
+        self.out.truncate(start);
+        self.out.append(&mut sorted);
         Ok(())
-    }
-
-    /// Reads the string at the cursor, unescaped.
-    fn string(&mut self) -> Result<Cow<'a, str>, CanonicalError> {
-        self.at += 1;
-        let start = self.at;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    let plain = &self.text[start..self.at];
-                    self.at += 1;
-                    return Ok(Cow::Borrowed(plain));
-                }
-                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
-                Some(byte) if byte >= 0x20 => self.at += 1,
-                Some(_) => return Err(self.error("a control character in a string")),
-                None => return Err(self.error("an open string")),
-            }
-        }
-    }
-
-    /// The rest of a string from its first escape on.
-    fn escaped(&mut self, start: usize) -> Result<String, CanonicalError> {
-        let mut text = self.text[start..self.at].to_owned();
-        loop {
-            let from = self.at;
-            while self
-                .peek()
-                .is_some_and(|b| b >= 0x20 && b != b'"' && b != b'\\')
-            {
-                self.at += 1;
-            }
-            text.push_str(&self.text[from..self.at]);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(text);
-                }
-                Some(b'\\') => text.push(self.escape()?),
-                Some(_) => return Err(self.error("a control character in a string")),
-                None => return Err(self.error("an open string")),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<char, CanonicalError> {
-        self.at += 1;
-        let escaped = match self.peek() {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.unicode(),
-            _ => return Err(self.error("an unknown escape")),
-        };
-        self.at += 1;
-        Ok(escaped)
-    }
-
-    fn unicode(&mut self) -> Result<char, CanonicalError> {
-        let first = self.unit()?;
-        let code = match first {
-            0xd800..=0xdbff => {
-                let rest = &self.text.as_bytes()[self.at..];
-                let second = if rest.starts_with(b"\\u") {
-                    self.at += 1;
-                    self.unit()?
-                } else {
-                    0
-                };
-                if !(0xdc00..=0xdfff).contains(&second) {
-                    return Err(self.error("a lone surrogate"));
-                }
-                0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
-            }
-            code => code,
-        };
-        char::from_u32(code).ok_or_else(|| self.error("a lone surrogate"))
-    }
-
-    /// Reads `uXXXX`.
-    fn unit(&mut self) -> Result<u32, CanonicalError> {
-        let digits = self.text.get(self.at + 1..self.at + 5);
-        let unit = digits
-            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
-            .and_then(|d| u32::from_str_radix(d, 16).ok());
-        let unit = unit.ok_or_else(|| self.error("an unknown escape"))?;
-        self.at += 5;
-        Ok(unit)
     }
 }
 
-/// Writes a string with the few escapes of RFC 8785 §3.2.2.2.
-fn write_string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut done = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            0x08 => "\\b",
-            0x09 => "\\t",
-            0x0a => "\\n",
-            0x0c => "\\f",
-            0x0d => "\\r",
-            0x00..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(&text[done..at]);
-        done = at + 1;
-        if escape.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\u{byte:04x}");
-        } else {
-            out.push_str(escape);
-        }
+/// The order of two names by their UTF-16 units, which is that of their bytes below U+E000.
+fn order(a: &str, b: &str) -> std::cmp::Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a.cmp(b);
     }
-    out.push_str(&text[done..]);
-    out.push('"');
+    a.encode_utf16().cmp(b.encode_utf16())
 }

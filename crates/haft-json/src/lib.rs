@@ -25,6 +25,7 @@ pub mod bind;
 pub mod cache;
 pub mod canonical;
 mod coerce;
+pub mod depth;
 pub mod escape;
 pub mod hex;
 mod keys;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use haft::error::bounded;
+use haft::json::depth;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-pub(crate) mod depth;
 pub(crate) mod params;
 pub(crate) mod reply;
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use haft::json::depth::exceeds;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -237,29 +238,10 @@ fn read(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
 
 fn done(body: &[u8]) -> Result<Done, BridgeError> {
     let malformed = BridgeError::Malformed("end");
-    if depth(body) > DEPTH {
+    if exceeds(body, DEPTH) {
         return Err(BridgeError::Malformed("end: its value nests too deep"));
     }
     serde_json::from_slice(body).map_err(|_| malformed)
-}
-
-/// How deep JSON nests, without reading more of it.
-fn depth(json: &[u8]) -> usize {
-    let (mut now, mut most, mut quoted, mut escaped) = (0_usize, 0, false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
-                now += 1;
-                most = most.max(now);
-            }
-            b']' | b'}' if !quoted => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
 }
 
 #[cfg(test)]

@@ -1,54 +1,29 @@
 //! Numbers in canonical JSON: as ECMAScript prints a double; an integer no double holds keeps its digits.
 
-/// Integers of up to this many digits are below 2^53: their digits are what ECMAScript prints.
-const SURE_DIGITS: usize = 15;
+use crate::lexer::Number;
 
-/// The length of the JSON number at the start of `text`, and whether it is written as an integer.
-pub(super) fn scan(text: &[u8]) -> Option<(usize, bool)> {
-    let digits = |from: usize| {
-        let rest = text.get(from..).unwrap_or_default();
-        rest.iter().take_while(|b| b.is_ascii_digit()).count()
+/// Integers up to this are doubles, and ECMAScript prints their digits.
+const EXACT: u64 = 1 << 53;
+
+/// Writes a number that stands so in a text.
+pub(super) fn write(out: &mut Vec<u8>, literal: &str, number: Number) {
+    let canonical = match number.small {
+        Some(small) if small.unsigned_abs() <= EXACT => None,
+        _ => double(literal, number.integer),
     };
-    let start = usize::from(text.first() == Some(&b'-'));
-    let whole = digits(start);
-    if whole == 0 || (whole > 1 && text[start] == b'0') {
-        return None;
-    }
-    let mut at = start + whole;
-    let mut integer = true;
-    if text.get(at) == Some(&b'.') {
-        let fraction = digits(at + 1);
-        if fraction == 0 {
-            return None;
-        }
-        at += 1 + fraction;
-        integer = false;
-    }
-    if matches!(text.get(at), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
-        let exponent = digits(at + 1 + sign);
-        if exponent == 0 {
-            return None;
-        }
-        at += 1 + sign + exponent;
-        integer = false;
-    }
-    Some((at, integer))
+    // Too large for a double, or an integer between two doubles: the digits are the value.
+    out.extend_from_slice(canonical.as_deref().unwrap_or(literal).as_bytes());
 }
 
-/// Writes the number that `scan` found.
-pub(super) fn write(out: &mut String, literal: &str, integer: bool) {
-    if integer && literal.len() <= SURE_DIGITS && !literal.starts_with('-') {
-        out.push_str(literal);
-        return;
-    }
-    match literal.parse::<f64>() {
-        Ok(value) if value.is_finite() && (!integer || holds(value, literal)) => {
-            write_double(out, value);
-        }
-        // Too large for a double, or an integer between two doubles: the digits are the value.
-        _ => out.push_str(literal),
-    }
+/// A number as ECMAScript prints it; none for an integer that no double holds.
+fn double(literal: &str, integer: bool) -> Option<String> {
+    let value = literal.parse::<f64>().ok()?;
+    let is_double = value.is_finite() && (!integer || holds(value, literal));
+    is_double.then(|| {
+        let mut text = String::new();
+        write_double(&mut text, value);
+        text
+    })
 }
 
 /// Whether the double is exactly this integer.

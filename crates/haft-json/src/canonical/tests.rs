@@ -1,6 +1,10 @@
 //! Tests of the canonical form: RFC 8785's own examples, and what it leaves to us.
 
+use proptest::prelude::*;
+use serde_json::Value;
+
 use super::*;
+use crate::scan::scan;
 
 fn check(text: &str, expect: &str) {
     assert_eq!(canonical(text).unwrap(), expect, "of {text}");
@@ -100,7 +104,7 @@ fn what_differs_only_in_writing_has_one_digest() {
 
 #[test]
 fn text_that_is_no_strict_json_has_no_canonical_form() {
-    let deep = "[".repeat(200) + &"]".repeat(200);
+    let deep = "[".repeat(65) + &"]".repeat(65);
     for text in [
         "",
         "{",
@@ -124,9 +128,14 @@ fn text_that_is_no_strict_json_has_no_canonical_form() {
         "{\"a\":1,\"\\u0061\":2}",
         "\"\\u00g0\"",
         "\"\\u+123\"",
+        "1e400",
+        "\u{feff}1",
+        "1\0",
         &deep,
     ] {
-        assert!(canonical(text).is_err(), "{text} was taken");
+        assert!(canonical(text).is_err(), "{text} has a canonical form");
+        assert_eq!(canonical(text).err(), scan(text).err(), "{text}");
+        assert_eq!(args_digest_without(text, &["a"]), args_digest(text));
     }
 }
 
@@ -140,4 +149,109 @@ fn the_canonical_form_is_its_own_canonical_form_and_means_the_same() {
         serde_json::from_str::<serde_json::Value>(&once).unwrap(),
         value
     );
+}
+
+#[test]
+fn recorded_forms_stay_what_they_are() {
+    // Pairs of a text and its form, recorded when the canonical form had a reader of its own: digests in records rest on them.
+    let recorded = include_str!("../../tests/corpus/canonical.jsonl");
+    let mut count = 0;
+    for line in recorded.lines() {
+        let pair: [String; 2] = serde_json::from_str(line).unwrap();
+        let [text, expect] = pair;
+        check(&text, &expect);
+        assert_eq!(args_digest(&text), hex(&Sha256::digest(&expect)), "{text}");
+        count += 1;
+    }
+    assert!(count >= 400, "{count} pairs only");
+}
+
+#[test]
+fn members_that_are_left_out_change_no_other() {
+    for (text, names, expect) in [
+        (r#"{"a":1,"b":2,"c":3}"#, &["b"][..], r#"{"a":1,"c":3}"#),
+        (r#"{"c":1,"b":2,"a":3}"#, &["c", "a"], r#"{"b":2}"#),
+        (r#"{"\u0061":1}"#, &["a"], "{}"),
+        (r#"{"b":{"a":1},"a":[{"a":2}]}"#, &["a"], r#"{"b":{"a":1}}"#),
+        (r#"{"a":1}"#, &[], r#"{"a":1}"#),
+        (r#"{"a":1}"#, &["b"], r#"{"a":1}"#),
+        ("", &["a"], "{}"),
+        // No object: nothing is left out.
+        (r#"[{"a":1}]"#, &["a"], r#"[{"a":1}]"#),
+    ] {
+        let digest = args_digest_without(text, names);
+        assert_eq!(digest, args_digest(expect), "{text} without {names:?}");
+    }
+}
+
+/// Pieces of JSON, sound and not.
+const PIECES: [&str; 24] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "\n",
+    "\"a\"",
+    "\"\\u0061\"",
+    "\"\\ud83d\\ude00\"",
+    "\"\\ud83d\"",
+    "\"é\u{fb33}\"",
+    "0",
+    "-0",
+    "01",
+    "1.50",
+    "1e400",
+    "18446744073709551616",
+    "true",
+    "null",
+    "nul",
+    "{\"b\":1,\"a\":2}",
+    "[[],{}]",
+];
+
+fn any_pieces() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(PIECES.as_slice());
+    prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
+}
+
+/// A sound value with one piece put somewhere into its text, or over a part of it.
+fn any_damaged() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(PIECES.as_slice());
+    let place = (any::<prop::sample::Index>(), 0..3_usize);
+    (crate::tests::any_value(), piece, place).prop_map(|(value, piece, (at, over))| {
+        let text = value.to_string();
+        let start = text.floor_char_boundary(at.index(text.len() + 1));
+        let end = text.ceil_char_boundary((start + over).min(text.len()));
+        [&text[..start], piece, &text[end..]].concat()
+    })
+}
+
+fn check_agreement(text: &str) {
+    assert_eq!(canonical(text).err(), scan(text).err(), "{text}");
+    if let Ok(form) = canonical(text) {
+        assert_eq!(canonical(&form).as_ref(), Ok(&form), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_scan_accepts_what_has_a_canonical_form_and_nothing_else(
+        pieces in any_pieces(),
+        damaged in any_damaged(),
+    ) {
+        check_agreement(&pieces);
+        check_agreement(&damaged);
+    }
+
+    #[test]
+    fn every_value_has_one_canonical_form_that_means_the_same(value in crate::tests::any_value()) {
+        let form = canonical(&value.to_string()).unwrap();
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        prop_assert_eq!(&canonical(&pretty).unwrap(), &form);
+        let read: Value = serde_json::from_str(&form).unwrap();
+        prop_assert_eq!(canonical(&read.to_string()).unwrap(), form);
+    }
 }

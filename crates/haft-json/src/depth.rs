@@ -1,9 +1,16 @@
-//! How deep JSON nests, by one pass over the bytes: no recursion, nothing kept.
+//! How deep JSON nests, for readers that recurse: one pass over the bytes, before anything else is read of them.
 
 use memchr::memchr2;
 
-/// Whether objects and arrays nest deeper than `limit`. Brackets inside strings do not count.
-pub(crate) fn exceeds(json: &[u8], limit: usize) -> bool {
+/// Whether objects and arrays nest deeper than `limit`. Brackets inside strings do not count. The bytes need not be JSON.
+///
+/// ```
+/// use haft_json::depth::exceeds;
+///
+/// assert!(exceeds(br#"{"a": [1]}"#, 1));
+/// assert!(!exceeds(br#"{"a": "[[["}"#, 1));
+/// ```
+pub fn exceeds(json: &[u8], limit: usize) -> bool {
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(&byte) = json.get(at) {
