@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use haft::tokens::{O200k, Tokenizer};
+use haft_tokens::{O200k, Tokenizer};
 use measure::{Row, Step, cpu_ms, fact, interleave, rounds};
 use tiktoken_rs::{CoreBPE, o200k_base_singleton};
 

@@ -13,7 +13,6 @@ pub mod artifact;
 pub mod workspace;
 pub mod result;
 pub mod skill;
-pub mod tokens;
 pub mod shape;
 pub mod arguments;
 pub mod policy;
@@ -123,6 +122,7 @@ pub use haft_macros::tool;
 /// }
 /// ```
 pub use haft_macros::tools;
+pub use haft_tokens as tokens;
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};

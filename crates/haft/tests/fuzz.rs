@@ -10,7 +10,6 @@ use haft::policy::{
 };
 use haft::testing::line_verdict;
 use haft_fuzz::fuzz;
-use serde_json::{Value, json};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -158,7 +158,7 @@ fn first_names(text: &str) -> BTreeSet<String> {
 /// The crates by floor, from the ground up. A crate names crates of the floors below its own; every crate stands here once.
 const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing of tools and are useful alone.
-    &["haft-json", "haft-shell"],
+    &["haft-json", "haft-shell", "haft-tokens"],
     // Contracts and pipeline; processes.
     &["haft", "haft-macros", "haft-sandbox"],
     // Satellites: strangers to each other.

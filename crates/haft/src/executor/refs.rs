@@ -59,7 +59,7 @@ fn read(
     left: &mut u64,
 ) -> Result<(Bytes, String), Stop> {
     let Some(named) = &at.reference else {
-        let form = format!("{{\"{}\": \"sha256-…\"}} and nothing else", MEMBER);
+        let form = format!("{{\"{MEMBER}\": \"sha256-…\"}} and nothing else");
         return Err(wrong(at, format_args!("a ref is {form}")));
     };
     let Some(store) = &parts.artifacts else {

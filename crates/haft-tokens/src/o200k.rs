@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-use super::encode::{Encoded, Encoder, SETTLED};
-use super::table::Table;
-use super::{Bytes, Tokenizer};
+use crate::encode::{Encoded, Encoder, SETTLED};
+use crate::table::Table;
+use crate::{Bytes, Tokenizer};
 
 /// The encoding `o200k_base`. Its table (under 2 MB in the binary, 9 MB unpacked) is loaded at the first text with more bytes than
 /// the limit; a text with fewer fits whatever its tokens are.

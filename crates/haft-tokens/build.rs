@@ -1,6 +1,6 @@
 //! Packs the o200k token table: for each token its length, where its last merge joined, and its longest shorter prefix.
 //!
-//! The table comes from the `bpe-openai` crate, whose own form is 32 MB; packed it is under 2 MB. See `tokens/table.rs`.
+//! The table comes from the `bpe-openai` crate, whose own form is 32 MB; packed it is under 2 MB. See `src/table.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

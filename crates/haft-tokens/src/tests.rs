@@ -17,7 +17,7 @@ fn bytes_count_bytes_and_cut_at_characters() {
 mod o200k {
     use proptest::prelude::*;
 
-    use crate::tokens::{O200k, Tokenizer};
+    use crate::{O200k, Tokenizer};
 
     /// The bytes at which the tokens of the known encoder's full encoding end.
     fn ends(text: &str) -> Vec<usize> {
@@ -94,7 +94,7 @@ mod o200k {
         check(" \t \n /\n//\r\n\r\n a");
         check("Ünïcödé 漢字かな交じり文 한국어 العربية हिन्दी 🏳️‍🌈👩‍👩‍👧‍👦 e\u{301}");
         check(include_str!("encode.rs"));
-        check(include_str!("../json/tests/agreement.rs"));
+        check(include_str!("o200k.rs"));
         check(&lines(60_000, |n| {
             format!(
                 "2026-11-21T10:{:02}:{:02}Z INFO worker-{n} took {}ms\n",

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::table::Table;
+use crate::table::Table;
 
 /// Tokens encoded past the limit before the first `limit` count as settled: a later byte can still change the end of
 /// an encoding. The `bpe` crate, whose encoding this is, uses 10.
