@@ -75,6 +75,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
     }
     all.extend([
         plain("tokens", 5),
+        plain("json", 15),
         plain("search", 9),
         plain("search-tools", 9),
         plain("skills", 15),

@@ -1,4 +1,17 @@
-//! Bound arguments: gone from the schema shown, filled into the text by the host.
+//! Members of an object that the host fixes: left out of the schema that callers see, filled into their text.
+//!
+//! ```
+//! use haft_json::bind::Binding;
+//! use serde_json::json;
+//!
+//! let schema = json!({"type": "object", "properties": {"q": {"type": "string"}, "key": {"type": "string"}}});
+//! let values = json!({"key": "k-1"}).as_object().cloned().unwrap_or_default();
+//! let binding = Binding::new(&schema, values)?;
+//! assert_eq!(binding.shown(&schema)["properties"], json!({"q": {"type": "string"}}));
+//! assert_eq!(binding.fill(r#"{"q":"x"}"#).unwrap(), r#"{"q":"x","key":"k-1"}"#);
+//! assert!(binding.fill(r#"{"q":"x","key":"mine"}"#).is_err());
+//! # Ok::<(), haft_json::bind::BindError>(())
+//! ```
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -12,7 +25,7 @@ use crate::schema::Violation;
 /// Digits of the hash that stands for a value.
 const SEAL: usize = 16;
 
-/// Arguments of one tool that the host or its settings fix.
+/// Values that the host or its settings fix, by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
     values: Map<String, Value>,
@@ -28,7 +41,11 @@ pub struct Binding {
 pub struct BindError(pub String);
 
 impl Binding {
-    /// Binds values for a tool with this input schema. Each name must be a property of it.
+    /// Binds values for objects with this schema.
+    ///
+    /// # Errors
+    ///
+    /// Where the schema has no property of one of the names.
     pub fn new(schema: &Value, values: Map<String, Value>) -> Result<Self, BindError> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let open = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)));
@@ -82,7 +99,11 @@ impl Binding {
         shown
     }
 
-    /// Puts the bound values into the text of an object; a text that names one of them is refused.
+    /// Puts the bound values into the text of an object.
+    ///
+    /// # Errors
+    ///
+    /// Where the text is no strict JSON, no object, or names a bound value.
     pub fn fill(&self, text: &str) -> Result<String, Vec<Violation>> {
         scan::scan_object(text).map_err(|error| vec![Violation::from(error)])?;
         let mut lexer = Lexer::new(text);
@@ -127,7 +148,7 @@ impl Binding {
     }
 }
 
-/// A value that nobody is shown: another value has another hash.
+/// What stands for a value that may be a secret: another value has another hash.
 fn sealed((name, value): (&String, &Value)) -> (String, Value) {
     let digest = hex(&Sha256::digest(value.to_string().as_bytes()));
     let short = digest.get(..SEAL).unwrap_or_default();

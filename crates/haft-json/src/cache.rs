@@ -1,4 +1,16 @@
 //! `SchemaCache`: equal schemas share one compiled form.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use haft_json::cache::SchemaCache;
+//! use serde_json::json;
+//!
+//! let cache = SchemaCache::new();
+//! let one = cache.get(&Arc::new(json!({"type": "object"})))?;
+//! let other = cache.get(&Arc::new(json!({"type": "object"})))?;
+//! assert!(Arc::ptr_eq(&one, &other));
+//! # Ok::<(), haft_json::schema::SchemaError>(())
+//! ```
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -22,6 +34,10 @@ impl SchemaCache {
     }
 
     /// The compiled form of a schema, shared with every equal one that is still in use.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Schema::compile`].
     pub fn get(&self, schema: &Arc<Value>) -> Result<Arc<Schema>, SchemaError> {
         let hash: [u8; 32] = Sha256::digest(schema.to_string()).into();
         let mut known = self.known.lock();

@@ -17,7 +17,7 @@
 //! assert_eq!(admitted.coerced, ["/n"]);
 //!
 //! let violations = schema.admit(r#"{"n": "five"}"#, true).unwrap_err();
-//! assert_eq!(violations[0].to_string(), "/n: n must be an integer, got \"five\"");
+//! assert_eq!(violations[0].to_string(), r#"/n: "n" must be an integer, got "five""#);
 //! # Ok::<(), haft_json::schema::SchemaError>(())
 //! ```
 

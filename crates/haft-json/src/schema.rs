@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::coerce;
 use crate::scan::{self, ScanError};
+use crate::value;
 
 mod compile;
 pub(crate) mod node;
@@ -77,11 +78,20 @@ impl fmt::Debug for Schema {
 
 impl Schema {
     /// Compiles a schema; 2020-12 unless its `$schema` names another known dialect.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no JSON Schema, refers to another document, or is over [`MAX_SCHEMA_BYTES`] or
+    /// [`MAX_DEPTH`](scan::MAX_DEPTH).
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         Self::shared(Arc::new(schema.clone()))
     }
 
     /// Compiles a schema that is shared already.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Schema::compile`].
     pub fn shared(source: Arc<Value>) -> Result<Self, SchemaError> {
         check_bounds(&source)?;
         let validator = build(&source).map_err(SchemaError::Invalid)?;
@@ -105,7 +115,11 @@ impl Schema {
     /// Admits the text of a call's arguments: strict JSON, an object, as the schema wants it.
     ///
     /// With `coerce`, scalars that are obviously mistyped are first replaced in the text (`"5"` where only an
-    /// integer is allowed). On failure every violation is named, up to [`MAX_VIOLATIONS`].
+    /// integer is allowed).
+    ///
+    /// # Errors
+    ///
+    /// Every violation, up to [`MAX_VIOLATIONS`]; the one fault of the strict scan where it refuses the text.
     pub fn admit<'t>(&self, text: &'t str, coerce: bool) -> Result<Admitted<'t>, Vec<Violation>> {
         if self.passes(text) && text.trim_ascii_start().starts_with('{') {
             return Ok(Admitted {
@@ -133,7 +147,11 @@ impl Schema {
         })
     }
 
-    /// Checks the text of a value of any type: a tool's structured result.
+    /// Checks the text of a value of any type, as a tool's structured result is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`admit`](Self::admit).
     pub fn check_value(&self, text: &str) -> Result<(), Vec<Violation>> {
         if self.passes(text) {
             return Ok(());
@@ -151,7 +169,7 @@ impl Schema {
 
     /// The verdict of the slow road over a text that the strict scan has passed.
     fn judge(&self, text: &str) -> Result<(), Vec<Violation>> {
-        let value: Value = serde_json::from_str(text).map_err(|e| vec![Violation::root(e)])?;
+        let value = value::value(text);
         if self.validator.is_valid(&value) {
             return Ok(());
         }

@@ -17,7 +17,8 @@ fn bytes_count_bytes_and_cut_at_characters() {
 mod o200k {
     use proptest::prelude::*;
 
-    use crate::{O200k, Tokenizer};
+    use crate::Tokenizer;
+    use crate::o200k::O200k;
 
     /// The bytes at which the tokens of the known encoder's full encoding end.
     fn ends(text: &str) -> Vec<usize> {
