@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
+use haft::approval::transition::{Event, Refused, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::journal;
 
@@ -117,6 +118,8 @@ impl Room {
 /// A decision as it is written.
 #[derive(Debug)]
 pub(crate) struct Verdict {
+    pub(crate) event: Event,
+    /// What a pending request becomes.
     pub(crate) status: &'static str,
     pub(crate) json: String,
     pub(crate) edited_digest: Option<String>,
@@ -124,11 +127,12 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub(crate) fn of(decision: &Decision) -> Result<Self, InboxError> {
-        let (status, edited) = match &decision.choice {
-            Choice::Approve { edited, .. } => (RequestStatus::Approved, edited.as_deref()),
-            Choice::Deny { .. } => (RequestStatus::Denied, None),
-            Choice::Answer { .. } => (RequestStatus::Answered, None),
+        let event = Event::from(&decision.choice);
+        let edited = match &decision.choice {
+            Choice::Approve { edited, .. } => edited.as_deref(),
+            Choice::Deny { .. } | Choice::Answer { .. } => None,
         };
+        let status = transition(RequestStatus::Pending, event);
         let json = serde_json::to_string(decision).map_err(unavailable)?;
         if json.len() > LONGEST {
             return Err(unavailable(format!(
@@ -137,7 +141,10 @@ impl Verdict {
             )));
         }
         Ok(Self {
-            status: status.as_str(),
+            event,
+            status: status
+                .map_err(|refused| unavailable(format!("{refused:?}")))?
+                .as_str(),
             json,
             edited_digest: edited.map(journal::digest),
         })
@@ -188,26 +195,11 @@ impl Kept {
     }
 }
 
-/// Why a request cannot be decided, or taken, any more.
-pub(crate) fn settled(entry: &Entry) -> InboxError {
-    let (id, status) = (entry.request.id.clone(), entry.status);
-    match &entry.decision {
-        Some(decision) => InboxError::Decided {
-            id,
-            status,
-            by: decision.by.clone(),
-        },
-        None => InboxError::Over { id, status },
-    }
-}
-
-/// Why a request cannot be taken.
-pub(crate) fn not_to_be_had(entry: &Entry) -> InboxError {
-    match entry.status {
-        RequestStatus::Pending => InboxError::Open(entry.request.id.clone()),
-        RequestStatus::Expired | RequestStatus::Withdrawn => settled(entry),
-        _ => InboxError::Claimed(entry.request.id.clone()),
-    }
+/// Why an event came to nothing at a request that was read after it. A request goes one way: one at which the event is
+/// possible now was not yet decided then.
+pub(crate) fn refusal(entry: &Entry, event: Event) -> InboxError {
+    let refused = transition(entry.status, event).err();
+    refused.unwrap_or(Refused::Undecided).error(entry)
 }
 
 /// Why one more cannot be written.

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod preview;
 pub mod snapshot;
 pub mod suspended;
+pub mod transition;
 
 pub use decision::{Choice, Decision, Scope};
 pub(crate) use grant::{Extent, Grant};

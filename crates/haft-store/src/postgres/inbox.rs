@@ -4,6 +4,7 @@ use haft::approval::inbox::{
     Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
 };
 use haft::approval::listing::{PAGE_BYTES, Page};
+use haft::approval::transition::Event;
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::clock;
 use haft::future::BoxFuture;
@@ -13,7 +14,7 @@ use tokio::sync::broadcast;
 
 use super::beat::hold;
 use super::{Asked, PostgresStore, Server, filing, is_lost, listen};
-use crate::approvals::{Draft, Kept, Room, Verdict, kept_as, not_to_be_had, settled, unavailable};
+use crate::approvals::{Draft, Kept, Room, Verdict, kept_as, refusal, unavailable};
 use crate::sqlite::nanoseconds;
 
 /// What an entry is read from; [`entry`] reads it.
@@ -74,7 +75,9 @@ const DELIVER: &str = "UPDATE haft.approvals SET delivered_by = $2 \
     WHERE id = $1 AND (delivered_by IS NULL OR delivered_by = $2)";
 const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
 const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
-const END: &str = "UPDATE haft.approvals SET status = $2 \
+/// One that has expired before it is withdrawn is expired.
+const END: &str = "UPDATE haft.approvals \
+    SET status = CASE WHEN status = 'pending' AND expires <= $4 THEN 'expired' ELSE $2 END \
     WHERE id = $1 AND status = $3 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
@@ -178,14 +181,15 @@ async fn decide(
     if entry.status == RequestStatus::Expired {
         end(pool, id, Ending::Expired).await?;
     }
-    Err(settled(&entry).into())
+    Err(refusal(&entry, verdict.event).into())
 }
 
 async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
     let ending = sqlx::query(END)
         .bind(id.as_str())
         .bind(ending.status().as_str())
-        .bind(ending.applies_to().as_str());
+        .bind(ending.applies_to().as_str())
+        .bind(nanoseconds(clock::now()));
     if ending.execute(pool).await?.rows_affected() == 0 {
         must(pool, id).await?;
     }
@@ -314,10 +318,12 @@ impl Inbox for PostgresStore {
             let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);
             hold(&self.0, &pool, std::iter::once(id.to_string())).await?;
             let claiming = sqlx::query(CLAIM).bind(id.as_str()).bind(attempt);
-            match claiming.fetch_optional(&pool).await? {
-                Some(row) => Ok(entry(&row)??),
-                None => Err(not_to_be_had(&must(&pool, id).await?).into()),
+            if let Some(row) = claiming.fetch_optional(&pool).await? {
+                return Ok(entry(&row)??);
             }
+            let entry = must(&pool, id).await?;
+            let again = entry.claimed;
+            Err(refusal(&entry, Event::Claim { again }).into())
         }))
     }
 

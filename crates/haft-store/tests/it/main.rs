@@ -22,5 +22,6 @@ mod runs;
 #[path = "../bucket/server.rs"]
 mod server;
 mod suspended;
+mod transition;
 mod trouble;
 mod upgrade;

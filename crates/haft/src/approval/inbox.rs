@@ -25,8 +25,9 @@ pub const ENDED_BYTES: usize = 32 << 20;
 
 /// Keeps requests. Everything it says has happened survives this process, where [`is_durable`](Self::is_durable).
 ///
-/// A request goes one way: pending, then decided (or expired, or withdrawn), then claimed, then finished. Each step is a
-/// compare-and-set: of any number of deciders or claimers in any number of processes, one wins.
+/// A request goes one way: pending, then decided (or expired, or withdrawn), then claimed, then finished; what follows on what is
+/// said by [`transition`](crate::approval::transition::transition). Each step is a compare-and-set: of any number of deciders or
+/// claimers in any number of processes, one wins.
 pub trait Inbox: Send + Sync + std::fmt::Debug {
     /// Whether requests survive the process: only then can a call be suspended.
     fn is_durable(&self) -> bool;
@@ -155,6 +156,19 @@ pub enum RequestStatus {
 }
 
 impl RequestStatus {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Approved,
+        Self::Denied,
+        Self::Answered,
+        Self::Running,
+        Self::Done,
+        Self::Expired,
+        Self::Withdrawn,
+        Self::InDoubt,
+    ];
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -172,18 +186,7 @@ impl RequestStatus {
 
     /// The status of this name.
     pub fn parse(word: &str) -> Option<Self> {
-        let all = [
-            Self::Pending,
-            Self::Approved,
-            Self::Denied,
-            Self::Answered,
-            Self::Running,
-            Self::Done,
-            Self::Expired,
-            Self::Withdrawn,
-            Self::InDoubt,
-        ];
-        all.into_iter().find(|status| status.as_str() == word)
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 }
 

@@ -7,7 +7,8 @@ use crate::approval::inbox::{
     ENDED_BYTES, Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
 };
 use crate::approval::listing::Page;
-use crate::approval::{ApprovalId, ApprovalRequest, Choice, Decision};
+use crate::approval::transition::{Event, transition};
+use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::future::BoxFuture;
 
 /// Most requests held; the oldest that has ended goes first.
@@ -122,45 +123,25 @@ fn ended(status: RequestStatus) -> bool {
 
 fn expire(entry: &mut Entry) {
     if entry.status == RequestStatus::Pending && !entry.is_open() {
-        entry.status = RequestStatus::Expired;
+        entry.status = Ending::Expired.status();
     }
 }
 
-/// Why a request cannot be decided.
-fn settled(entry: &Entry) -> InboxError {
-    let (id, status) = (entry.request.id.clone(), entry.status);
-    match &entry.decision {
-        Some(decision) => InboxError::Decided {
-            id,
-            status,
-            by: decision.by.clone(),
-        },
-        None => InboxError::Over { id, status },
-    }
+/// Brings a request from where it stands to where an event takes it.
+fn advance(entry: &mut Entry, event: Event) -> Result<(), InboxError> {
+    entry.status = transition(entry.status, event).map_err(|refused| refused.error(entry))?;
+    Ok(())
 }
 
 fn decide(entry: &mut Entry, decision: &Decision) -> Result<Entry, InboxError> {
-    if entry.status != RequestStatus::Pending {
-        return Err(settled(entry));
-    }
-    entry.status = match decision.choice {
-        Choice::Approve { .. } => RequestStatus::Approved,
-        Choice::Deny { .. } => RequestStatus::Denied,
-        Choice::Answer { .. } => RequestStatus::Answered,
-    };
+    advance(entry, Event::from(&decision.choice))?;
     entry.decision = Some(decision.clone());
     Ok(entry.clone())
 }
 
 fn claim(entry: &mut Entry) -> Result<Entry, InboxError> {
-    let id = &entry.request.id;
-    match entry.status {
-        RequestStatus::Pending => return Err(InboxError::Open(id.clone())),
-        RequestStatus::Expired | RequestStatus::Withdrawn => return Err(settled(entry)),
-        _ if entry.claimed => return Err(InboxError::Claimed(id.clone())),
-        RequestStatus::Approved => entry.status = RequestStatus::Running,
-        _ => {}
-    }
+    let again = entry.claimed;
+    advance(entry, Event::Claim { again })?;
     entry.claimed = true;
     Ok(entry.clone())
 }
@@ -258,9 +239,7 @@ impl Inbox for MemoryInbox {
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let finish = move |entry: &mut Entry| {
-            if entry.status == RequestStatus::Running {
-                entry.status = RequestStatus::Done;
-            }
+            advance(entry, Event::Finish)?;
             entry.outcome = Some(outcome.to_owned());
             entry.delivered |= delivered;
             Ok(())
@@ -290,12 +269,7 @@ impl Inbox for MemoryInbox {
         id: &'a ApprovalId,
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let end = move |entry: &mut Entry| {
-            if entry.status == ending.applies_to() && !entry.claimed {
-                entry.status = ending.status();
-            }
-            Ok(())
-        };
+        let end = move |entry: &mut Entry| advance(entry, Event::End(ending));
         Box::pin(async move { self.change(id, end) })
     }
 

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Ending, Entry, InboxError, RequestStatus};
+use haft::approval::transition::Event;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{Beat, alive};
-use crate::approvals::{Draft, Kept, MOST_PENDING, Verdict, full, not_to_be_had, settled};
+use crate::approvals::{Draft, Kept, MOST_PENDING, Verdict, full, refusal};
 use crate::sqlite::nanoseconds;
 
 /// What a row is read from; [`bare`] reads it.
@@ -48,7 +49,8 @@ const DELIVER: &str =
 const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = ?1";
 const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
-const END: &str = "UPDATE approvals SET status = ?2, changed = ?3 \
+/// One that has expired before it is withdrawn is expired.
+const END: &str = "UPDATE approvals SET status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
     WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
@@ -271,12 +273,13 @@ impl<'a> Steps<'a> {
         if entry.status == RequestStatus::Expired {
             self.end(id, Ending::Expired, number)?;
         }
-        Err(settled(&entry).into())
+        Err(refusal(&entry, verdict.event).into())
     }
 
     fn end(&mut self, id: &ApprovalId, ending: Ending, number: i64) -> Result<(), No> {
         let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
-        self.update(id, END, &[&id.as_str(), &to, &number, &from])?;
+        let now = nanoseconds(clock::now());
+        self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
         Ok(())
     }
 
@@ -287,7 +290,9 @@ impl<'a> Steps<'a> {
             .query_row(params![id.as_str(), self.beat.me, number], bare)
             .optional()?;
         let Some(claimed) = claimed else {
-            return Err(not_to_be_had(&self.known(id)?).into());
+            let entry = self.known(id)?;
+            let again = entry.claimed;
+            return Err(refusal(&entry, Event::Claim { again }).into());
         };
         self.changed.push(id.clone());
         self.beat.hold(id.as_str());

@@ -1,0 +1,162 @@
+//! One table for every inbox: each event at each status comes to what `transition` says, in memory and in SQL.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::approval::Decision;
+use haft::approval::inbox::{Ending, Entry, Inbox, InboxError, RequestStatus};
+use haft::approval::transition::{Event, transition};
+use haft::clock;
+
+use crate::inbox::{Kind, Place, on_each};
+use crate::request::{answer, id, no, request, yes};
+
+on_each!(each_event_at_each_status_comes_to_what_the_rule_says);
+
+/// What is done to a request so that it stands somewhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Past {
+    Nothing,
+    Approved,
+    Denied,
+    Answered,
+    /// The same two, and claimed.
+    DenialClaimed,
+    AnswerClaimed,
+    Running,
+    Done,
+    Expired,
+    /// Its time is over, and nothing has marked it so.
+    Overdue,
+    Withdrawn,
+    Voided,
+    /// Claimed by an inbox that is gone.
+    Left,
+}
+
+const PASTS: [(Past, RequestStatus); 13] = [
+    (Past::Nothing, RequestStatus::Pending),
+    (Past::Approved, RequestStatus::Approved),
+    (Past::Denied, RequestStatus::Denied),
+    (Past::Answered, RequestStatus::Answered),
+    (Past::DenialClaimed, RequestStatus::Denied),
+    (Past::AnswerClaimed, RequestStatus::Answered),
+    (Past::Running, RequestStatus::Running),
+    (Past::Done, RequestStatus::Done),
+    (Past::Expired, RequestStatus::Expired),
+    (Past::Overdue, RequestStatus::Expired),
+    (Past::Withdrawn, RequestStatus::Withdrawn),
+    (Past::Voided, RequestStatus::Withdrawn),
+    (Past::Left, RequestStatus::InDoubt),
+];
+
+/// Whether a claim is the second one, the request says.
+const EVENTS: [Event; 8] = [
+    Event::Approve,
+    Event::Deny,
+    Event::Answer,
+    Event::Claim { again: false },
+    Event::Finish,
+    Event::End(Ending::Expired),
+    Event::End(Ending::Withdrawn),
+    Event::End(Ending::Void),
+];
+
+fn name(past: Past, event: Event) -> String {
+    format!("{past:?} {event:?}")
+}
+
+async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
+    let mut one = request(name, name);
+    if past == Past::Overdue {
+        one.expires = clock::now() - 1;
+    }
+    inbox.file(&one).await.unwrap();
+    let decision: Option<fn(&str) -> Decision> = match past {
+        Past::Approved | Past::Running | Past::Done | Past::Voided | Past::Left => Some(yes),
+        Past::Denied | Past::DenialClaimed => Some(no),
+        Past::Answered | Past::AnswerClaimed => Some(answer),
+        Past::Nothing | Past::Expired | Past::Overdue | Past::Withdrawn => None,
+    };
+    if let Some(decision) = decision {
+        inbox.decide(&id(name), &decision("bob")).await.unwrap();
+    }
+    let claimed = [Past::DenialClaimed, Past::AnswerClaimed];
+    if claimed.contains(&past) || [Past::Running, Past::Done, Past::Left].contains(&past) {
+        inbox.claim(&id(name)).await.unwrap();
+    }
+    if past == Past::Done {
+        inbox.finish(&id(name), "{}", false).await.unwrap();
+    }
+    let ending = match past {
+        Past::Expired => Ending::Expired,
+        Past::Withdrawn => Ending::Withdrawn,
+        Past::Voided => Ending::Void,
+        _ => return,
+    };
+    inbox.end(&id(name), ending).await.unwrap();
+}
+
+async fn happens(inbox: &Arc<dyn Inbox>, name: &str, event: Event) -> Result<(), InboxError> {
+    let decision: fn(&str) -> Decision = match event {
+        Event::Approve => yes,
+        Event::Deny => no,
+        Event::Answer => answer,
+        Event::Claim { .. } => return inbox.claim(&id(name)).await.map(drop),
+        Event::Finish => return inbox.finish(&id(name), r#"{"v":1}"#, false).await,
+        Event::End(ending) => return inbox.end(&id(name), ending).await,
+    };
+    inbox.decide(&id(name), &decision("eve")).await.map(drop)
+}
+
+async fn entry(inbox: &Arc<dyn Inbox>, name: &str) -> Entry {
+    inbox.get(&id(name)).await.unwrap().unwrap()
+}
+
+/// Waits until a request that was claimed by an inbox that is gone shows it.
+async fn in_doubt(inbox: &Arc<dyn Inbox>, name: &str) {
+    let began = Instant::now();
+    while entry(inbox, name).await.status != RequestStatus::InDoubt {
+        assert!(began.elapsed() < Duration::from_secs(60), "{name}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn each_event_at_each_status_comes_to_what_the_rule_says(place: &dyn Place) {
+    let inbox = place.inbox();
+    let other = place.inbox();
+    for event in EVENTS {
+        bring(&other, &name(Past::Left, event), Past::Left).await;
+    }
+    drop(other);
+    for (past, status) in PASTS {
+        // No other process is at what is in memory.
+        if past == Past::Left && !inbox.is_durable() {
+            continue;
+        }
+        for event in EVENTS {
+            let name = name(past, event);
+            if past == Past::Left {
+                in_doubt(&inbox, &name).await;
+            } else {
+                bring(&inbox, &name, past).await;
+            }
+            let before = entry(&inbox, &name).await;
+            assert_eq!(before.status, status, "{name}");
+            let event = match event {
+                Event::Claim { .. } => Event::Claim {
+                    again: before.claimed,
+                },
+                other => other,
+            };
+            let (expect, stands) = match transition(status, event) {
+                Ok(after) => (Ok(()), after),
+                Err(refused) => (Err(refused.error(&before)), status),
+            };
+            assert_eq!(happens(&inbox, &name, event).await, expect, "{name}");
+            let after = entry(&inbox, &name).await;
+            assert_eq!(after.status, stands, "{name}");
+        }
+    }
+}

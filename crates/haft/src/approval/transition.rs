@@ -1,0 +1,104 @@
+//! `transition`: the life of a request, written once. Every inbox follows it: the one in memory calls it, the databases say it
+//! in SQL, and one table in the tests of `haft-store` holds all of them against it.
+//!
+//! ```text
+//! pending ──approve──► approved ──claim──► running ──finish──► done
+//!    │                    └─void──► withdrawn  └ its process is gone: in_doubt ──finish──► done
+//!    ├─deny──► denied      ├─answer──► answered      a claim leaves these two as they are, and is made once
+//!    └─expire──► expired   └─withdraw──► withdrawn
+//! ```
+
+use crate::approval::Choice;
+use crate::approval::inbox::{Ending, Entry, InboxError, RequestStatus};
+
+/// What happens to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// A person approves it.
+    Approve,
+    /// A person denies it.
+    Deny,
+    /// A person answers it.
+    Answer,
+    /// A process claims it, to run it.
+    Claim {
+        /// Whether it was claimed before.
+        again: bool,
+    },
+    /// The call that ran on it has ended.
+    Finish,
+    /// It ends without a call.
+    End(Ending),
+}
+
+impl From<&Choice> for Event {
+    fn from(choice: &Choice) -> Self {
+        match choice {
+            Choice::Approve { .. } => Self::Approve,
+            Choice::Deny { .. } => Self::Deny,
+            Choice::Answer { .. } => Self::Answer,
+        }
+    }
+}
+
+/// Why an event is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// Nobody has decided about the request yet.
+    Undecided,
+    /// The request was decided, or ended undecided.
+    Settled,
+    /// The request was claimed before.
+    Claimed,
+}
+
+impl Refused {
+    /// Returns the error for a request that stands like this.
+    pub fn error(self, entry: &Entry) -> InboxError {
+        let id = entry.request.id.clone();
+        match (self, &entry.decision) {
+            (Self::Undecided, _) => InboxError::Open(id),
+            (Self::Claimed, _) => InboxError::Claimed(id),
+            (Self::Settled, Some(decision)) => InboxError::Decided {
+                id,
+                status: entry.status,
+                by: decision.by.clone(),
+            },
+            (Self::Settled, None) => InboxError::Over {
+                id,
+                status: entry.status,
+            },
+        }
+    }
+}
+
+/// Returns the status of a request after an event. An ending that does not apply, and the end of a call that did not run, leave
+/// the status as it is.
+///
+/// # Errors
+/// [`Refused`] for a decision about a request that is not pending, and for a claim before the decision, after an undecided end,
+/// or after another claim.
+pub fn transition(status: RequestStatus, event: Event) -> Result<RequestStatus, Refused> {
+    use RequestStatus::{
+        Answered, Approved, Denied, Done, Expired, InDoubt, Pending, Running, Withdrawn,
+    };
+    let decided = |to| match status {
+        Pending => Ok(to),
+        _ => Err(Refused::Settled),
+    };
+    match event {
+        Event::Approve => decided(Approved),
+        Event::Deny => decided(Denied),
+        Event::Answer => decided(Answered),
+        Event::Claim { again } => match status {
+            Pending => Err(Refused::Undecided),
+            Expired | Withdrawn => Err(Refused::Settled),
+            Approved if !again => Ok(Running),
+            Denied | Answered | Done if !again => Ok(status),
+            _ => Err(Refused::Claimed),
+        },
+        Event::Finish if matches!(status, Running | InDoubt) => Ok(Done),
+        Event::End(ending) if status == ending.applies_to() => Ok(ending.status()),
+        Event::Finish | Event::End(_) => Ok(status),
+    }
+}
