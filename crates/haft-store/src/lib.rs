@@ -8,6 +8,7 @@ mod lane;
 #[cfg(feature = "s3")]
 pub mod objects;
 pub mod postgres;
+mod runs;
 pub mod sqlite;
 
 pub use error::StoreError;

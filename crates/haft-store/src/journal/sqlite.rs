@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{Answer, Backend, Fault};
 use crate::approvals::LEASE;
-use crate::sqlite::file::DbFile;
+use crate::sqlite::file::{Commit, DbFile};
 use crate::sqlite::nanoseconds;
 
 /// Also one that was written before the clock was set back: whoever is alive renews it soon.
@@ -32,7 +32,8 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(path: &Path) -> Self {
         Self {
-            file: DbFile::new(path),
+            // A written line survives this process; it need not survive a power cut.
+            file: DbFile::new(path.to_owned(), Commit::Deferred),
             me: String::new(),
         }
     }
@@ -42,22 +43,15 @@ impl Lines {
         &mut self,
         work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Answer<T>>,
     ) -> Answer<T> {
-        let (connection, new) = self.file.connection().map_err(Fault::Failed)?;
-        let named = if new {
-            // A written line survives this process; it need not survive a power cut.
-            connection
-                .pragma_update(None, "synchronous", "NORMAL")
-                .and_then(|()| {
-                    let sql = "SELECT lower(hex(randomblob(12)))";
-                    connection.query_row(sql, [], |row| row.get::<_, String>(0))
-                })
+        let (connection, _) = self.file.connection().map_err(Fault::Failed)?;
+        let named = if self.me.is_empty() {
+            let sql = "SELECT lower(hex(randomblob(12)))";
+            connection.query_row(sql, [], |row| row.get::<_, String>(0))
         } else {
             Ok(self.me.clone())
         };
         let done = named.and_then(|me| {
-            if self.me.is_empty() {
-                self.me = me;
-            }
+            self.me = me;
             work(connection, &self.me)
         });
         done.unwrap_or_else(|error| {

@@ -1,14 +1,14 @@
 //! The run index in `PostgreSQL`.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex, RunState};
+use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex};
 use haft::call::{Principal, RunId};
-use haft::clock;
 use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
 use super::{Asked, PostgresStore, Server, is_lost};
+use crate::runs::{RunRow, changed, entry, in_progress};
 use crate::sqlite::{nanoseconds, number};
 
 /// A statement whose answer was lost finds what it wrote.
@@ -69,11 +69,7 @@ impl RunIndex for PostgresStore {
         calls: u64,
         suspended: bool,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
-        let state = if suspended {
-            RunState::Suspended
-        } else {
-            RunState::Open
-        };
+        let state = in_progress(suspended);
         Box::pin(async move {
             let updated = self.0.index(move |pool| async move {
                 let query = sqlx::query(PROGRESS).bind(number(calls));
@@ -136,50 +132,14 @@ impl RunIndex for PostgresStore {
     }
 }
 
-fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
-    if rows == 1 {
-        Ok(())
-    } else {
-        Err(IndexError::NotOpen(run.clone()))
-    }
-}
+impl RunRow for PgRow {
+    type Error = sqlx::Error;
 
-fn entry(row: &PgRow) -> Result<RunEntry, sqlx::Error> {
-    let count = |column: &str| -> Result<u64, sqlx::Error> {
-        let n: Option<i64> = row.try_get(column)?;
-        Ok(u64::try_from(n.unwrap_or(0)).unwrap_or(0))
-    };
-    let text = |column: &str| row.try_get::<String, _>(column);
-    let time = |column: &str| -> Result<Option<String>, sqlx::Error> {
-        let at: Option<i64> = row.try_get(column)?;
-        Ok(at.map(|at| clock::rfc3339(at.into())))
-    };
-    let state = match text("state")?.as_str() {
-        "closed" => RunState::Closed,
-        "suspended" => RunState::Suspended,
-        _ => RunState::Open,
-    };
-    let closed = match state {
-        RunState::Closed => Some(Closed {
-            count: count("count")?,
-            head: text("head")?,
-            calls: count("calls")?,
-            seal: text("seal")?,
-        }),
-        RunState::Open | RunState::Suspended => None,
-    };
-    Ok(RunEntry {
-        run: RunId::new(text("run")?),
-        start: RunStart {
-            principal: Principal::new(text("tenant")?, text("subject")?),
-            door: text("door")?,
-            workspace: row.try_get("workspace")?,
-            profile: text("profile")?,
-        },
-        state,
-        started: time("started")?.unwrap_or_default(),
-        ended: time("ended")?,
-        calls: count("calls")?,
-        closed,
-    })
+    fn text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
+        self.try_get(column)
+    }
+
+    fn number(&self, column: &str) -> Result<Option<i64>, sqlx::Error> {
+        self.try_get(column)
+    }
 }

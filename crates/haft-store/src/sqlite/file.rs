@@ -1,13 +1,29 @@
 //! `DbFile`: a connection of one's own to the database file, opened when needed and again when the file is another one.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{AGAIN, BUSY, MIGRATIONS, make_private};
+/// How long a statement waits for another process's write.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How long before the file is tried again that others were opening.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// What brings the schema from each version to the next; each ends by setting `user_version`.
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_runs.sql"),
+    include_str!("../migrations/0002_memory.sql"),
+    include_str!("../migrations/0003_approvals.sql"),
+    include_str!("../migrations/0004_journal.sql"),
+    include_str!("../migrations/0005_approvals_lean.sql"),
+    include_str!("../migrations/0006_suspended.sql"),
+    include_str!("../migrations/0007_suspended_age.sql"),
+];
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
@@ -16,10 +32,31 @@ const STATEMENTS: usize = 64;
 /// disk less than to make a file grow, which four times as many lost a fifth of a lone writer's speed to.
 const LOG: u32 = 1000;
 
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commit {
+    /// The disk: what was answered survives a power cut.
+    Synced,
+    /// Nothing: it survives this process; a power cut may take the last moments, never the soundness of the file.
+    Deferred,
+}
+
+impl Commit {
+    /// Lets a connection's commits wait for this; not within a transaction.
+    pub(crate) fn set(self, connection: &Connection) -> rusqlite::Result<()> {
+        let mode = match self {
+            Self::Synced => "FULL",
+            Self::Deferred => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", mode)
+    }
+}
+
 /// Where the database is, and a connection while there is one.
 #[derive(Debug)]
 pub(crate) struct DbFile {
     path: PathBuf,
+    commit: Commit,
     open: Option<Open>,
     /// It was there once: from then on its absence is an error, never an empty database.
     seen: bool,
@@ -34,9 +71,10 @@ struct Open {
 
 impl DbFile {
     /// The file at this path; nothing is made or opened yet.
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: PathBuf, commit: Commit) -> Self {
         Self {
-            path: path.to_owned(),
+            path,
+            commit,
             open: None,
             seen: false,
         }
@@ -61,7 +99,7 @@ impl DbFile {
                     "{path} is gone; put it back, or restart to begin with an empty one"
                 ));
             }
-            self.open = Some(open(&self.path)?);
+            self.open = Some(open(&self.path, self.commit)?);
             self.seen = true;
         }
         match &mut self.open {
@@ -73,6 +111,15 @@ impl DbFile {
     /// Gives up the connection: what comes next begins with a fresh one.
     pub(crate) fn let_go(&mut self) {
         self.open = None;
+    }
+
+    /// Closes the connection where there is one, and with the last one folds the write-ahead log into the file.
+    pub(crate) fn close(&mut self) -> Result<(), String> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let closed = open.connection.close();
+        closed.map_err(|(_, error)| self.reason(&error))
     }
 
     /// Whether there is a connection.
@@ -99,8 +146,8 @@ impl DbFile {
     }
 }
 
-/// Opens the file, private and with the schema up to date; what is committed is on the disk.
-fn open(path: &Path) -> Result<Open, String> {
+/// Opens the file, private and with the schema up to date.
+fn open(path: &Path, commit: Commit) -> Result<Open, String> {
     let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let fresh = !path.exists();
     make_private(path).map_err(|e| named(&e))?;
@@ -117,7 +164,7 @@ fn open(path: &Path) -> Result<Open, String> {
         // Nobody is waited for while the mode changes: of several that open a new file, one does it and the others try again.
         let newer = patiently(|| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
+            commit.set(&connection)?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG)?;
             migrate(&mut connection)
         })?;
@@ -134,6 +181,16 @@ fn open(path: &Path) -> Result<Open, String> {
         ))),
         Err(error) => Err(named(&error)),
     }
+}
+
+/// Makes the file before `SQLite` would make it readable to others; its log and index take over its mode.
+fn make_private(path: &Path) -> io::Result<()> {
+    if let Some(home) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(path)?;
+    Ok(())
 }
 
 /// Tries again while others are at the file.

@@ -1,12 +1,13 @@
 //! The memory in `SQLite`: records in a table, the words of accepted ones in a full-text index.
 
+use haft::call::RunId;
 use haft::memory::{
     Answer, Asker, Counts, Decision, Filter, Hit, MAX_LISTED, MemoryError, MemoryId, MemoryStore,
-    Query, Record, Revision, Step,
+    Query, Record, Revision, State, Step,
 };
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 
-use super::{SqliteStore, nanoseconds, reason};
+use super::{SqliteStore, nanoseconds, worker};
 use crate::error::StoreError;
 
 mod decide;
@@ -29,62 +30,70 @@ const SWEEP: &str = "DELETE FROM memory WHERE expires <= ?";
 
 impl MemoryStore for SqliteStore {
     fn apply<'a>(&'a self, asker: &'a Asker, steps: Vec<Step>) -> Answer<'a, Vec<Record>> {
-        Box::pin(async move {
-            let mut connection = self.connection().await?;
+        let asker = asker.clone();
+        let bytes = steps.iter().map(steps::bytes).sum();
+        Box::pin(self.worker.with(bytes, move |connection| {
             // Taken at the start: nothing that was read below can change before it is written.
-            let begun = sqlx::Connection::begin_with(&mut *connection, "BEGIN IMMEDIATE").await;
-            let mut transaction = begun.map_err(store)?;
-            let applied = steps::apply(&mut transaction, asker, steps).await?;
-            transaction.commit().await.map_err(store)?;
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let applied = steps::apply(&all, &asker, steps)?;
+            all.commit()?;
             Ok(applied)
-        })
+        }))
     }
 
     fn get<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Option<Record>> {
-        Box::pin(async move { one(&mut *self.connection().await?, asker, id).await })
+        let (asker, id) = (asker.clone(), id.clone());
+        Box::pin(
+            self.worker
+                .with(0, move |connection| Ok(one(connection, &asker, &id)?)),
+        )
     }
 
     fn list<'a>(&'a self, asker: &'a Asker, filter: &'a Filter) -> Answer<'a, Vec<Record>> {
-        Box::pin(async move {
-            let rows = sqlx::query(LIST)
-                .bind(&*asker.principal.tenant)
-                .bind(&*asker.principal.subject)
-                .bind(nanoseconds(asker.at))
-                .bind(i64::from(filter.files))
-                .bind(filter.state.map(haft::memory::State::as_str))
-                .bind(filter.run.as_ref().map(haft::call::RunId::as_str))
-                .bind(row::shelves(&filter.shelves))
-                .bind(i64::from(filter.limit.min(MAX_LISTED)))
-                .fetch_all(&mut *self.connection().await?)
-                .await;
-            let records = rows.map_err(store)?;
-            let records: Result<_, _> = records.iter().map(row::record).collect();
-            records.map_err(store)
-        })
+        let (asker, filter) = (asker.clone(), filter.clone());
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(LIST)?;
+            let values = params![
+                &*asker.principal.tenant,
+                &*asker.principal.subject,
+                nanoseconds(asker.at),
+                filter.files,
+                filter.state.map(State::as_str),
+                filter.run.as_ref().map(RunId::as_str),
+                row::shelves(&filter.shelves),
+                filter.limit.min(MAX_LISTED),
+            ];
+            let records = query.query_map(values, row::record)?;
+            Ok(records.collect::<Result<_, _>>()?)
+        }))
     }
 
     fn search<'a>(&'a self, asker: &'a Asker, query: &'a Query) -> Answer<'a, Vec<Hit>> {
-        Box::pin(async move { search::run(&mut *self.connection().await?, asker, query).await })
+        let (asker, query) = (asker.clone(), query.clone());
+        Box::pin(
+            self.worker
+                .with(0, move |connection| search::run(connection, &asker, &query)),
+        )
     }
 
     fn history<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Vec<Revision>> {
-        Box::pin(async move {
-            let mut connection = self.connection().await?;
-            let found = raw(&mut connection, asker, id).await?;
-            let found = found.ok_or_else(|| MemoryError::NotFound(id.clone()))?;
-            let earlier = sqlx::query(HISTORY)
-                .bind(&*asker.principal.tenant)
-                .bind(&*asker.principal.subject)
-                .bind(id.as_str())
-                .fetch_all(&mut *connection)
-                .await;
-            let mut all = Vec::new();
-            for earlier in &earlier.map_err(store)? {
-                all.push(row::revision(earlier, "since", "by").map_err(store)?);
-            }
-            all.push(row::revision(&found, "updated", "changed_by").map_err(store)?);
+        let (asker, id) = (asker.clone(), id.clone());
+        Box::pin(self.worker.with(0, move |connection| {
+            // In one transaction: all of it is of one moment.
+            let moment = connection.transaction()?;
+            let newest = raw(&moment, &asker, &id, |row| {
+                row::revision(row, "updated", "changed_by")
+            })?;
+            let newest = newest.ok_or_else(|| MemoryError::NotFound(id.clone()))?;
+            let mut query = moment.prepare_cached(HISTORY)?;
+            let (tenant, subject) = (&*asker.principal.tenant, &*asker.principal.subject);
+            let earlier = query.query_map([tenant, subject, id.as_str()], |row| {
+                row::revision(row, "since", "by")
+            })?;
+            let mut all: Vec<_> = earlier.collect::<Result<_, _>>()?;
+            all.push(newest);
             Ok(all)
-        })
+        }))
     }
 
     fn decide<'a>(
@@ -93,26 +102,37 @@ impl MemoryStore for SqliteStore {
         id: &'a MemoryId,
         decision: &'a Decision,
     ) -> Answer<'a, Record> {
-        Box::pin(async move {
-            let mut connection = self.connection().await?;
-            let begun = sqlx::Connection::begin_with(&mut *connection, "BEGIN IMMEDIATE").await;
-            let mut transaction = begun.map_err(store)?;
-            let decided = decide::run(&mut transaction, asker, id, decision).await?;
-            transaction.commit().await.map_err(store)?;
+        let (asker, id, decision) = (asker.clone(), id.clone(), decision.clone());
+        Box::pin(self.worker.with(0, move |connection| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let decided = decide::run(&all, &asker, &id, &decision)?;
+            all.commit()?;
             Ok(decided)
-        })
+        }))
     }
 
     fn counts<'a>(&'a self, asker: &'a Asker) -> Answer<'a, Counts> {
-        Box::pin(async move { counts(&mut *self.connection().await?, asker).await })
+        let asker = asker.clone();
+        Box::pin(
+            self.worker
+                .with(0, move |connection| Ok(counts(connection, &asker)?)),
+        )
     }
 
     fn sweep(&self, at: i128) -> Answer<'_, u64> {
-        Box::pin(async move {
-            let query = sqlx::query(SWEEP).bind(nanoseconds(at));
-            let swept = query.execute(&mut *self.connection().await?).await;
-            Ok(swept.map_err(store)?.rows_affected())
-        })
+        Box::pin(self.worker.with(0, move |connection| {
+            let swept = connection.execute(SWEEP, [nanoseconds(at)])?;
+            Ok(swept as u64)
+        }))
+    }
+}
+
+/// Why a piece of work came to nothing.
+type Fault = worker::Fault<MemoryError>;
+
+impl From<MemoryError> for Fault {
+    fn from(refused: MemoryError) -> Self {
+        Self::Refused(refused)
     }
 }
 
@@ -122,44 +142,35 @@ impl From<StoreError> for MemoryError {
     }
 }
 
-fn store(error: sqlx::Error) -> MemoryError {
-    MemoryError::Store(reason(error))
-}
-
-/// A record's row, unless it has expired.
-async fn raw(
-    connection: &mut SqliteConnection,
+/// What is read of a record's row, unless it has expired.
+fn raw<T>(
+    connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
-) -> Result<Option<sqlx::sqlite::SqliteRow>, MemoryError> {
-    let query = sqlx::query(GET)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(id.as_str())
-        .bind(nanoseconds(asker.at));
-    query.fetch_optional(connection).await.map_err(store)
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut query = connection.prepare_cached(GET)?;
+    let values = params![
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        id.as_str(),
+        nanoseconds(asker.at)
+    ];
+    query.query_row(values, read).optional()
 }
 
-async fn one(
-    connection: &mut SqliteConnection,
-    asker: &Asker,
-    id: &MemoryId,
-) -> Result<Option<Record>, MemoryError> {
-    let found = raw(connection, asker, id).await?;
-    found.as_ref().map(row::record).transpose().map_err(store)
+fn one(connection: &Connection, asker: &Asker, id: &MemoryId) -> rusqlite::Result<Option<Record>> {
+    raw(connection, asker, id, row::record)
 }
 
-async fn counts(connection: &mut SqliteConnection, asker: &Asker) -> Result<Counts, MemoryError> {
-    let rows = sqlx::query(COUNTS)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .fetch_all(connection)
-        .await;
+fn counts(connection: &Connection, asker: &Asker) -> rusqlite::Result<Counts> {
+    let mut query = connection.prepare_cached(COUNTS)?;
+    let mut rows = query.query([&*asker.principal.tenant, &*asker.principal.subject])?;
     let mut counts = Counts::default();
-    for row in rows.map_err(store)? {
-        let n: i64 = row.try_get("n").map_err(store)?;
+    while let Some(row) = rows.next()? {
+        let n: i64 = row.get("n")?;
         let n = u64::try_from(n).unwrap_or(0);
-        match row.try_get::<&str, _>("state").map_err(store)? {
+        match row.get_ref("state")?.as_str()? {
             "candidate" => counts.candidate = n,
             "accepted" => counts.accepted = n,
             _ => counts.rejected = n,

@@ -1,15 +1,14 @@
 //! The run index in `SQLite`.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex, RunState};
+use haft::audit::index::{Closed, IndexError, RunEntry, RunIndex};
 use haft::call::{Principal, RunId};
-use haft::clock;
 use haft::future::BoxFuture;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
+use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{SqliteStore, nanoseconds, number, reason};
-use crate::error::StoreError;
+use super::worker::{Fault, is_taken};
+use super::{SqliteStore, nanoseconds, number};
+use crate::runs::{RunRow, changed, entry, in_progress};
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -28,24 +27,23 @@ impl RunIndex for SqliteStore {
         start: &'a RunStart,
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
-        Box::pin(async move {
-            let inserted = sqlx::query(OPEN)
-                .bind(&*start.principal.tenant)
-                .bind(run.as_str())
-                .bind(&*start.principal.subject)
-                .bind(&start.door)
-                .bind(&start.workspace)
-                .bind(&start.profile)
-                .bind(nanoseconds(at))
-                .execute(&mut *self.connection().await?)
-                .await;
+        let (run, start) = (run.clone(), start.clone());
+        Box::pin(self.worker.with(0, move |connection| {
+            let inserted = connection.prepare_cached(OPEN)?.execute(params![
+                &*start.principal.tenant,
+                run.as_str(),
+                &*start.principal.subject,
+                start.door,
+                start.workspace,
+                start.profile,
+                nanoseconds(at),
+            ]);
             match inserted {
-                Err(sqlx::Error::Database(e)) if e.is_unique_violation() => {
-                    Err(IndexError::Exists(run.clone()))
-                }
-                inserted => inserted.map(drop).map_err(store),
+                Err(error) if is_taken(&error) => Err(Fault::Refused(IndexError::Exists(run))),
+                Err(error) => Err(error.into()),
+                Ok(_) => Ok(()),
             }
-        })
+        }))
     }
 
     fn progress<'a>(
@@ -54,20 +52,12 @@ impl RunIndex for SqliteStore {
         calls: u64,
         suspended: bool,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
-        let state = if suspended {
-            RunState::Suspended
-        } else {
-            RunState::Open
-        };
-        Box::pin(async move {
-            let updated = sqlx::query(PROGRESS)
-                .bind(number(calls))
-                .bind(state.as_str())
-                .bind(run.as_str())
-                .execute(&mut *self.connection().await?)
-                .await;
-            changed(run, updated.map_err(store)?.rows_affected())
-        })
+        let run = run.clone();
+        Box::pin(self.worker.with(0, move |connection| {
+            let state = in_progress(suspended).as_str();
+            let values = params![number(calls), state, run.as_str()];
+            found(&run, connection.prepare_cached(PROGRESS)?.execute(values)?)
+        }))
     }
 
     fn close<'a>(
@@ -76,18 +66,18 @@ impl RunIndex for SqliteStore {
         closed: &'a Closed,
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
-        Box::pin(async move {
-            let updated = sqlx::query(CLOSE)
-                .bind(nanoseconds(at))
-                .bind(number(closed.calls))
-                .bind(number(closed.count))
-                .bind(&closed.head)
-                .bind(&closed.seal)
-                .bind(run.as_str())
-                .execute(&mut *self.connection().await?)
-                .await;
-            changed(run, updated.map_err(store)?.rows_affected())
-        })
+        let (run, closed) = (run.clone(), closed.clone());
+        Box::pin(self.worker.with(0, move |connection| {
+            let rows = connection.prepare_cached(CLOSE)?.execute(params![
+                nanoseconds(at),
+                number(closed.calls),
+                number(closed.count),
+                closed.head,
+                closed.seal,
+                run.as_str(),
+            ])?;
+            found(&run, rows)
+        }))
     }
 
     fn list<'a>(
@@ -95,90 +85,46 @@ impl RunIndex for SqliteStore {
         principal: Option<&'a Principal>,
         limit: u32,
     ) -> BoxFuture<'a, Result<Vec<RunEntry>, IndexError>> {
-        Box::pin(async move {
-            let query = match principal {
-                None => sqlx::query(LIST),
-                Some(of) => sqlx::query(LIST_OF).bind(&*of.tenant).bind(&*of.subject),
+        let principal = principal.cloned();
+        Box::pin(self.worker.with(0, move |connection| {
+            let read = |row: &Row<'_>| entry(row);
+            let entries = match principal {
+                None => connection
+                    .prepare_cached(LIST)?
+                    .query_map([limit], read)?
+                    .collect::<Result<_, _>>()?,
+                Some(of) => connection
+                    .prepare_cached(LIST_OF)?
+                    .query_map(params![&*of.tenant, &*of.subject, limit], read)?
+                    .collect::<Result<_, _>>()?,
             };
-            let rows = query
-                .bind(i64::from(limit))
-                .fetch_all(&mut *self.connection().await?)
-                .await;
-            let entries = rows
-                .map_err(store)?
-                .iter()
-                .map(entry)
-                .collect::<Result<_, _>>();
-            entries.map_err(store)
-        })
+            Ok(entries)
+        }))
     }
 
     fn get<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<RunEntry>, IndexError>> {
-        Box::pin(async move {
-            let query = sqlx::query(GET).bind(run.as_str());
-            let row = query
-                .fetch_optional(&mut *self.connection().await?)
-                .await
-                .map_err(store)?;
-            row.as_ref().map(entry).transpose().map_err(store)
-        })
+        let run = run.clone();
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(GET)?;
+            Ok(query
+                .query_row([run.as_str()], |row| entry(row))
+                .optional()?)
+        }))
     }
 }
 
-impl From<StoreError> for IndexError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error.to_string())
+fn found(run: &RunId, rows: usize) -> Result<(), Fault<IndexError>> {
+    changed(run, rows as u64).map_err(Fault::Refused)
+}
+
+impl RunRow for Row<'_> {
+    type Error = rusqlite::Error;
+
+    fn text(&self, column: &str) -> rusqlite::Result<Option<String>> {
+        self.get(column)
     }
-}
 
-fn store(error: sqlx::Error) -> IndexError {
-    IndexError::Store(reason(error))
-}
-
-fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
-    if rows == 1 {
-        Ok(())
-    } else {
-        Err(IndexError::NotOpen(run.clone()))
+    fn number(&self, column: &str) -> rusqlite::Result<Option<i64>> {
+        self.get(column)
     }
-}
-
-fn entry(row: &SqliteRow) -> Result<RunEntry, sqlx::Error> {
-    let count = |column: &str| -> Result<u64, sqlx::Error> {
-        let n: Option<i64> = row.try_get(column)?;
-        Ok(u64::try_from(n.unwrap_or(0)).unwrap_or(0))
-    };
-    let text = |column: &str| row.try_get::<String, _>(column);
-    let time = |column: &str| -> Result<Option<String>, sqlx::Error> {
-        let at: Option<i64> = row.try_get(column)?;
-        Ok(at.map(|at| clock::rfc3339(at.into())))
-    };
-    let state = match text("state")?.as_str() {
-        "closed" => RunState::Closed,
-        "suspended" => RunState::Suspended,
-        _ => RunState::Open,
-    };
-    let closed = match state {
-        RunState::Closed => Some(Closed {
-            count: count("count")?,
-            head: text("head")?,
-            calls: count("calls")?,
-            seal: text("seal")?,
-        }),
-        RunState::Open | RunState::Suspended => None,
-    };
-    Ok(RunEntry {
-        run: RunId::new(text("run")?),
-        start: RunStart {
-            principal: Principal::new(text("tenant")?, text("subject")?),
-            door: text("door")?,
-            workspace: row.try_get("workspace")?,
-            profile: text("profile")?,
-        },
-        state,
-        started: time("started")?.unwrap_or_default(),
-        ended: time("ended")?,
-        calls: count("calls")?,
-        closed,
-    })
 }

@@ -5,10 +5,10 @@ use haft::approval::suspended::{SuspendedCall, SuspendedCalls, SuspendedError};
 use haft::call::{CallId, RunId};
 use haft::clock;
 use haft::future::BoxFuture;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{SqliteStore, nanoseconds, reason};
+use super::worker::synced;
+use super::{SqliteStore, nanoseconds};
 use crate::approvals::{MOST_SUSPENDED, RETENTION};
 use crate::error::StoreError;
 
@@ -26,44 +26,40 @@ const FORGET: &str = "DELETE FROM suspended_calls WHERE run = ? AND call = ?";
 
 impl SuspendedCalls for SqliteStore {
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>> {
-        Box::pin(async move {
-            let now = nanoseconds(clock::now());
-            if self.sweeps.is_due(now) {
-                let old = sqlx::query(OLD).bind(now.saturating_sub(RETENTION));
-                let swept = old.execute(&mut *self.connection().await?).await;
-                swept.map_err(told)?;
+        let now = nanoseconds(clock::now());
+        let sweeps = self.sweeps.is_due(now);
+        let call = call.clone();
+        Box::pin(self.worker.with(0, move |connection| {
+            if sweeps {
+                connection.execute(OLD, [now.saturating_sub(RETENTION)])?;
             }
-            let suspend = sqlx::query(SUSPEND)
-                .bind(call.run.as_str())
-                .bind(call.call.as_str())
-                .bind(&call.key)
-                .bind(call.approval.as_str())
-                .bind(call.within)
-                .bind(call.alone)
-                .bind(now);
             // A call that is not found would run from its start: unlike the index, this must survive a power cut.
-            let noted = durably(&mut *self.connection().await?, async |connection| {
-                suspend.execute(connection).await
-            })
-            .await;
-            noted.map(drop).map_err(told)
-        })
+            let suspended = synced(connection, |connection| {
+                connection.prepare_cached(SUSPEND)?.execute(params![
+                    call.run.as_str(),
+                    call.call.as_str(),
+                    call.key,
+                    call.approval.as_str(),
+                    call.within,
+                    call.alone,
+                    now,
+                ])
+            });
+            suspended?;
+            Ok(())
+        }))
     }
 
     fn find<'a>(
         &'a self,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<SuspendedCall>, SuspendedError>> {
-        Box::pin(async move {
-            let found = sqlx::query(FIND).bind(key).bind(MOST_SUSPENDED);
-            let rows = found.fetch_all(&mut *self.connection().await?).await;
-            let calls = rows.map_err(told)?;
-            calls
-                .iter()
-                .map(read)
-                .collect::<Result<_, _>>()
-                .map_err(told)
-        })
+        let key = key.to_owned();
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(FIND)?;
+            let calls = query.query_map(params![key, MOST_SUSPENDED], read)?;
+            Ok(calls.collect::<Result<_, _>>()?)
+        }))
     }
 
     fn get<'a>(
@@ -71,15 +67,11 @@ impl SuspendedCalls for SqliteStore {
         run: &'a RunId,
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<Option<SuspendedCall>, SuspendedError>> {
-        Box::pin(async move {
-            let found = sqlx::query(GET).bind(run.as_str()).bind(call.as_str());
-            let row = found.fetch_optional(&mut *self.connection().await?).await;
-            row.map_err(told)?
-                .as_ref()
-                .map(read)
-                .transpose()
-                .map_err(told)
-        })
+        let name = name(run, call);
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(GET)?;
+            Ok(query.query_row(name, read).optional()?)
+        }))
     }
 
     fn finish<'a>(
@@ -88,16 +80,17 @@ impl SuspendedCalls for SqliteStore {
         call: &'a CallId,
         outcome: &'a str,
     ) -> BoxFuture<'a, Result<(), SuspendedError>> {
-        Box::pin(async move {
-            let finish = sqlx::query(FINISH).bind(outcome);
-            let finish = finish.bind(run.as_str()).bind(call.as_str());
+        let (run, call) = name(run, call);
+        let outcome = outcome.to_owned();
+        Box::pin(self.worker.with(outcome.len(), move |connection| {
             // An outcome that is lost makes its call one that cannot be told about.
-            let finished = durably(&mut *self.connection().await?, async |connection| {
-                finish.execute(connection).await
-            })
-            .await;
-            finished.map(drop).map_err(told)
-        })
+            let finished = synced(connection, |connection| {
+                let mut finish = connection.prepare_cached(FINISH)?;
+                finish.execute(params![outcome, run, call])
+            });
+            finished?;
+            Ok(())
+        }))
     }
 
     fn collect<'a>(
@@ -105,16 +98,14 @@ impl SuspendedCalls for SqliteStore {
         run: &'a RunId,
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<Option<String>, SuspendedError>> {
-        Box::pin(async move {
-            let collect = sqlx::query_scalar(COLLECT)
-                .bind(run.as_str())
-                .bind(call.as_str());
-            let outcome = durably(&mut *self.connection().await?, async |connection| {
-                collect.fetch_optional(connection).await
-            })
-            .await;
-            outcome.map_err(told)
-        })
+        let name = name(run, call);
+        Box::pin(self.worker.with(0, move |connection| {
+            let outcome = synced(connection, |connection| {
+                let mut collect = connection.prepare_cached(COLLECT)?;
+                collect.query_row(name, |row| row.get(0)).optional()
+            });
+            Ok(outcome?)
+        }))
     }
 
     fn forget<'a>(
@@ -122,49 +113,28 @@ impl SuspendedCalls for SqliteStore {
         run: &'a RunId,
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<(), SuspendedError>> {
-        Box::pin(async move {
-            let forget = sqlx::query(FORGET).bind(run.as_str()).bind(call.as_str());
-            let forgotten = forget.execute(&mut *self.connection().await?).await;
-            forgotten.map(drop).map_err(told)
-        })
+        let name = name(run, call);
+        Box::pin(self.worker.with(0, move |connection| {
+            connection.prepare_cached(FORGET)?.execute(name)?;
+            Ok(())
+        }))
     }
 }
 
-/// Does one thing whose commit waits for the disk.
-async fn durably<T>(
-    connection: &mut SqliteConnection,
-    work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, sqlx::Error>,
-) -> Result<T, sqlx::Error> {
-    sync(connection, true).await?;
-    let done = work(connection).await;
-    sync(connection, false).await?;
-    done
+fn name(run: &RunId, call: &CallId) -> (String, String) {
+    (run.to_string(), call.to_string())
 }
 
-/// Whether a commit waits for the disk.
-async fn sync(connection: &mut SqliteConnection, full: bool) -> Result<(), sqlx::Error> {
-    let pragma = if full {
-        "PRAGMA synchronous = FULL"
-    } else {
-        "PRAGMA synchronous = NORMAL"
-    };
-    sqlx::query(pragma).execute(connection).await.map(drop)
-}
-
-fn read(row: &SqliteRow) -> Result<SuspendedCall, sqlx::Error> {
+fn read(row: &Row<'_>) -> rusqlite::Result<SuspendedCall> {
     Ok(SuspendedCall {
-        run: RunId::new(row.try_get::<String, _>("run")?),
-        call: CallId::new(row.try_get::<String, _>("call")?),
-        key: row.try_get("key")?,
-        approval: ApprovalId::new(row.try_get::<String, _>("approval")?),
-        within: row.try_get("within")?,
-        alone: row.try_get("alone")?,
-        outcome: row.try_get("outcome")?,
+        run: RunId::new(row.get::<_, String>("run")?),
+        call: CallId::new(row.get::<_, String>("call")?),
+        key: row.get("key")?,
+        approval: ApprovalId::new(row.get::<_, String>("approval")?),
+        within: row.get("within")?,
+        alone: row.get("alone")?,
+        outcome: row.get("outcome")?,
     })
-}
-
-fn told(error: sqlx::Error) -> SuspendedError {
-    SuspendedError(reason(error))
 }
 
 impl From<StoreError> for SuspendedError {

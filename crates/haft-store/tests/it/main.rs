@@ -24,4 +24,5 @@ mod server;
 mod suspended;
 mod transition;
 mod trouble;
+mod unchanged;
 mod upgrade;

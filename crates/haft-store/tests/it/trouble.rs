@@ -15,8 +15,7 @@ use haft::approval::inbox::{Entry, Filed, Inbox, InboxError, RequestStatus};
 use haft::clock;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use rusqlite::Connection;
 
 use crate::cluster::Cluster;
 use crate::inbox::Kind;
@@ -29,9 +28,8 @@ fn why<T: std::fmt::Debug>(result: Result<T, InboxError>) -> String {
     }
 }
 
-async fn beside(home: &Path) -> SqliteConnection {
-    let options = SqliteConnectOptions::new().filename(home.join("haft.db"));
-    options.connect().await.unwrap()
+fn beside(home: &Path) -> Connection {
+    Connection::open(home.join("haft.db")).unwrap()
 }
 
 /// A disk of four MiB, for as long as it lives.
@@ -98,14 +96,14 @@ async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let inbox = SqliteInbox::new(home.path());
     inbox.file(&request("a", "f")).await.unwrap();
-    let mut other = beside(home.path()).await;
-    let held = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let other = beside(home.path());
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let told = why(inbox.decide(&id("a"), &yes("bob")).await);
     assert!(told.contains("locked by another process"), "{told}");
     // Whoever reads is not kept from it.
     let seen = inbox.get(&id("a")).await.unwrap().unwrap();
     assert_eq!(seen.status, RequestStatus::Pending);
-    held.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     inbox.decide(&id("a"), &yes("bob")).await.unwrap();
 }
 
@@ -140,12 +138,11 @@ async fn a_clock_that_jumps_delays_and_doubles_nothing() {
     let (asker, other) = (SqliteInbox::new(home.path()), SqliteInbox::new(home.path()));
     asker.file(&request("a", "f")).await.unwrap();
     asker.file(&request("b", "g")).await.unwrap();
-    let mut beside = beside(home.path()).await;
+    let beside = beside(home.path());
     for jump in [3600, -3600] {
         // As it looks to others after the clock was set ahead by an hour, or back.
         let moved = "UPDATE approval_processes SET alive_until = alive_until - ? * 1000000000";
-        let moved = sqlx::query(moved).bind(jump).execute(&mut beside).await;
-        assert_eq!(moved.unwrap().rows_affected(), 1);
+        assert_eq!(beside.execute(moved, [jump]).unwrap(), 1);
         let name = if jump > 0 { "a" } else { "b" };
         let seen = other.get(&id(name)).await.unwrap().unwrap();
         assert!(!seen.attended);

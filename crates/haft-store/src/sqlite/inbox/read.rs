@@ -16,7 +16,7 @@ use super::steps::{bare, columns, get};
 use super::{Shared, Told};
 use crate::approvals::{BEHIND, Room, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
-use crate::sqlite::file::DbFile;
+use crate::sqlite::file::{Commit, DbFile};
 use crate::sqlite::nanoseconds;
 
 /// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
@@ -91,7 +91,7 @@ struct Reader<'a> {
 pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
     let mut reader = Reader {
         shared,
-        file: DbFile::new(&shared.path),
+        file: DbFile::new(shared.path.clone(), Commit::Synced),
         seen: None,
         looked: Instant::now(),
         failing: false,

@@ -17,7 +17,7 @@ use super::steps::{No, Room, Said, Step, Steps};
 use super::{Shared, Turn};
 use crate::approvals::{RETENTION, SWEEP_BYTES, unavailable};
 use crate::lane::{Jobs, Next};
-use crate::sqlite::file::DbFile;
+use crate::sqlite::file::{Commit, DbFile};
 use crate::sqlite::nanoseconds;
 
 /// Most steps of a transaction.
@@ -133,7 +133,7 @@ fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
 impl Writer {
     pub(super) fn new(path: &Path) -> Self {
         Self {
-            file: DbFile::new(path),
+            file: DbFile::new(path.to_owned(), Commit::Synced),
             beat: Beat::new(),
             room: Room::default(),
             swept: None,

@@ -1,11 +1,11 @@
 //! Decisions about candidates: once, and against what their writer saw.
 
 use haft::memory::{Asker, Decision, MemoryError, MemoryId, Record, State};
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, params};
 
 use super::super::nanoseconds;
 use super::steps::{delete, index, named, written};
-use super::{one, store};
+use super::{Fault, one};
 
 /// What is decided and not recalled (rejected, or a deletion that was made) stays readable so long: seven days.
 const KEPT: i128 = 7 * 86_400 * 1_000_000_000;
@@ -15,22 +15,21 @@ const DECIDE: &str = "UPDATE memory SET state = ?1, decided_by = ?2, changed_by 
     WHERE tenant = ?5 AND subject = ?6 AND id = ?7 AND state = 'candidate'";
 
 /// Makes the decision; the caller commits.
-pub(super) async fn run(
-    connection: &mut SqliteConnection,
+pub(super) fn run(
+    connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
     decision: &Decision,
-) -> Result<Record, MemoryError> {
-    let found = one(connection, asker, id).await?;
+) -> Result<Record, Fault> {
+    let found = one(connection, asker, id)?;
     let candidate = found.ok_or_else(|| MemoryError::NotFound(id.clone()))?;
     if candidate.state != State::Candidate {
-        return Err(MemoryError::Decided(id.clone(), candidate.state));
+        return Err(MemoryError::Decided(id.clone(), candidate.state).into());
     }
     if decision.accept
         && let Some(replaced) = &candidate.replaces
     {
-        let gone = delete(connection, asker, &replaced.id, replaced.revision).await;
-        gone.map_err(|_| MemoryError::Changed(replaced.id.clone()))?;
+        delete(connection, asker, &replaced.id, replaced.revision)?;
     }
     let state = if decision.accept {
         State::Accepted
@@ -39,21 +38,20 @@ pub(super) async fn run(
     };
     let kept = !decision.accept || candidate.deletes;
     let until = kept.then(|| nanoseconds(asker.at.saturating_add(KEPT)));
-    let decided = sqlx::query(DECIDE)
-        .bind(state.as_str())
-        .bind(&decision.by)
-        .bind(nanoseconds(asker.at))
-        .bind(until)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(id.as_str())
-        .execute(&mut *connection)
-        .await;
+    let decided = connection.prepare_cached(DECIDE)?.execute(params![
+        state.as_str(),
+        decision.by,
+        nanoseconds(asker.at),
+        until,
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        id.as_str(),
+    ]);
     let decided = decided.map_err(|e| named(e, candidate.path.as_deref()))?;
-    if decided.rows_affected() != 1 {
-        return Err(store(sqlx::Error::RowNotFound));
+    if decided != 1 {
+        return Err(rusqlite::Error::StatementChangedRows(decided).into());
     }
-    let record = written(connection, asker, id).await?;
-    index(connection, asker, &record).await?;
+    let record = written(connection, asker, id)?;
+    index(connection, asker, &record)?;
     Ok(record)
 }

@@ -3,8 +3,8 @@
 use haft::call::{CallId, RunId};
 use haft::clock;
 use haft::memory::{MemoryId, Provenance, Record, Replaced, Revision, Scope, Shelf, State};
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
+use rusqlite::types::{FromSqlError, Type};
+use rusqlite::{Error, Row};
 
 /// Shelves as the JSON list of `scope:key` that statements compare with; `None` for all.
 pub(super) fn shelves(shelves: &[Shelf]) -> Option<String> {
@@ -20,18 +20,18 @@ pub(super) fn tags(tags: &[String]) -> String {
     serde_json::Value::from(tags).to_string()
 }
 
-pub(super) fn record(row: &SqliteRow) -> Result<Record, sqlx::Error> {
-    let text = |column: &str| row.try_get::<String, _>(column);
-    let maybe = |column: &str| row.try_get::<Option<String>, _>(column);
-    let replaces = match (maybe("replaces")?, row.try_get("replaces_revision")?) {
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let text = |column: &str| row.get::<_, String>(column);
+    let maybe = |column: &str| row.get::<_, Option<String>>(column);
+    let replaces = match (maybe("replaces")?, row.get("replaces_revision")?) {
         (Some(id), Some(revision)) => Some(Replaced {
             id: MemoryId::new(id),
             revision: unsigned(revision),
         }),
         _ => None,
     };
-    let scope = Scope::parse(&text("scope")?).ok_or_else(|| wrong("scope"))?;
-    let tags = serde_json::from_str(&text("tags")?).map_err(|e| sqlx::Error::Decode(e.into()))?;
+    let scope = Scope::parse(&text("scope")?).ok_or_else(|| wrong(row, "scope"))?;
+    let tags = serde_json::from_str(&text("tags")?).map_err(|_| wrong(row, "tags"))?;
     Ok(Record {
         id: MemoryId::new(text("id")?),
         shelf: Shelf {
@@ -48,31 +48,31 @@ pub(super) fn record(row: &SqliteRow) -> Result<Record, sqlx::Error> {
             agent: maybe("agent")?,
             author: text("author")?,
         },
-        created: time(row.try_get("created")?),
-        updated: time(row.try_get("updated")?),
-        expires: row.try_get::<Option<i64>, _>("expires")?.map(time),
-        revision: unsigned(row.try_get("revision")?),
+        created: time(row.get("created")?),
+        updated: time(row.get("updated")?),
+        expires: row.get::<_, Option<i64>>("expires")?.map(time),
+        revision: unsigned(row.get("revision")?),
         replaces,
-        deletes: row.try_get::<i64, _>("deletes")? != 0,
+        deletes: row.get::<_, i64>("deletes")? != 0,
         decided_by: maybe("decided_by")?,
     })
 }
 
-pub(super) fn revision(row: &SqliteRow, since: &str, by: &str) -> Result<Revision, sqlx::Error> {
+pub(super) fn revision(row: &Row<'_>, since: &str, by: &str) -> rusqlite::Result<Revision> {
     Ok(Revision {
-        revision: unsigned(row.try_get("revision")?),
-        since: time(row.try_get(since)?),
+        revision: unsigned(row.get("revision")?),
+        since: time(row.get(since)?),
         state: state(row)?,
-        content: row.try_get("content")?,
-        by: row.try_get(by)?,
+        content: row.get("content")?,
+        by: row.get(by)?,
     })
 }
 
-fn state(row: &SqliteRow) -> Result<State, sqlx::Error> {
+fn state(row: &Row<'_>) -> rusqlite::Result<State> {
     let all = [State::Candidate, State::Accepted, State::Rejected];
-    let word: &str = row.try_get("state")?;
+    let word: String = row.get("state")?;
     let state = all.into_iter().find(|state| state.as_str() == word);
-    state.ok_or_else(|| wrong("state"))
+    state.ok_or_else(|| wrong(row, "state"))
 }
 
 fn time(nanoseconds: i64) -> String {
@@ -83,6 +83,9 @@ fn unsigned(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-fn wrong(column: &str) -> sqlx::Error {
-    sqlx::Error::Decode(format!("column {column} holds no word that is known").into())
+/// A column that holds no word that is known.
+fn wrong(row: &Row<'_>, column: &str) -> Error {
+    let at = row.as_ref().column_index(column).unwrap_or(0);
+    let why = format!("column {column} of the memory holds what this haft does not know");
+    Error::FromSqlConversionFailure(at, Type::Text, FromSqlError::Other(why.into()).into())
 }

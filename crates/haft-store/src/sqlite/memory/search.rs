@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use haft::call::RunId;
 use haft::memory::words::{self, Word, pairs};
 use haft::memory::{Asker, Hit, MAX_LISTED, MAX_QUERY, MemoryError, Query};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, params};
 
 use super::super::nanoseconds;
-use super::{row, store};
+use super::{Fault, row};
 
 /// Most words of a query that count.
 const MOST_WORDS: usize = 16;
@@ -49,51 +49,50 @@ const ROWS: &str = "SELECT * FROM memory WHERE row IN (SELECT value FROM json_ea
 type Ranked = (i64, f64);
 
 /// The hits of a query.
-pub(super) async fn run(
-    connection: &mut SqliteConnection,
+pub(super) fn run(
+    connection: &Connection,
     asker: &Asker,
     query: &Query,
-) -> Result<Vec<Hit>, MemoryError> {
+) -> Result<Vec<Hit>, Fault> {
     let length = query.text.chars().count();
     if length > MAX_QUERY {
-        return Err(MemoryError::Invalid(format!(
-            "the query has {length} characters; one has at most {MAX_QUERY}"
-        )));
+        let long = format!("the query has {length} characters; one has at most {MAX_QUERY}");
+        return Err(MemoryError::Invalid(long).into());
     }
     let wanted = wanted(&query.text);
     if wanted.is_empty() {
-        return Err(MemoryError::NoWords);
+        return Err(MemoryError::NoWords.into());
     }
-    let mut search = Search {
+    let search = Search {
         connection,
         asker,
         query,
     };
     let most = i64::from(query.limit.min(MAX_LISTED));
-    let mut found = search.ranked(&wanted, most).await?;
+    let mut found = search.ranked(&wanted, most)?;
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     if found.len() < limit {
         let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
-        let more = search.newest(&wanted, most).await?;
+        let more = search.newest(&wanted, most)?;
         found.extend(more.into_iter().filter(|(row, _)| !known.contains(row)));
     }
     found.truncate(limit);
-    search.hits(&found).await
+    Ok(search.hits(&found)?)
 }
 
 /// One search under way.
 struct Search<'s> {
-    connection: &'s mut SqliteConnection,
+    connection: &'s Connection,
     asker: &'s Asker,
     query: &'s Query,
 }
 
 impl Search<'_> {
     /// Memories ranked by the words that tell most; those that hold all words first.
-    async fn ranked(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
+    fn ranked(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
         let mut counted = Vec::new();
         for word in wanted {
-            let count = self.count(&one(word)).await?;
+            let count = self.count(&one(word))?;
             counted.push((count, word));
         }
         counted.retain(|(count, _)| *count > 0);
@@ -110,12 +109,12 @@ impl Search<'_> {
             return Ok(Vec::new());
         }
         let any = expression(&telling, " OR ");
-        let found = self.matching(RANK, &any, RANKED).await?;
+        let found = self.matching(RANK, &any, RANKED)?;
         if wanted.len() == 1 || !everywhere {
             return Ok(found);
         }
         let all = expression(wanted, " AND ");
-        let whole = self.matching(NEWEST, &all, WHOLE.max(most)).await?;
+        let whole = self.matching(NEWEST, &all, WHOLE.max(most))?;
         let whole: HashSet<i64> = whole.into_iter().map(|(row, _)| row).collect();
         let (mut first, rest): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(row, _)| whole.contains(row));
@@ -124,53 +123,49 @@ impl Search<'_> {
     }
 
     /// By words too frequent to tell anything: the newest that hold all, then the newest that hold any.
-    async fn newest(&mut self, wanted: &[Word], most: i64) -> Result<Vec<Ranked>, MemoryError> {
+    fn newest(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
         let all = expression(wanted, " AND ");
-        let mut found = self.matching(NEWEST, &all, most).await?;
+        let mut found = self.matching(NEWEST, &all, most)?;
         let any = expression(wanted, " OR ");
-        let more = self.matching(NEWEST, &any, most).await?;
+        let more = self.matching(NEWEST, &any, most)?;
         let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
         found.extend(more.into_iter().filter(|(row, _)| !known.contains(row)));
         Ok(found)
     }
 
-    async fn count(&mut self, expression: &str) -> Result<i64, MemoryError> {
-        let query = sqlx::query_scalar(COUNT).bind(expression).bind(TELLING + 1);
-        query.fetch_one(&mut *self.connection).await.map_err(store)
+    fn count(&self, expression: &str) -> rusqlite::Result<i64> {
+        let mut query = self.connection.prepare_cached(COUNT)?;
+        query.query_row(params![expression, TELLING + 1], |row| row.get(0))
     }
 
-    async fn matching(
-        &mut self,
+    fn matching(
+        &self,
         statement: &'static str,
         expression: &str,
         most: i64,
-    ) -> Result<Vec<Ranked>, MemoryError> {
-        let rows = sqlx::query(statement)
-            .bind(expression)
-            .bind(&*self.asker.principal.tenant)
-            .bind(&*self.asker.principal.subject)
-            .bind(nanoseconds(self.asker.at))
-            .bind(self.query.run.as_ref().map(haft::call::RunId::as_str))
-            .bind(row::shelves(&self.query.shelves))
-            .bind(most)
-            .fetch_all(&mut *self.connection)
-            .await;
-        let ranked = |row: &SqliteRow| Ok((row.try_get("row")?, row.try_get("rank")?));
-        let rows: Result<_, sqlx::Error> = rows.map_err(store)?.iter().map(ranked).collect();
-        rows.map_err(store)
+    ) -> rusqlite::Result<Vec<Ranked>> {
+        let mut query = self.connection.prepare_cached(statement)?;
+        let values = params![
+            expression,
+            &*self.asker.principal.tenant,
+            &*self.asker.principal.subject,
+            nanoseconds(self.asker.at),
+            self.query.run.as_ref().map(RunId::as_str),
+            row::shelves(&self.query.shelves),
+            most
+        ];
+        let ranked = query.query_map(values, |row| Ok((row.get("row")?, row.get("rank")?)))?;
+        ranked.collect()
     }
 
     /// The records of rows, in their order.
-    async fn hits(&mut self, found: &[Ranked]) -> Result<Vec<Hit>, MemoryError> {
+    fn hits(&self, found: &[Ranked]) -> rusqlite::Result<Vec<Hit>> {
         let wanted: Vec<i64> = found.iter().map(|(row, _)| *row).collect();
-        let rows = sqlx::query(ROWS)
-            .bind(serde_json::Value::from(wanted).to_string())
-            .fetch_all(&mut *self.connection)
-            .await;
+        let mut query = self.connection.prepare_cached(ROWS)?;
+        let mut rows = query.query([serde_json::Value::from(wanted).to_string()])?;
         let mut records = HashMap::new();
-        for read in &rows.map_err(store)? {
-            let number: i64 = read.try_get("row").map_err(store)?;
-            records.insert(number, row::record(read).map_err(store)?);
+        while let Some(read) = rows.next()? {
+            records.insert(read.get::<_, i64>("row")?, row::record(read)?);
         }
         let hit = |(row, rank): &Ranked| {
             let record = records.remove(row)?;

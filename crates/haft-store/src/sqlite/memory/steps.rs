@@ -1,14 +1,16 @@
 //! Changes of the memory, within one transaction.
 
+use haft::call::{CallId, RunId};
 use haft::memory::record::digest;
 use haft::memory::{
     Asker, Change, Counts, Draft, MAX_CANDIDATES, MAX_RECORDS, MemoryError, MemoryId, Record,
     State, Step, words,
 };
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::super::worker::is_taken;
 use super::super::{nanoseconds, number};
-use super::{counts, one, row, store};
+use super::{Fault, counts, one, row};
 
 /// Expired records swept with each change; more than one change adds.
 const SWEPT: i64 = 100;
@@ -31,29 +33,38 @@ const UNINDEX: &str = "DELETE FROM memory_words WHERE rowid = \
 const INDEX: &str = "INSERT INTO memory_words (rowid, words) \
     SELECT row, ?1 FROM memory WHERE tenant = ?2 AND subject = ?3 AND id = ?4";
 
+/// About what a change holds in memory.
+pub(super) fn bytes(step: &Step) -> usize {
+    match step {
+        Step::Put(draft) => draft.content.len(),
+        Step::Update { change, .. } => change.content.as_ref().map_or(0, String::len),
+        Step::Delete { .. } => 0,
+    }
+}
+
 /// Makes the changes; the caller commits.
-pub(super) async fn apply(
-    connection: &mut SqliteConnection,
+pub(super) fn apply(
+    connection: &Connection,
     asker: &Asker,
     steps: Vec<Step>,
-) -> Result<Vec<Record>, MemoryError> {
-    let sweep = sqlx::query(SWEEP).bind(nanoseconds(asker.at)).bind(SWEPT);
-    sweep.execute(&mut *connection).await.map_err(store)?;
+) -> Result<Vec<Record>, Fault> {
+    let mut sweep = connection.prepare_cached(SWEEP)?;
+    sweep.execute(params![nanoseconds(asker.at), SWEPT])?;
     let mut records = Vec::new();
     for step in steps {
         records.push(match step {
-            Step::Put(draft) => put(connection, asker, &draft).await?,
+            Step::Put(draft) => put(connection, asker, &draft)?,
             Step::Update {
                 id,
                 revision,
                 change,
             } => {
-                let old = seen(connection, asker, &id, revision).await?;
-                update(connection, asker, old, change).await?
+                let old = seen(connection, asker, &id, revision)?;
+                update(connection, asker, old, change)?
             }
             Step::Delete { id, revision } => {
-                let old = seen(connection, asker, &id, revision).await?;
-                delete(connection, asker, &id, revision).await?;
+                let old = seen(connection, asker, &id, revision)?;
+                delete(connection, asker, &id, revision)?;
                 old
             }
         });
@@ -62,90 +73,81 @@ pub(super) async fn apply(
 }
 
 /// The record, if it is at this revision still.
-async fn seen(
-    connection: &mut SqliteConnection,
+fn seen(
+    connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
     revision: u64,
-) -> Result<Record, MemoryError> {
-    match one(connection, asker, id).await? {
-        None => Err(MemoryError::NotFound(id.clone())),
-        Some(record) if record.revision != revision => Err(MemoryError::Changed(id.clone())),
+) -> Result<Record, Fault> {
+    match one(connection, asker, id)? {
+        None => Err(MemoryError::NotFound(id.clone()).into()),
+        Some(record) if record.revision != revision => Err(MemoryError::Changed(id.clone()).into()),
         Some(record) => Ok(record),
     }
 }
 
-async fn put(
-    connection: &mut SqliteConnection,
-    asker: &Asker,
-    draft: &Draft,
-) -> Result<Record, MemoryError> {
+fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, Fault> {
     draft.check()?;
     let digest = digest(&draft.content);
     if draft.path.is_none()
-        && let Some(known) = same(connection, asker, draft, &digest).await?
+        && let Some(known) = same(connection, asker, draft, &digest)?
     {
         return Ok(known);
     }
-    room(counts(connection, asker).await?, draft.state)?;
+    room(counts(connection, asker)?, draft.state)?;
     let lives = |ttl: std::time::Duration| {
         let ttl = i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX);
         nanoseconds(asker.at.saturating_add(ttl))
     };
     let from = &draft.provenance;
-    let inserted = sqlx::query(INSERT)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(draft.id.as_str())
-        .bind(draft.shelf.scope.as_str())
-        .bind(&draft.shelf.key)
-        .bind(&draft.path)
-        .bind(draft.state.as_str())
-        .bind(i64::from(draft.deletes))
-        .bind(nanoseconds(asker.at))
-        .bind(draft.ttl.map(lives))
-        .bind(digest)
-        .bind(from.run.as_ref().map(haft::call::RunId::as_str))
-        .bind(from.call.as_ref().map(haft::call::CallId::as_str))
-        .bind(&from.agent)
-        .bind(&from.author)
-        .bind(draft.replaces.as_ref().map(|replaced| replaced.id.as_str()))
-        .bind(
-            draft
-                .replaces
-                .as_ref()
-                .map(|replaced| number(replaced.revision)),
-        )
-        .bind(row::tags(&draft.tags))
-        .bind(&draft.content)
-        .execute(&mut *connection)
-        .await;
+    let replaced = draft.replaces.as_ref();
+    let inserted = connection.prepare_cached(INSERT)?.execute(params![
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        draft.id.as_str(),
+        draft.shelf.scope.as_str(),
+        draft.shelf.key,
+        draft.path,
+        draft.state.as_str(),
+        i64::from(draft.deletes),
+        nanoseconds(asker.at),
+        draft.ttl.map(lives),
+        digest,
+        from.run.as_ref().map(RunId::as_str),
+        from.call.as_ref().map(CallId::as_str),
+        from.agent,
+        from.author,
+        replaced.map(|replaced| replaced.id.as_str()),
+        replaced.map(|replaced| number(replaced.revision)),
+        row::tags(&draft.tags),
+        draft.content,
+    ]);
     inserted.map_err(|e| named(e, draft.path.as_deref()))?;
-    let record = written(connection, asker, &draft.id).await?;
-    index(connection, asker, &record).await?;
+    let record = written(connection, asker, &draft.id)?;
+    index(connection, asker, &record)?;
     Ok(record)
 }
 
 /// The record that says the same on the same shelf.
-async fn same(
-    connection: &mut SqliteConnection,
+fn same(
+    connection: &Connection,
     asker: &Asker,
     draft: &Draft,
     digest: &str,
-) -> Result<Option<Record>, MemoryError> {
-    let id: Option<String> = sqlx::query_scalar(SAME)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(draft.shelf.scope.as_str())
-        .bind(&draft.shelf.key)
-        .bind(digest)
-        .bind(draft.state.as_str())
-        .bind(nanoseconds(asker.at))
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(store)?;
+) -> rusqlite::Result<Option<Record>> {
+    let mut query = connection.prepare_cached(SAME)?;
+    let values = params![
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        draft.shelf.scope.as_str(),
+        draft.shelf.key,
+        digest,
+        draft.state.as_str(),
+        nanoseconds(asker.at),
+    ];
+    let id: Option<String> = query.query_row(values, |row| row.get(0)).optional()?;
     match id {
-        Some(id) => one(connection, asker, &MemoryId::new(id)).await,
+        Some(id) => one(connection, asker, &MemoryId::new(id)),
         None => Ok(None),
     }
 }
@@ -162,12 +164,12 @@ fn room(counts: Counts, state: State) -> Result<(), MemoryError> {
     Ok(())
 }
 
-async fn update(
-    connection: &mut SqliteConnection,
+fn update(
+    connection: &Connection,
     asker: &Asker,
     old: Record,
     change: Change,
-) -> Result<Record, MemoryError> {
+) -> Result<Record, Fault> {
     let draft = Draft {
         content: change.content.unwrap_or(old.content),
         tags: change.tags.unwrap_or(old.tags),
@@ -181,91 +183,82 @@ async fn update(
         deletes: old.deletes,
     };
     draft.check()?;
-    let updated = sqlx::query(UPDATE)
-        .bind(&draft.content)
-        .bind(digest(&draft.content))
-        .bind(row::tags(&draft.tags))
-        .bind(&draft.path)
-        .bind(nanoseconds(asker.at))
-        .bind(&change.by)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(draft.id.as_str())
-        .bind(number(old.revision))
-        .execute(&mut *connection)
-        .await;
+    let updated = connection.prepare_cached(UPDATE)?.execute(params![
+        draft.content,
+        digest(&draft.content),
+        row::tags(&draft.tags),
+        draft.path,
+        nanoseconds(asker.at),
+        change.by,
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        draft.id.as_str(),
+        number(old.revision),
+    ]);
     let updated = updated.map_err(|e| named(e, draft.path.as_deref()))?;
-    if updated.rows_affected() != 1 {
-        return Err(MemoryError::Changed(draft.id));
+    if updated != 1 {
+        return Err(MemoryError::Changed(draft.id).into());
     }
-    let record = written(connection, asker, &draft.id).await?;
-    index(connection, asker, &record).await?;
+    let record = written(connection, asker, &draft.id)?;
+    index(connection, asker, &record)?;
     Ok(record)
 }
 
 /// Takes a record away; what hangs on it goes with it.
-pub(super) async fn delete(
-    connection: &mut SqliteConnection,
+pub(super) fn delete(
+    connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
     revision: u64,
-) -> Result<(), MemoryError> {
-    let deleted = sqlx::query(DELETE)
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(id.as_str())
-        .bind(number(revision))
-        .execute(connection)
-        .await;
-    match deleted.map_err(store)?.rows_affected() {
-        0 => Err(MemoryError::Changed(id.clone())),
+) -> Result<(), Fault> {
+    let deleted = connection.prepare_cached(DELETE)?.execute(params![
+        &*asker.principal.tenant,
+        &*asker.principal.subject,
+        id.as_str(),
+        number(revision),
+    ])?;
+    match deleted {
+        0 => Err(MemoryError::Changed(id.clone()).into()),
         _ => Ok(()),
     }
 }
 
 /// Puts the words of an accepted record into the index, in place of what it had there.
-pub(super) async fn index(
-    connection: &mut SqliteConnection,
+pub(super) fn index(
+    connection: &Connection,
     asker: &Asker,
     record: &Record,
-) -> Result<(), MemoryError> {
+) -> rusqlite::Result<()> {
     if record.state != State::Accepted || record.deletes {
         return Ok(());
     }
+    let (tenant, subject) = (&*asker.principal.tenant, &*asker.principal.subject);
     if record.revision > 1 {
-        let unindex = sqlx::query(UNINDEX)
-            .bind(&*asker.principal.tenant)
-            .bind(&*asker.principal.subject)
-            .bind(record.id.as_str());
-        unindex.execute(&mut *connection).await.map_err(store)?;
+        let mut unindex = connection.prepare_cached(UNINDEX)?;
+        unindex.execute([tenant, subject, record.id.as_str()])?;
     }
     let path = record.path.as_deref().unwrap_or_default();
     let text = format!("{path}\n{}\n{}", record.content, record.tags.join("\n"));
-    let index = sqlx::query(INDEX)
-        .bind(words::terms(&text).join(" "))
-        .bind(&*asker.principal.tenant)
-        .bind(&*asker.principal.subject)
-        .bind(record.id.as_str());
-    index.execute(connection).await.map_err(store)?;
+    let words = words::terms(&text).join(" ");
+    let mut index = connection.prepare_cached(INDEX)?;
+    index.execute([words.as_str(), tenant, subject, record.id.as_str()])?;
     Ok(())
 }
 
 /// The record that was just written.
-pub(super) async fn written(
-    connection: &mut SqliteConnection,
+pub(super) fn written(
+    connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
-) -> Result<Record, MemoryError> {
-    let record = one(connection, asker, id).await?;
-    record.ok_or_else(|| MemoryError::NotFound(id.clone()))
+) -> Result<Record, Fault> {
+    let record = one(connection, asker, id)?;
+    Ok(record.ok_or_else(|| MemoryError::NotFound(id.clone()))?)
 }
 
 /// A name that is taken is no failure of the store's.
-pub(super) fn named(error: sqlx::Error, path: Option<&str>) -> MemoryError {
-    match (&error, path) {
-        (sqlx::Error::Database(e), Some(path)) if e.is_unique_violation() => {
-            MemoryError::Exists(path.to_owned())
-        }
-        _ => store(error),
+pub(super) fn named(error: rusqlite::Error, path: Option<&str>) -> Fault {
+    match path {
+        Some(path) if is_taken(&error) => MemoryError::Exists(path.to_owned()).into(),
+        _ => error.into(),
     }
 }

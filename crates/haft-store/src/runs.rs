@@ -1,0 +1,83 @@
+//! What the run indexes of all databases share: a row as a run, and what an update came to.
+
+use haft::audit::RunStart;
+use haft::audit::index::{Closed, IndexError, RunEntry, RunState};
+use haft::call::{Principal, RunId};
+use haft::clock;
+
+use crate::error::StoreError;
+
+/// A row of the table of runs, whose columns have the same names in every database.
+pub(crate) trait RunRow {
+    /// What the driver says where a column cannot be read.
+    type Error;
+
+    /// A column of text.
+    fn text(&self, column: &str) -> Result<Option<String>, Self::Error>;
+
+    /// A column of numbers.
+    fn number(&self, column: &str) -> Result<Option<i64>, Self::Error>;
+}
+
+/// Reads a row.
+pub(crate) fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
+    let text = |column: &str| Ok(row.text(column)?.unwrap_or_default());
+    let count = |column: &str| -> Result<u64, R::Error> {
+        Ok(u64::try_from(row.number(column)?.unwrap_or(0)).unwrap_or(0))
+    };
+    let time = |column: &str| -> Result<Option<String>, R::Error> {
+        Ok(row.number(column)?.map(|at| clock::rfc3339(at.into())))
+    };
+    let state = match text("state")?.as_str() {
+        "closed" => RunState::Closed,
+        "suspended" => RunState::Suspended,
+        _ => RunState::Open,
+    };
+    let closed = match state {
+        RunState::Closed => Some(Closed {
+            count: count("count")?,
+            head: text("head")?,
+            calls: count("calls")?,
+            seal: text("seal")?,
+        }),
+        RunState::Open | RunState::Suspended => None,
+    };
+    Ok(RunEntry {
+        run: RunId::new(text("run")?),
+        start: RunStart {
+            principal: Principal::new(text("tenant")?, text("subject")?),
+            door: text("door")?,
+            workspace: row.text("workspace")?,
+            profile: text("profile")?,
+        },
+        state,
+        started: time("started")?.unwrap_or_default(),
+        ended: time("ended")?,
+        calls: count("calls")?,
+        closed,
+    })
+}
+
+/// The state of a run in progress.
+pub(crate) fn in_progress(suspended: bool) -> RunState {
+    if suspended {
+        RunState::Suspended
+    } else {
+        RunState::Open
+    }
+}
+
+/// Whether an update found the run open.
+pub(crate) fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
+    if rows == 1 {
+        Ok(())
+    } else {
+        Err(IndexError::NotOpen(run.clone()))
+    }
+}
+
+impl From<StoreError> for IndexError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.to_string())
+    }
+}

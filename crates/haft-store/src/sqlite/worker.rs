@@ -1,0 +1,152 @@
+//! `Worker`: the connection of runs, memory and suspended calls, one piece of work at a time.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::file::{Commit, DbFile};
+use crate::error::StoreError;
+use crate::lane::{Jobs, Lane, Next, may_block};
+
+/// Why a piece of work came to nothing: its own refusal, or the database's failure.
+#[derive(Debug)]
+pub(crate) enum Fault<E> {
+    /// The database has worked, and the answer is no.
+    Refused(E),
+    /// The database failed.
+    Database(rusqlite::Error),
+}
+
+impl<E> From<rusqlite::Error> for Fault<E> {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// A piece of work on its way to the thread.
+type Job = Box<dyn FnOnce(&mut DbFile) + Send>;
+
+/// The connection and the thread that works with it where the caller's may not wait for a disk.
+pub(crate) struct Worker {
+    file: Arc<Mutex<DbFile>>,
+    lane: Lane<Job>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Works on the file at this path; nothing is made or opened yet. A power cut may take the last moments, never the
+    /// soundness: where more is needed, use [`synced`].
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            file: Arc::new(Mutex::new(DbFile::new(path, Commit::Deferred))),
+            lane: Lane::new(),
+        }
+    }
+
+    /// Works with the connection; after a failure of the database the next work begins with a fresh one. `bytes` is about what
+    /// the work holds in memory while it waits.
+    pub(crate) async fn with<T, E>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce(&mut Connection) -> Result<T, Fault<E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.run(bytes, move |file| with(file, work))
+            .await
+            .map_err(E::from)?
+    }
+
+    /// Closes the connection, after what waits, and folds the write-ahead log into the file.
+    pub(crate) async fn close(&self) -> Result<(), StoreError> {
+        let closed = self.run(0, DbFile::close).await?;
+        self.lane.end();
+        closed.map_err(StoreError)
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce(&mut DbFile) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        // To hand work to another thread and back costs as much as most of it takes.
+        if may_block()
+            && let Some(mut file) = self.file.try_lock()
+        {
+            return Ok(tokio::task::block_in_place(|| work(&mut file)));
+        }
+        let (answer, heard) = oneshot::channel();
+        let job: Job = Box::new(move |file| {
+            // The caller may be gone.
+            let _ = answer.send(work(file));
+        });
+        let file = Arc::clone(&self.file);
+        let given = self.lane.give(job, bytes, |jobs| start(file, jobs));
+        given.await.map_err(StoreError)?;
+        heard
+            .await
+            .map_err(|_| StoreError("the thread of the database ended".to_owned()))
+    }
+}
+
+fn with<T, E: From<StoreError>>(
+    file: &mut DbFile,
+    work: impl FnOnce(&mut Connection) -> Result<T, Fault<E>>,
+) -> Result<T, E> {
+    let (connection, _) = file.connection().map_err(StoreError)?;
+    work(connection).map_err(|fault| match fault {
+        Fault::Refused(refused) => refused,
+        Fault::Database(error) => {
+            let why = file.reason(&error);
+            file.let_go();
+            StoreError(why).into()
+        }
+    })
+}
+
+fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<Job>) -> io::Result<()> {
+    let thread = thread::Builder::new().name("haft-store".to_owned());
+    let work = move || {
+        while let Next::Job(job) = jobs.next(None) {
+            job(&mut file.lock());
+        }
+    };
+    thread.spawn(work).map(drop)
+}
+
+/// Does one thing whose commit waits for the disk.
+pub(crate) fn synced<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    Commit::Synced.set(connection)?;
+    let done = work(connection);
+    Commit::Deferred.set(connection)?;
+    done
+}
+
+/// Whether a name that only one row may have is taken.
+pub(crate) fn is_taken(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(error, _) = error else {
+        return false;
+    };
+    [
+        rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE,
+        rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+    ]
+    .contains(&error.extended_code)
+}
