@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -17,11 +17,15 @@ use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
 use haft::result::Status;
 use parking_lot::Mutex;
 
-use crate::approvals::BEAT;
+use crate::blocking::may_block;
+#[cfg(feature = "postgres")]
 use crate::error::StoreError;
-use crate::lane::{Jobs, Lane, Next, may_block};
+use crate::inbox::BEAT;
+use crate::lane::{Jobs, Lane, Next};
 
+#[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 /// Journals in a database.
@@ -36,17 +40,24 @@ pub struct DbJournal {
 
 #[derive(Debug, Clone)]
 enum Place {
+    #[cfg(feature = "sqlite")]
     Sqlite(PathBuf),
+    #[cfg(feature = "postgres")]
     Postgres(String),
 }
 
 impl DbJournal {
     /// Journals in a `SQLite` file. `home` is haft's state folder, whose records say which calls had started.
+    #[cfg(feature = "sqlite")]
     pub fn sqlite(path: PathBuf, home: impl Into<PathBuf>) -> Self {
         Self::new(Place::Sqlite(path), home.into())
     }
 
-    /// Journals in a `PostgreSQL` database; `home` as above.
+    /// Journals in a `PostgreSQL` database; `home` is haft's state folder, whose records say which calls had started.
+    ///
+    /// # Errors
+    /// A URL that cannot be read.
+    #[cfg(feature = "postgres")]
     pub fn postgres(url: &str, home: impl Into<PathBuf>) -> Result<Self, StoreError> {
         crate::postgres::PostgresStore::new(url)?;
         Ok(Self::new(Place::Postgres(url.to_owned()), home.into()))
@@ -233,7 +244,9 @@ trait Backend {
 
 fn backend(place: Place) -> Result<Box<dyn Backend>, String> {
     Ok(match place {
-        Place::Sqlite(path) => Box::new(sqlite::Lines::new(Path::new(&path))),
+        #[cfg(feature = "sqlite")]
+        Place::Sqlite(path) => Box::new(sqlite::Lines::new(path)),
+        #[cfg(feature = "postgres")]
         Place::Postgres(url) => Box::new(postgres::Lines::new(&url)?),
     })
 }

@@ -5,19 +5,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::runtime::{Handle, RuntimeFlavor, worker_index};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What may wait in a queue, in KiB of texts; each job counts for one more.
 const ROOM: usize = 64 << 10;
-
-/// Whether `block_in_place` may be used here: on a worker of a runtime that has other tasks go on elsewhere meanwhile. Within
-/// a `LocalSet` it would panic.
-pub(crate) fn may_block() -> bool {
-    worker_index().is_some()
-        && Handle::try_current()
-            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
-}
 
 /// The end to which jobs are given. Dropped with all its jobs done, the thread ends.
 #[derive(Debug)]

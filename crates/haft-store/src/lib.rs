@@ -1,14 +1,35 @@
-//! haft's durable store, on `SQLite` or `PostgreSQL`: which runs there are, what agents remember, what waits for a person,
-//! and what chains did; and large results in a bucket.
+//! haft's durable store, by what is stored: approval requests (`inbox`), `suspended` calls, `runs`, chains' `journal`s, `memory`
+//! and `artifacts`, each on the databases that it has. How the databases are reached is in `sqlite` and `postgres`.
+//!
+//! Features: `sqlite` and `postgres`, each with everything but artifacts (memory is on `SQLite` alone), and `s3` for artifacts in a
+//! bucket.
 
-mod approvals;
-mod error;
-pub mod journal;
-mod lane;
 #[cfg(feature = "s3")]
-pub mod objects;
+pub mod artifacts;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
+mod blocking;
+mod error;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod inbox;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod journal;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    expect(dead_code, reason = "what waits for a server has a part of it")
+)]
+mod lane;
+#[cfg(feature = "sqlite")]
+mod memory;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod number;
+#[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod runs;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod suspended;
 
 pub use error::StoreError;

@@ -1,4 +1,4 @@
-//! `PostgresStore`: inbox and run index in a `PostgreSQL` database (15 or later) that processes on several machines share.
+//! `PostgresStore`: the connections to a `PostgreSQL` database (15 or later) that processes on several machines share.
 //!
 //! Each change is one statement, and each may be made twice: where the connection breaks before the answer is there, it is
 //! made again until the time that an operation has is over. So a server that restarts loses nothing and doubles nothing.
@@ -14,21 +14,17 @@ use sqlx::{Executor as _, PgPool};
 use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{sleep, timeout};
 
-use crate::approvals::{BEHIND, Sweeps};
 use crate::error::StoreError;
+use crate::inbox::BEHIND;
+use crate::inbox::postgres::desk::Filing;
+use crate::suspended::Sweeps;
 
-mod beat;
-mod filing;
-mod inbox;
-mod listen;
-mod runs;
-mod suspended;
+pub(crate) mod beat;
 
 use beat::Beat;
-use filing::Filing;
 
 /// How long an operation may take, connecting and trying again with it.
-const WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
 /// How long to wait before an operation is tried again; doubled each time, up to a half second.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -60,13 +56,13 @@ pub(crate) struct Server {
     options: PgConnectOptions,
     /// Where it is, without what is secret.
     place: String,
-    pool: OnceCell<PgPool>,
-    changes: broadcast::Sender<ApprovalId>,
+    pub(crate) pool: OnceCell<PgPool>,
+    pub(crate) changes: broadcast::Sender<ApprovalId>,
     /// Whether a task listens.
     listening: Mutex<bool>,
-    beat: Beat,
-    filing: Filing,
-    sweeps: Sweeps,
+    pub(crate) beat: Beat,
+    pub(crate) filing: Filing,
+    pub(crate) sweeps: Sweeps,
 }
 
 impl PostgresStore {
@@ -115,7 +111,7 @@ impl PostgresStore {
 
 impl Server {
     /// The connections, with the schema up to date.
-    async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
+    pub(crate) async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
         self.pool
             .get_or_try_init(|| async {
                 let pool = PgPoolOptions::new()
@@ -188,7 +184,7 @@ impl Server {
         self.beat.attempt()
     }
 
-    fn listening(&self) -> parking_lot::MutexGuard<'_, bool> {
+    pub(crate) fn listening(&self) -> parking_lot::MutexGuard<'_, bool> {
         self.listening.lock()
     }
 }

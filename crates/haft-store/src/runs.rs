@@ -1,4 +1,4 @@
-//! What the run indexes of all databases share: a row as a run, and what an update came to.
+//! The run index in both databases, and what they share: a row as a run, and what an update came to.
 
 use haft::audit::RunStart;
 use haft::audit::index::{Closed, IndexError, RunEntry, RunState};
@@ -7,8 +7,13 @@ use haft::clock;
 
 use crate::error::StoreError;
 
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
 /// A row of the table of runs, whose columns have the same names in every database.
-pub(crate) trait RunRow {
+trait RunRow {
     /// What the driver says where a column cannot be read.
     type Error;
 
@@ -20,7 +25,7 @@ pub(crate) trait RunRow {
 }
 
 /// Reads a row.
-pub(crate) fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
+fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
     let text = |column: &str| Ok(row.text(column)?.unwrap_or_default());
     let count = |column: &str| -> Result<u64, R::Error> {
         Ok(u64::try_from(row.number(column)?.unwrap_or(0)).unwrap_or(0))
@@ -59,7 +64,7 @@ pub(crate) fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
 }
 
 /// The state of a run in progress.
-pub(crate) fn in_progress(suspended: bool) -> RunState {
+fn in_progress(suspended: bool) -> RunState {
     if suspended {
         RunState::Suspended
     } else {
@@ -68,7 +73,7 @@ pub(crate) fn in_progress(suspended: bool) -> RunState {
 }
 
 /// Whether an update found the run open.
-pub(crate) fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
+fn changed(run: &RunId, rows: u64) -> Result<(), IndexError> {
     if rows == 1 {
         Ok(())
     } else {

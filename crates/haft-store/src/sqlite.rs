@@ -1,28 +1,22 @@
-//! `SqliteStore`: haft's own database, one file that several processes share.
+//! `haft.db`: haft's own database, one file that several processes share; how it is opened, and the connection to it.
 
 use std::path::{Path, PathBuf};
 
-use crate::approvals::Sweeps;
 use crate::error::StoreError;
+use crate::suspended::Sweeps;
 
 pub(crate) mod file;
-mod inbox;
-mod memory;
-mod runs;
-mod suspended;
-mod worker;
+pub(crate) mod worker;
 
-pub use inbox::SqliteInbox;
+pub use crate::inbox::sqlite::SqliteInbox;
+use file::FILE;
 use worker::Worker;
-
-/// The database's file below haft's state folder.
-const FILE: &str = "haft.db";
 
 /// Haft's database in its state folder: one connection in this process, opened at first use.
 #[derive(Debug)]
 pub struct SqliteStore {
-    worker: Worker,
-    sweeps: Sweeps,
+    pub(crate) worker: Worker,
+    pub(crate) sweeps: Sweeps,
 }
 
 impl SqliteStore {
@@ -46,13 +40,4 @@ impl SqliteStore {
     pub async fn shut(&self) -> Result<(), StoreError> {
         self.worker.close().await
     }
-}
-
-/// `SQLite`'s integers have 64 bits with a sign: enough for nanoseconds until 2262.
-pub(crate) fn nanoseconds(at: i128) -> i64 {
-    i64::try_from(at).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn number(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -9,7 +9,7 @@ use haft::artifact::dir::DirArtifacts;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::artifact::quota::MAX_BYTES;
 #[cfg(feature = "s3")]
-use haft_store::objects::{ObjectArtifacts, Terms};
+use haft_store::artifacts::{ObjectArtifacts, Terms};
 
 use crate::config::Settings;
 use crate::problem::Problem;

@@ -127,16 +127,6 @@ const CIRCLES: &[Circle] = &[
         reason: "errors and steps to move down",
     },
     Circle {
-        home: "haft-store",
-        files: &["approvals.rs", "sqlite.rs"],
-        reason: "the stores are cut anew, by idea",
-    },
-    Circle {
-        home: "haft-store",
-        files: &["postgres/filing.rs", "postgres/inbox.rs"],
-        reason: "the stores are cut anew, by idea",
-    },
-    Circle {
         home: "haft-mcp",
         files: &[
             "http.rs",

@@ -3,7 +3,7 @@
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Answer, Backend, Fault};
-use crate::approvals::LEASE;
+use crate::inbox::LEASE;
 use crate::postgres::{Asked, PostgresStore, is_lost};
 
 const HOLD: &str = "INSERT INTO haft.journal_runs (run, holder, alive_until) \

@@ -1,14 +1,14 @@
 //! Journals in `SQLite`.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{Answer, Backend, Fault};
-use crate::approvals::LEASE;
+use crate::inbox::LEASE;
+use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
-use crate::sqlite::nanoseconds;
 
 /// Also one that was written before the clock was set back: whoever is alive renews it soon.
 const HOLD: &str = "INSERT INTO journal_runs (run, holder, alive_until) VALUES (?1, ?2, ?4) \
@@ -30,10 +30,10 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(path: PathBuf) -> Self {
         Self {
             // A written line survives this process; it need not survive a power cut.
-            file: DbFile::new(path.to_owned(), Commit::Deferred),
+            file: DbFile::new(path, Commit::Deferred),
             me: String::new(),
         }
     }

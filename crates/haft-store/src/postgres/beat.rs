@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use tokio::time::sleep;
 
 use super::Server;
-use crate::approvals::{BEAT, LEASE};
+use crate::inbox::{BEAT, LEASE};
 
 /// How many beats pass before what was forgotten is looked for.
 const FORGOTTEN: u32 = 40;
@@ -26,7 +26,7 @@ const STILL: &str = "SELECT id FROM haft.approvals WHERE id = ANY($1) AND ((wait
 
 /// The life of this process as others see it.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(crate) struct Beat {
     /// The name of this process: random, new with each store, given by the server.
     me: OnceLock<String>,
     attempts: AtomicU64,
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl Beat {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             me: OnceLock::new(),
             attempts: AtomicU64::new(0),
@@ -54,7 +54,7 @@ impl Beat {
     }
 
     /// The name of this process.
-    pub(super) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
+    pub(crate) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
         if let Some(me) = self.me.get() {
             return Ok(me);
         }
@@ -63,12 +63,12 @@ impl Beat {
     }
 
     /// A number for an attempt of this process, which no other has.
-    pub(super) fn attempt(&self) -> u64 {
+    pub(crate) fn attempt(&self) -> u64 {
         self.attempts.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Has done with a request.
-    pub(super) fn release(&self, id: &str) {
+    pub(crate) fn release(&self, id: &str) {
         self.state().held.remove(id);
     }
 
@@ -85,7 +85,7 @@ impl Beat {
         Ok(())
     }
 
-    pub(super) async fn leave(&self, pool: &PgPool) -> Result<(), sqlx::Error> {
+    pub(crate) async fn leave(&self, pool: &PgPool) -> Result<(), sqlx::Error> {
         self.state().held.clear();
         let Some(me) = self.me.get() else {
             return Ok(());
@@ -112,7 +112,7 @@ impl Beat {
 }
 
 /// Attends or runs these requests from now on: alive before the row says so.
-pub(super) async fn hold(
+pub(crate) async fn hold(
     server: &Arc<Server>,
     pool: &PgPool,
     ids: impl Iterator<Item = String>,

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+/// The database's file below haft's state folder.
+pub(crate) const FILE: &str = "haft.db";
+
 /// How long a statement waits for another process's write.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -16,13 +19,13 @@ const AGAIN: Duration = Duration::from_millis(10);
 
 /// What brings the schema from each version to the next; each ends by setting `user_version`.
 const MIGRATIONS: &[&str] = &[
-    include_str!("../migrations/0001_runs.sql"),
-    include_str!("../migrations/0002_memory.sql"),
-    include_str!("../migrations/0003_approvals.sql"),
-    include_str!("../migrations/0004_journal.sql"),
-    include_str!("../migrations/0005_approvals_lean.sql"),
-    include_str!("../migrations/0006_suspended.sql"),
-    include_str!("../migrations/0007_suspended_age.sql"),
+    include_str!("migrations/0001_runs.sql"),
+    include_str!("migrations/0002_memory.sql"),
+    include_str!("migrations/0003_approvals.sql"),
+    include_str!("migrations/0004_journal.sql"),
+    include_str!("migrations/0005_approvals_lean.sql"),
+    include_str!("migrations/0006_suspended.sql"),
+    include_str!("migrations/0007_suspended_age.sql"),
 ];
 
 /// Statements that are kept prepared.

@@ -10,8 +10,9 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::file::{Commit, DbFile};
+use crate::blocking::may_block;
 use crate::error::StoreError;
-use crate::lane::{Jobs, Lane, Next, may_block};
+use crate::lane::{Jobs, Lane, Next};
 
 /// Why a piece of work came to nothing: its own refusal, or the database's failure.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
 use haft::call::{Principal, RunId};
-use haft_store::objects::Terms;
+use haft_store::artifacts::Terms;
 
 use crate::places::Place;
 use crate::server::Server;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactStore as _};
 use haft::call::Principal;
-use haft_store::objects::Terms;
+use haft_store::artifacts::Terms;
 
 use crate::objects::{owner, put};
 use crate::places::{PREFIX, Place};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
-use haft_store::objects::{ObjectArtifacts, Terms};
+use haft_store::artifacts::{ObjectArtifacts, Terms};
 use serde_json::json;
 
 use crate::objects::{owner, put};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use haft_store::objects::{ObjectArtifacts, Terms};
+use haft_store::artifacts::{ObjectArtifacts, Terms};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;

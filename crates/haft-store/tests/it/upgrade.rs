@@ -14,10 +14,10 @@ use crate::request::{all, id, request, yes};
 
 /// Up to the schema before requests became lean.
 const OLD: &[&str] = &[
-    include_str!("../../src/migrations/0001_runs.sql"),
-    include_str!("../../src/migrations/0002_memory.sql"),
-    include_str!("../../src/migrations/0003_approvals.sql"),
-    include_str!("../../src/migrations/0004_journal.sql"),
+    include_str!("../../src/sqlite/migrations/0001_runs.sql"),
+    include_str!("../../src/sqlite/migrations/0002_memory.sql"),
+    include_str!("../../src/sqlite/migrations/0003_approvals.sql"),
+    include_str!("../../src/sqlite/migrations/0004_journal.sql"),
 ];
 
 /// A file of that schema with a request of each status, as they were written then.

@@ -1,7 +1,6 @@
-//! What the inboxes of all databases share: how a request is kept, what a row says, and the bounds.
+//! The inboxes of both databases, and what they share: how a request is written, what a row says, and the bounds.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
@@ -9,7 +8,12 @@ use haft::approval::transition::{Event, Refused, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::journal;
 
-use crate::sqlite::nanoseconds;
+use crate::number::nanoseconds;
+
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
 
 /// Most requests of a tenant that wait at a time: a person who has as many before them decides nothing any more.
 pub(crate) const MOST_PENDING: u32 = 10_000;
@@ -27,24 +31,6 @@ pub(crate) const LEASE: Duration = Duration::from_secs(5);
 /// How often it says so.
 pub(crate) const BEAT: Duration = Duration::from_millis(1500);
 
-/// How often a process sweeps old suspended calls, in nanoseconds.
-pub(crate) const SWEEP: i64 = 3_600_000_000_000;
-
-/// When this process swept last.
-#[derive(Debug, Default)]
-pub(crate) struct Sweeps(AtomicI64);
-
-impl Sweeps {
-    /// Whether it is time, which it is once an hour.
-    pub(crate) fn is_due(&self, now: i64) -> bool {
-        let last = self.0.load(Ordering::Relaxed);
-        now.saturating_sub(last) >= SWEEP && self.0.swap(now, Ordering::Relaxed) == last
-    }
-}
-
-/// Most suspended calls of a key that are looked at.
-pub(crate) const MOST_SUSPENDED: i64 = 100;
-
 /// How long requests are kept after they have ended, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
@@ -60,6 +46,7 @@ pub(crate) struct Draft {
     pub(crate) fingerprint: String,
     pub(crate) created: i64,
     pub(crate) expires: i64,
+    #[cfg(feature = "postgres")]
     pub(crate) digest: String,
     pub(crate) request: String,
 }
@@ -81,6 +68,7 @@ impl Draft {
             fingerprint: request.fingerprint.clone(),
             created: nanoseconds(request.created),
             expires: nanoseconds(request.expires),
+            #[cfg(feature = "postgres")]
             digest: request.args_digest.clone(),
             request: json,
         })

@@ -7,10 +7,11 @@ use haft::clock;
 use haft::future::BoxFuture;
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::worker::synced;
-use super::{SqliteStore, nanoseconds};
-use crate::approvals::{MOST_SUSPENDED, RETENTION};
-use crate::error::StoreError;
+use super::MOST;
+use crate::inbox::RETENTION;
+use crate::number::nanoseconds;
+use crate::sqlite::SqliteStore;
+use crate::sqlite::worker::synced;
 
 const SUSPEND: &str = "INSERT INTO suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES (?, ?, ?, ?, ?, ?, ?) \
@@ -57,7 +58,7 @@ impl SuspendedCalls for SqliteStore {
         let key = key.to_owned();
         Box::pin(self.worker.with(0, move |connection| {
             let mut query = connection.prepare_cached(FIND)?;
-            let calls = query.query_map(params![key, MOST_SUSPENDED], read)?;
+            let calls = query.query_map(params![key, MOST], read)?;
             Ok(calls.collect::<Result<_, _>>()?)
         }))
     }
@@ -135,10 +136,4 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SuspendedCall> {
         alone: row.get("alone")?,
         outcome: row.get("outcome")?,
     })
-}
-
-impl From<StoreError> for SuspendedError {
-    fn from(error: StoreError) -> Self {
-        Self(error.to_string())
-    }
 }

@@ -7,8 +7,9 @@ use haft::memory::{
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 
-use super::{SqliteStore, nanoseconds, worker};
 use crate::error::StoreError;
+use crate::number::nanoseconds;
+use crate::sqlite::{SqliteStore, worker};
 
 mod decide;
 mod row;

@@ -9,8 +9,8 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{Beat, alive};
-use crate::approvals::{Draft, Kept, MOST_PENDING, Verdict, full, refusal};
-use crate::sqlite::nanoseconds;
+use crate::inbox::{Draft, Kept, MOST_PENDING, Verdict, full, refusal};
+use crate::number::nanoseconds;
 
 /// What a row is read from; [`bare`] reads it.
 macro_rules! columns {

@@ -8,9 +8,9 @@ use haft::memory::{
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::super::worker::is_taken;
-use super::super::{nanoseconds, number};
 use super::{Fault, counts, one, row};
+use crate::number::{nanoseconds, number};
+use crate::sqlite::worker::is_taken;
 
 /// Expired records swept with each change; more than one change adds.
 const SWEPT: i64 = 100;

@@ -1,27 +1,25 @@
 //! `Filing`: requests that are written at the same time go to the server together, in one statement.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{ENDED_BYTES, Filed, InboxError};
 use haft::clock;
-use parking_lot::{Mutex, MutexGuard};
-use sqlx::{Connection as _, PgConnection, PgPool};
-use tokio::sync::{Semaphore, oneshot};
+use parking_lot::MutexGuard;
+use sqlx::{PgConnection, PgPool};
+use tokio::sync::oneshot;
 
-use super::beat::hold;
-use super::inbox::known;
-use super::{Server, is_lost};
-use crate::approvals::{Draft, MOST_PENDING, RETENTION, SWEEP_BYTES, full, unavailable};
-use crate::sqlite::nanoseconds;
+use super::desk::{Answer, Desk};
+use super::known;
+use crate::inbox::{Draft, MOST_PENDING, RETENTION, SWEEP_BYTES, full, unavailable};
+use crate::number::nanoseconds;
+use crate::postgres::beat::hold;
+use crate::postgres::{Server, is_lost};
 
 /// Most requests of a statement.
 const MOST: usize = 256;
-
-/// What may wait, in KiB of texts; each request counts for one more.
-const ROOM: usize = 64 << 10;
 
 /// How often what ended long ago is looked for.
 const SWEEP: Duration = Duration::from_hours(1);
@@ -68,57 +66,6 @@ const UNDECIDED: &str = "DELETE FROM haft.approvals WHERE row IN (SELECT row FRO
     WHERE status IN ('expired', 'withdrawn') OR status = 'pending' AND expires <= $1) AS ended WHERE newer > $2)";
 const GONE: &str =
     "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
-
-/// Where requests wait for the statement before theirs to end.
-#[derive(Debug)]
-pub(super) struct Filing {
-    waiting: Mutex<Vec<(Draft, Answer)>>,
-    /// Held while a statement is made.
-    at_work: Arc<tokio::sync::Mutex<()>>,
-    desk: Mutex<Desk>,
-    /// The connection of the statement before: the pool asks the server about each that it takes back.
-    kept: Mutex<Option<PgConnection>>,
-    room: Arc<Semaphore>,
-}
-
-type Answer = oneshot::Sender<Result<Filed, InboxError>>;
-
-/// What one statement leaves to the next.
-#[derive(Debug, Default)]
-struct Desk {
-    /// How many more requests a tenant may have waiting, as far as it is known.
-    left: HashMap<String, i64>,
-    swept: Option<Instant>,
-    /// Bytes of requests that were written since.
-    filed: usize,
-}
-
-impl Default for Filing {
-    fn default() -> Self {
-        Self {
-            waiting: Mutex::default(),
-            at_work: Arc::default(),
-            desk: Mutex::default(),
-            kept: Mutex::default(),
-            room: Arc::new(Semaphore::new(ROOM)),
-        }
-    }
-}
-
-impl Filing {
-    fn kept(&self) -> MutexGuard<'_, Option<PgConnection>> {
-        self.kept.lock()
-    }
-
-    /// Closes its connection; the next statement makes another one.
-    pub(super) async fn close(&self) -> Result<(), sqlx::Error> {
-        let kept = self.kept().take();
-        match kept {
-            Some(connection) => connection.close().await,
-            None => Ok(()),
-        }
-    }
-}
 
 /// Files a request, with those that wait beside it.
 pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Filed, InboxError> {

@@ -7,9 +7,9 @@ use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
-use super::{Asked, PostgresStore, Server, is_lost};
-use crate::runs::{RunRow, changed, entry, in_progress};
-use crate::sqlite::{nanoseconds, number};
+use super::{RunRow, changed, entry, in_progress};
+use crate::number::{nanoseconds, number};
+use crate::postgres::{Asked, PostgresStore, Server, is_lost};
 
 /// A statement whose answer was lost finds what it wrote.
 const OPEN: &str = "INSERT INTO haft.runs (tenant, run, subject, door, workspace, profile, started) \

@@ -6,9 +6,10 @@ use haft::call::{Principal, RunId};
 use haft::future::BoxFuture;
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::worker::{Fault, is_taken};
-use super::{SqliteStore, nanoseconds, number};
-use crate::runs::{RunRow, changed, entry, in_progress};
+use super::{RunRow, changed, entry, in_progress};
+use crate::number::{nanoseconds, number};
+use crate::sqlite::SqliteStore;
+use crate::sqlite::worker::{Fault, is_taken};
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -56,7 +57,7 @@ impl RunIndex for SqliteStore {
         Box::pin(self.worker.with(0, move |connection| {
             let state = in_progress(suspended).as_str();
             let values = params![number(calls), state, run.as_str()];
-            found(&run, connection.prepare_cached(PROGRESS)?.execute(values)?)
+            check_open(&run, connection.prepare_cached(PROGRESS)?.execute(values)?)
         }))
     }
 
@@ -76,7 +77,7 @@ impl RunIndex for SqliteStore {
                 closed.seal,
                 run.as_str(),
             ])?;
-            found(&run, rows)
+            check_open(&run, rows)
         }))
     }
 
@@ -113,7 +114,7 @@ impl RunIndex for SqliteStore {
     }
 }
 
-fn found(run: &RunId, rows: usize) -> Result<(), Fault<IndexError>> {
+fn check_open(run: &RunId, rows: usize) -> Result<(), Fault<IndexError>> {
     changed(run, rows as u64).map_err(Fault::Refused)
 }
 

@@ -7,8 +7,8 @@ use haft::memory::words::{self, Word, pairs};
 use haft::memory::{Asker, Hit, MAX_LISTED, MAX_QUERY, MemoryError, Query};
 use rusqlite::{Connection, params};
 
-use super::super::nanoseconds;
 use super::{Fault, row};
+use crate::number::nanoseconds;
 
 /// Most words of a query that count.
 const MOST_WORDS: usize = 16;

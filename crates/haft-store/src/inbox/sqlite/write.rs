@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 use super::beat::Beat;
 use super::steps::{No, Room, Said, Step, Steps};
 use super::{Shared, Turn};
-use crate::approvals::{RETENTION, SWEEP_BYTES, unavailable};
+use crate::inbox::{RETENTION, SWEEP_BYTES, unavailable};
 use crate::lane::{Jobs, Next};
+use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
-use crate::sqlite::nanoseconds;
 
 /// Most steps of a transaction.
 const MOST: usize = 512;

@@ -8,9 +8,10 @@ use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
-use super::{Asked, PostgresStore, Server, is_lost};
-use crate::approvals::{MOST_SUSPENDED, RETENTION, SWEEP};
-use crate::sqlite::nanoseconds;
+use super::{MOST, SWEEP};
+use crate::inbox::RETENTION;
+use crate::number::nanoseconds;
+use crate::postgres::{Asked, PostgresStore, Server, is_lost};
 
 const SUSPEND: &str = "INSERT INTO haft.suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, \
@@ -69,7 +70,7 @@ impl SuspendedCalls for PostgresStore {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<SuspendedCall>, SuspendedError>> {
         Box::pin(self.0.suspended(move |pool| async move {
-            let found = sqlx::query(FIND).bind(key).bind(MOST_SUSPENDED);
+            let found = sqlx::query(FIND).bind(key).bind(MOST);
             let rows = found.fetch_all(&pool).await?;
             rows.iter().map(read).collect()
         }))

@@ -14,10 +14,10 @@ use tokio::sync::oneshot;
 use super::beat::alive;
 use super::steps::{bare, columns, get};
 use super::{Shared, Told};
-use crate::approvals::{BEHIND, Room, kept_as, unavailable};
+use crate::inbox::{BEHIND, Room, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
+use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
-use crate::sqlite::nanoseconds;
 
 /// How often other processes' changes are looked for: a counter in memory that they share is read, nothing else while it
 /// stands.

@@ -3,9 +3,9 @@
 use haft::memory::{Asker, Decision, MemoryError, MemoryId, Record, State};
 use rusqlite::{Connection, params};
 
-use super::super::nanoseconds;
 use super::steps::{delete, index, named, written};
 use super::{Fault, one};
+use crate::number::nanoseconds;
 
 /// What is decided and not recalled (rejected, or a deletion that was made) stays readable so long: seven days.
 const KEPT: i128 = 7 * 86_400 * 1_000_000_000;

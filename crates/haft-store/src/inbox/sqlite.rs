@@ -18,8 +18,10 @@ use haft::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
-use crate::approvals::{BEHIND, Draft, Room, Verdict, unavailable};
-use crate::lane::{Jobs, Lane, may_block};
+use crate::blocking::may_block;
+use crate::inbox::{BEHIND, Draft, Room, Verdict, unavailable};
+use crate::lane::{Jobs, Lane};
+use crate::sqlite::file::FILE;
 
 mod beat;
 mod read;
@@ -77,7 +79,7 @@ impl Told {
 impl SqliteInbox {
     /// The inbox in `haft.db` in `home`; nothing is made or opened yet.
     pub fn new(home: &Path) -> Self {
-        Self::at(home.join(super::FILE))
+        Self::at(home.join(FILE))
     }
 
     /// The inbox in a database file of any name.

@@ -12,10 +12,14 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
-use super::beat::hold;
-use super::{Asked, PostgresStore, Server, filing, is_lost, listen};
-use crate::approvals::{Draft, Kept, Room, Verdict, kept_as, refusal, unavailable};
-use crate::sqlite::nanoseconds;
+use crate::inbox::{Draft, Kept, Room, Verdict, kept_as, refusal, unavailable};
+use crate::number::nanoseconds;
+use crate::postgres::beat::hold;
+use crate::postgres::{Asked, PostgresStore, Server, is_lost};
+
+pub(crate) mod desk;
+mod filing;
+mod listen;
 
 /// What an entry is read from; [`entry`] reads it.
 macro_rules! columns {

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::Bucket;
-use crate::lane::may_block;
+use crate::blocking::may_block;
 
 /// Operations at once; more wait their turn, each with a caller or a pin that waits with it.
 const AT_ONCE: usize = 32;

@@ -9,8 +9,8 @@ use sqlx::postgres::PgListener;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
-use super::Server;
-use crate::approvals::BEHIND;
+use crate::inbox::BEHIND;
+use crate::postgres::{Server, WITHIN};
 
 const CHANNEL: &str = "haft_approvals";
 
@@ -117,7 +117,7 @@ async fn look(
         let rows: Vec<(i64, String)> = query.bind(most).fetch_all(pool).await?;
         Ok::<_, sqlx::Error>((now, rows))
     };
-    let looked = timeout(super::WITHIN, looking).await;
+    let looked = timeout(WITHIN, looking).await;
     let (now, rows) = looked.map_err(|_| sqlx::Error::PoolTimedOut)??;
     for (changed, id) in &rows {
         tell(&server, told, *changed, id);

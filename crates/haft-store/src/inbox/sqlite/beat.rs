@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use haft::clock;
 use rusqlite::{Connection, params};
 
-use crate::approvals::{BEAT, LEASE};
-use crate::sqlite::nanoseconds;
+use crate::inbox::{BEAT, LEASE};
+use crate::number::nanoseconds;
 
 /// How many beats pass before what was forgotten is looked for.
 const FORGOTTEN: u32 = 40;

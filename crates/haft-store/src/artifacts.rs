@@ -1,0 +1,5 @@
+//! Large results in a bucket. Those in memory and on disk are in `haft`.
+
+mod object;
+
+pub use object::{ObjectArtifacts, Terms};

@@ -1,0 +1,3 @@
+//! The memory of agents, in `SQLite`.
+
+mod sqlite;
