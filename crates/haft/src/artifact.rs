@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::artifact::quota::Usage;
+use crate::artifact::quota::{Full, Usage};
 use crate::artifact::source::Source;
 use crate::call::{Principal, RunId};
 
@@ -68,6 +68,15 @@ pub enum ArtifactError {
     /// The store's disk or server failed.
     #[error("artifact store: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl From<Full> for ArtifactError {
+    fn from(full: Full) -> Self {
+        Self::Quota {
+            bytes: full.bytes,
+            left: full.left,
+        }
+    }
 }
 
 /// Where artifacts are kept. Calls are short and may block on a disk; the executor calls them off its hot path.

@@ -141,8 +141,7 @@ impl ArtifactStore for ObjectArtifacts {
         let principal = principal.clone();
         self.run(LIMIT, |bucket| async move {
             let used = bucket.used(&principal).await?;
-            let limit = bucket.terms.quota;
-            Ok(Usage { used, limit })
+            Ok(bucket.quota().usage(used))
         })
     }
 

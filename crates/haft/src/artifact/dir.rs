@@ -17,7 +17,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
-use crate::artifact::quota::{MAX_BYTES, Usage};
+use crate::artifact::quota::{Full, MAX_BYTES, Quota, Usage};
 use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
@@ -53,7 +53,7 @@ const MEDIA_TYPE: usize = 128;
 #[derive(Debug)]
 pub struct DirArtifacts {
     root: PathBuf,
-    quota: u64,
+    quota: Quota,
     ttl: Duration,
     pins: Mutex<Pins>,
     verified: Mutex<HashMap<ArtifactRef, Stamp>>,
@@ -73,7 +73,7 @@ impl DirArtifacts {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
-            quota: MAX_BYTES,
+            quota: Quota(MAX_BYTES),
             ttl: TTL,
             pins: Mutex::default(),
             verified: Mutex::default(),
@@ -83,7 +83,7 @@ impl DirArtifacts {
 
     /// With at most so many bytes for one tenant.
     pub fn with_quota(mut self, bytes: u64) -> Self {
-        self.quota = bytes;
+        self.quota = Quota(bytes);
         self
     }
 
@@ -143,13 +143,13 @@ impl DirArtifacts {
     fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.tenant_dir(&owner.principal);
         let mut used = owners::usage(&tenant)?;
-        if used.saturating_add(size) > self.quota {
+        if !self.quota.has_room(used, size) {
             let wanted = Wanted {
                 tenant: &tenant,
                 bytes: size,
             };
             if let Some(left) = self.sweep_locked(Some(&wanted))?.left {
-                return Err(ArtifactError::Quota { bytes: size, left });
+                return Err(Full { bytes: size, left }.into());
             }
             used = owners::usage(&tenant)?;
         }
@@ -167,12 +167,7 @@ impl ArtifactStore for DirArtifacts {
     ) -> Result<ArtifactRef, ArtifactError> {
         let reference = ArtifactRef::of_source(&*source)?;
         let size = source.size();
-        if size > self.quota {
-            return Err(ArtifactError::Quota {
-                bytes: size,
-                left: self.quota,
-            });
-        }
+        self.quota.admit(size)?;
         let mut staged = self.stage(&reference, &*source)?;
         let _lock = disk::lock(&self.root)?;
         let known = self.record(owner, &reference).is_ok();
@@ -202,10 +197,8 @@ impl ArtifactStore for DirArtifacts {
     }
 
     fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
-        Ok(Usage {
-            used: owners::usage(&self.tenant_dir(principal))?,
-            limit: self.quota,
-        })
+        let used = owners::usage(&self.tenant_dir(principal))?;
+        Ok(self.quota.usage(used))
     }
 
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::artifact::quota::{Kept, Room, Usage, make_room};
+use crate::artifact::quota::{Kept, Quota, Usage};
 use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
 use crate::clock;
 
 /// Most bytes kept for one tenant: 64 MiB.
-const QUOTA: u64 = 64 << 20;
+const QUOTA: Quota = Quota(64 << 20);
 
 /// Artifacts in memory; gone with the process, and with the last pin of their run.
 #[derive(Debug)]
 pub struct MemoryArtifacts {
-    quota: u64,
+    quota: Quota,
     kept: Mutex<HashMap<Owner, OfRun>>,
 }
 
@@ -49,7 +49,7 @@ impl MemoryArtifacts {
 
     /// With at most so many bytes for one tenant.
     pub fn with_quota(mut self, bytes: u64) -> Self {
-        self.quota = bytes;
+        self.quota = Quota(bytes);
         self
     }
 
@@ -82,17 +82,12 @@ impl MemoryArtifacts {
                 held: run.pins > 0,
             })
         });
-        match make_room(self.quota, bytes, of_tenant.collect()) {
-            Room::Full(left) => Err(ArtifactError::Quota { bytes, left }),
-            Room::Evict(gone) => {
-                for (owner, reference) in gone {
-                    if let Some(run) = kept.get_mut(&owner) {
-                        run.all.retain(|one| one.info.reference != reference);
-                    }
-                }
-                Ok(())
+        for (owner, reference) in self.quota.make_room(bytes, of_tenant.collect())? {
+            if let Some(run) = kept.get_mut(&owner) {
+                run.all.retain(|one| one.info.reference != reference);
             }
         }
+        Ok(())
     }
 }
 
@@ -118,10 +113,7 @@ impl ArtifactStore for MemoryArtifacts {
         source: Arc<dyn Source>,
     ) -> Result<ArtifactRef, ArtifactError> {
         let size = source.size();
-        if size > self.quota {
-            let (bytes, left) = (size, self.quota);
-            return Err(ArtifactError::Quota { bytes, left });
-        }
+        self.quota.admit(size)?;
         let bytes = source.whole()?;
         let reference = ArtifactRef::of(&bytes);
         let mut kept = self.kept();
@@ -150,10 +142,7 @@ impl ArtifactStore for MemoryArtifacts {
     fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
         let kept = self.kept();
         let all = of_tenant(&kept, principal).flat_map(|(_, run)| &run.all);
-        Ok(Usage {
-            used: all.map(|one| one.info.bytes).sum(),
-            limit: self.quota,
-        })
+        Ok(self.quota.usage(all.map(|one| one.info.bytes).sum()))
     }
 
     fn info(&self, owner: &Owner, reference: &ArtifactRef) -> Result<ArtifactInfo, ArtifactError> {

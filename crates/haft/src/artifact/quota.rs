@@ -25,47 +25,84 @@ pub struct Kept<I> {
     pub held: bool,
 }
 
-/// What there is to do before more bytes are stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Room<I> {
-    /// These go, the oldest first; none where it fits as it is.
-    Evict(Vec<I>),
-    /// It does not fit, whatever goes: so many bytes would.
-    Full(u64),
+/// Why an artifact does not fit, whatever else goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full {
+    /// Its size.
+    pub bytes: u64,
+    /// How many bytes would fit, once all has gone that no run in use holds.
+    pub left: u64,
 }
 
-/// Makes room for `size` more bytes: the oldest that no run in use holds go. A tenth of the quota is freed along with it, so
-/// that a full store does not look through all it has with every artifact.
-pub fn make_room<I>(limit: u64, size: u64, mut kept: Vec<Kept<I>>) -> Room<I> {
-    let sum = |kept: &[Kept<I>]| {
-        kept.iter()
-            .fold(0, |sum: u64, one| sum.saturating_add(one.bytes))
-    };
-    let mut used = sum(&kept);
-    if used.saturating_add(size) <= limit {
-        return Room::Evict(Vec::new());
-    }
-    kept.retain(|one| !one.held);
-    let left = limit.saturating_sub(used.saturating_sub(sum(&kept)));
-    if size > left {
-        return Room::Full(left);
-    }
-    kept.sort_by_key(|one| one.created);
-    let goal = (limit - limit / 10).max(limit - left + size);
-    let mut evicted = Vec::new();
-    for one in kept {
-        if used.saturating_add(size) <= goal {
-            break;
+/// Most bytes of a tenant, and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota(pub u64);
+
+impl Quota {
+    /// Refuses what would not fit even if there were nothing else.
+    ///
+    /// # Errors
+    /// [`Full`] for an artifact that is larger than the whole quota.
+    pub fn admit(self, bytes: u64) -> Result<(), Full> {
+        if bytes > self.0 {
+            return Err(Full {
+                bytes,
+                left: self.0,
+            });
         }
-        used -= one.bytes;
-        evicted.push(one.id);
+        Ok(())
     }
-    Room::Evict(evicted)
+
+    /// Whether so many bytes fit beside those that are used.
+    pub fn has_room(self, used: u64, bytes: u64) -> bool {
+        used.saturating_add(bytes) <= self.0
+    }
+
+    /// What a tenant has of it.
+    pub fn usage(self, used: u64) -> Usage {
+        Usage {
+            used,
+            limit: self.0,
+        }
+    }
+
+    /// Makes room for `bytes` more: returns what goes, the oldest that no run in use holds first. A tenth of the quota is freed
+    /// along with it, so that a full store does not look through all it has with every artifact.
+    ///
+    /// # Errors
+    /// [`Full`] where runs in use hold too much.
+    pub fn make_room<I>(self, bytes: u64, mut kept: Vec<Kept<I>>) -> Result<Vec<I>, Full> {
+        let limit = self.0;
+        let sum = |kept: &[Kept<I>]| {
+            kept.iter()
+                .fold(0, |sum: u64, one| sum.saturating_add(one.bytes))
+        };
+        let mut used = sum(&kept);
+        if self.has_room(used, bytes) {
+            return Ok(Vec::new());
+        }
+        kept.retain(|one| !one.held);
+        let left = limit.saturating_sub(used.saturating_sub(sum(&kept)));
+        if bytes > left {
+            return Err(Full { bytes, left });
+        }
+        kept.sort_by_key(|one| one.created);
+        let goal = (limit - limit / 10).max(limit - left + bytes);
+        let mut evicted = Vec::new();
+        for one in kept {
+            if used.saturating_add(bytes) <= goal {
+                break;
+            }
+            used -= one.bytes;
+            evicted.push(one.id);
+        }
+        Ok(evicted)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, Room, make_room};
+    use super::{Full, Kept, Quota};
 
     #[test]
     fn j14_the_oldest_that_nobody_holds_go_first() {
@@ -85,20 +122,26 @@ mod tests {
             ('d', 20, 4, false),
         ]);
         let rows = [
-            (0, Room::Evict(vec![])),
+            (0, Ok(vec![])),
             // A tenth is freed along with what is needed.
-            (1, Room::Evict(vec!['b'])),
-            (20, Room::Evict(vec!['b', 'c'])),
-            (45, Room::Evict(vec!['b', 'c', 'd'])),
-            (70, Room::Evict(vec!['b', 'c', 'd'])),
-            (71, Room::Full(70)),
-            (u64::MAX, Room::Full(70)),
+            (1, Ok(vec!['b'])),
+            (20, Ok(vec!['b', 'c'])),
+            (45, Ok(vec!['b', 'c', 'd'])),
+            (70, Ok(vec!['b', 'c', 'd'])),
+            (71, Err(70)),
+            (u64::MAX, Err(70)),
         ];
         for (size, expect) in rows {
-            assert_eq!(make_room(100, size, all.clone()), expect, "{size}");
+            let expect = expect.map_err(|left| Full { bytes: size, left });
+            let room = Quota(100).make_room(size, all.clone());
+            assert_eq!(room, expect, "{size}");
         }
-        assert_eq!(make_room::<char>(10, 11, Vec::new()), Room::Full(10));
+        let full = |bytes, left| Full { bytes, left };
+        assert_eq!(Quota(10).admit(11), Err(full(11, 10)));
+        assert_eq!(Quota(10).admit(10), Ok(()));
+        let nothing = Quota(10).make_room::<char>(11, Vec::new());
+        assert_eq!(nothing, Err(full(11, 10)));
         let over = kept(&[('a', 200, 1, true)]);
-        assert_eq!(make_room(100, 1, over), Room::Full(0));
+        assert_eq!(Quota(100).make_room(1, over), Err(full(1, 0)));
     }
 }

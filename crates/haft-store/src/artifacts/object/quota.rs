@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
-use haft::artifact::quota::{Kept, Room, make_room};
+use haft::artifact::quota::{Kept, Quota};
 use haft::artifact::{ArtifactError, Owner};
 use haft::call::Principal;
 use object_store::path::Path;
@@ -28,13 +28,18 @@ struct Count {
 }
 
 impl Bucket {
+    /// The bound on each tenant.
+    pub(super) fn quota(&self) -> Quota {
+        Quota(self.terms.quota)
+    }
+
     /// Counts the bytes for the tenant, or says how many would fit.
     pub(super) async fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.keys.tenant(&owner.principal);
         // One at a time: two who store at once share what is left.
         let mut counts = self.quotas.0.lock().await;
         let mut count = self.known(&counts, &tenant).await?;
-        if count.used.saturating_add(size) > self.terms.quota {
+        if !self.quota().has_room(count.used, size) {
             self.sweep_below(&Path::from(tenant.as_str())).await?;
             let made = self.evict(&tenant, size).await;
             count = self.count(&tenant).await?;
@@ -100,16 +105,11 @@ impl Bucket {
             created: one.created,
             id: one.path,
         });
-        match make_room(self.terms.quota, size, kept.collect()) {
-            Room::Full(left) => Err(ArtifactError::Quota { bytes: size, left }),
-            Room::Evict(gone) => {
-                for path in gone {
-                    self.remove(&path).await?;
-                    self.forget_sound(&path);
-                }
-                Ok(())
-            }
+        for path in self.quota().make_room(size, kept.collect())? {
+            self.remove(&path).await?;
+            self.forget_sound(&path);
         }
+        Ok(())
     }
 }
 

@@ -21,12 +21,7 @@ impl Bucket {
         source: &dyn Source,
     ) -> Result<(), ArtifactError> {
         let size = source.size();
-        if size > self.terms.quota {
-            return Err(ArtifactError::Quota {
-                bytes: size,
-                left: self.terms.quota,
-            });
-        }
+        self.quota().admit(size)?;
         let folder = self.keys.run(owner);
         let path = match self.find(owner, reference).await {
             Ok(kept) if kept.found == size && self.is_sound(&kept.path, kept.tag.as_deref()) => {

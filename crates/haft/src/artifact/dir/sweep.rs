@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
-use crate::artifact::quota::{Kept, Room, make_room};
+use crate::artifact::quota::{Full, Kept, Quota};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::clock;
 
@@ -159,14 +159,14 @@ impl DirArtifacts {
 
 /// Removes the oldest records that no run in use holds until so many more bytes fit; where they cannot, how many would.
 fn make_way(
-    quota: u64,
+    quota: Quota,
     bytes: u64,
     kept: &mut Vec<Kept<Place>>,
     removed: &mut u64,
 ) -> io::Result<Option<u64>> {
-    let gone: HashSet<Place> = match make_room(quota, bytes, kept.clone()) {
-        Room::Full(left) => return Ok(Some(left)),
-        Room::Evict(gone) => gone.into_iter().collect(),
+    let gone: HashSet<Place> = match quota.make_room(bytes, kept.clone()) {
+        Err(Full { left, .. }) => return Ok(Some(left)),
+        Ok(gone) => gone.into_iter().collect(),
     };
     for place in &gone {
         owners::forget(&place.dir, &place.reference)?;
