@@ -1,7 +1,6 @@
 //! The inboxes of both databases, and what they share: how a request is written, what a row says, and the bounds.
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
 use haft::approval::transition::{Event, Refused, transition};
@@ -24,12 +23,6 @@ pub(crate) const LONGEST: usize = 16 << 20;
 
 /// Changes that a slow listener may be behind.
 pub(crate) const BEHIND: usize = 4096;
-
-/// How long a process is taken to be alive after it last said so.
-pub(crate) const LEASE: Duration = Duration::from_secs(5);
-
-/// How often it says so.
-pub(crate) const BEAT: Duration = Duration::from_millis(1500);
 
 /// How long requests are kept after they have ended, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;

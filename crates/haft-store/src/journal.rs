@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 use crate::blocking::may_block;
 #[cfg(feature = "postgres")]
 use crate::error::StoreError;
-use crate::inbox::BEAT;
 use crate::lane::{Jobs, Lane, Next};
+use crate::lease::Lease;
 
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -33,6 +33,7 @@ mod sqlite;
 pub struct DbJournal {
     home: PathBuf,
     place: Place,
+    lease: Lease,
     lane: Lane<Job>,
     /// The chains of runs that began here and did not close.
     chains: Mutex<HashMap<RunId, HashSet<CallId>>>,
@@ -67,18 +68,25 @@ impl DbJournal {
         Self {
             home,
             place,
+            lease: Lease::default(),
             lane: Lane::new(),
             chains: Mutex::default(),
         }
     }
 
+    /// With another lease; for journals that were not used yet.
+    pub fn with_lease(mut self, lease: Lease) -> Self {
+        self.lease = lease;
+        self
+    }
+
     /// Gives a job and waits for its answer.
     fn ask<T>(&self, job: impl FnOnce(mpsc::SyncSender<Answer<T>>) -> Job) -> Answer<T> {
         let (answer, heard) = mpsc::sync_channel(1);
-        let place = self.place.clone();
+        let (place, lease) = (self.place.clone(), self.lease);
         let start = |jobs| {
             let thread = thread::Builder::new().name("haft-journal".to_owned());
-            thread.spawn(move || work(place, &jobs)).map(drop)
+            thread.spawn(move || work(place, lease, &jobs)).map(drop)
         };
         self.lane
             .send_at_once(job(answer), start)
@@ -242,26 +250,26 @@ trait Backend {
     fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>>;
 }
 
-fn backend(place: Place) -> Result<Box<dyn Backend>, String> {
+fn backend(place: Place, lease: Lease) -> Result<Box<dyn Backend>, String> {
     Ok(match place {
         #[cfg(feature = "sqlite")]
-        Place::Sqlite(path) => Box::new(sqlite::Lines::new(path)),
+        Place::Sqlite(path) => Box::new(sqlite::Lines::new(path, lease)),
         #[cfg(feature = "postgres")]
-        Place::Postgres(url) => Box::new(postgres::Lines::new(&url)?),
+        Place::Postgres(url) => Box::new(postgres::Lines::new(&url, lease)?),
     })
 }
 
 /// Works until nobody can give a job any more.
-fn work(place: Place, jobs: &Jobs<Job>) {
+fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
     // Whoever waits hears that the thread ended.
-    let Ok(mut backend) = backend(place) else {
+    let Ok(mut backend) = backend(place, lease) else {
         return;
     };
     // The runs that are held, and whether they had lines before.
     let mut held: HashMap<String, bool> = HashMap::new();
     let mut beat = Instant::now();
     loop {
-        let wait = (!held.is_empty()).then(|| BEAT.saturating_sub(beat.elapsed()));
+        let wait = (!held.is_empty()).then(|| lease.beat.saturating_sub(beat.elapsed()));
         match jobs.next(wait) {
             Next::Job(Job::Add {
                 run,
@@ -278,7 +286,7 @@ fn work(place: Place, jobs: &Jobs<Job>) {
             Next::Quiet => {}
             Next::End => break,
         }
-        if beat.elapsed() >= BEAT && !held.is_empty() {
+        if beat.elapsed() >= lease.beat && !held.is_empty() {
             // A run that was lost shows with its next line.
             drop(backend.renew(&mut held.keys().map(String::as_str)));
             beat = Instant::now();

@@ -19,6 +19,8 @@ pub mod journal;
     expect(dead_code, reason = "what waits for a server has a part of it")
 )]
 mod lane;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod lease;
 #[cfg(feature = "sqlite")]
 mod memory;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -33,3 +35,5 @@ pub mod sqlite;
 mod suspended;
 
 pub use error::StoreError;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use lease::Lease;

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::error::StoreError;
 use crate::inbox::BEHIND;
 use crate::inbox::postgres::desk::Filing;
+use crate::lease::Lease;
 use crate::suspended::Sweeps;
 
 pub(crate) mod beat;
@@ -86,16 +87,25 @@ impl PostgresStore {
             // A decision that was answered is on the disk, whatever the server's own setting is.
             ("synchronous_commit", "on"),
         ]);
-        Ok(Self(Arc::new(Server {
+        Ok(Self::of(options, place, Lease::default()))
+    }
+
+    /// With another lease; for a store that was not used yet.
+    pub fn with_lease(self, lease: Lease) -> Self {
+        Self::of(self.0.options.clone(), self.0.place.clone(), lease)
+    }
+
+    fn of(options: PgConnectOptions, place: String, lease: Lease) -> Self {
+        Self(Arc::new(Server {
             options,
             place,
             pool: OnceCell::new(),
             changes: broadcast::channel(BEHIND).0,
             listening: Mutex::default(),
-            beat: Beat::new(),
+            beat: Beat::new(lease),
             filing: Filing::default(),
             sweeps: Sweeps::default(),
-        })))
+        }))
     }
 
     /// Says that this process is gone and closes the connections. Dropping without it loses nothing.

@@ -21,6 +21,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::blocking::may_block;
 use crate::inbox::{BEHIND, Draft, Room, Verdict, unavailable};
 use crate::lane::{Jobs, Lane};
+use crate::lease::Lease;
 use crate::sqlite::file::FILE;
 
 mod beat;
@@ -44,6 +45,7 @@ pub struct SqliteInbox {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
+    lease: Lease,
     /// What writes: of whoever holds it.
     writer: Mutex<Writer>,
     /// How many changes are made or wait.
@@ -84,11 +86,21 @@ impl SqliteInbox {
 
     /// The inbox in a database file of any name.
     pub fn at(path: PathBuf) -> Self {
+        Self::of(path, Lease::default())
+    }
+
+    /// With another lease; for an inbox that was not used yet.
+    pub fn with_lease(self, lease: Lease) -> Self {
+        Self::of(self.shared.path.clone(), lease)
+    }
+
+    fn of(path: PathBuf, lease: Lease) -> Self {
         Self {
             shared: Arc::new(Shared {
-                writer: Mutex::new(Writer::new(&path)),
+                writer: Mutex::new(Writer::new(&path, lease)),
                 under_way: AtomicUsize::new(0),
                 path,
+                lease,
                 changes: broadcast::channel(BEHIND).0,
                 told: Mutex::default(),
                 held: AtomicUsize::new(0),

@@ -3,7 +3,7 @@
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Answer, Backend, Fault};
-use crate::inbox::LEASE;
+use crate::lease::Lease;
 use crate::postgres::{Asked, PostgresStore, is_lost};
 
 const HOLD: &str = "INSERT INTO haft.journal_runs (run, holder, alive_until) \
@@ -25,14 +25,19 @@ const LINES: &str = "SELECT line FROM haft.journal_lines WHERE run = $1 ORDER BY
 pub(super) struct Lines {
     runtime: Runtime,
     store: PostgresStore,
+    /// How long a run is held without another sign, in seconds.
+    lasts: f64,
 }
 
 impl Lines {
-    pub(super) fn new(url: &str) -> Result<Self, String> {
+    pub(super) fn new(url: &str, lease: Lease) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
             runtime: runtime.map_err(|e| e.to_string())?,
-            store: PostgresStore::new(url).map_err(|e| e.to_string())?,
+            store: PostgresStore::new(url)
+                .map_err(|e| e.to_string())?
+                .with_lease(lease),
+            lasts: lease.lasts.as_secs_f64(),
         })
     }
 
@@ -60,14 +65,11 @@ impl Lines {
 
 impl Backend for Lines {
     fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
-        let attempt = self.store.0.attempt();
+        let (attempt, lasts) = (self.store.0.attempt(), self.lasts);
         self.with(|pool, me| async move {
             let name = format!("{me}/{attempt}");
             let mut all = pool.begin().await?;
-            let holding = sqlx::query(HOLD)
-                .bind(run)
-                .bind(me)
-                .bind(LEASE.as_secs_f64());
+            let holding = sqlx::query(HOLD).bind(run).bind(me).bind(lasts);
             if holding.execute(&mut *all).await?.rows_affected() == 0 {
                 return Ok(Err(Fault::Busy));
             }
@@ -94,12 +96,9 @@ impl Backend for Lines {
 
     fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
         let runs: Vec<&str> = runs.collect();
-        let runs = &runs;
+        let (runs, lasts) = (&runs, self.lasts);
         self.with(|pool, me| async move {
-            let renewing = sqlx::query(RENEW)
-                .bind(runs)
-                .bind(me)
-                .bind(LEASE.as_secs_f64());
+            let renewing = sqlx::query(RENEW).bind(runs).bind(me).bind(lasts);
             renewing.execute(&pool).await?;
             Ok(Ok(()))
         })

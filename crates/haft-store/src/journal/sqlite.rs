@@ -6,7 +6,7 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{Answer, Backend, Fault};
-use crate::inbox::LEASE;
+use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
@@ -27,14 +27,16 @@ const LINES: &str = "SELECT line FROM journal_lines WHERE run = ? ORDER BY row";
 pub(super) struct Lines {
     file: DbFile,
     me: String,
+    lease: Lease,
 }
 
 impl Lines {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf, lease: Lease) -> Self {
         Self {
             // A written line survives this process; it need not survive a power cut.
             file: DbFile::new(path, Commit::Deferred),
             me: String::new(),
+            lease,
         }
     }
 
@@ -63,17 +65,17 @@ impl Lines {
 }
 
 /// Now, and the end of a lease that begins now.
-fn lease() -> (i64, i64) {
+fn begin(lease: Lease) -> (i64, i64) {
     let now = nanoseconds(clock::now());
-    let lease = i64::try_from(LEASE.as_nanos()).unwrap_or(i64::MAX);
-    (now, now.saturating_add(lease))
+    (now, lease.until(now))
 }
 
 impl Backend for Lines {
     fn add(&mut self, run: &str, line: &str, held: bool) -> Answer<bool> {
+        let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let (now, until) = lease();
+            let (now, until) = begin(lease);
             let got = all
                 .prepare_cached(HOLD)?
                 .execute(params![run, me, now, until])?;
@@ -103,9 +105,10 @@ impl Backend for Lines {
     }
 
     fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Answer<()> {
+        let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let (_, until) = lease();
+            let (_, until) = begin(lease);
             for run in runs {
                 all.prepare_cached(RENEW)?
                     .execute(params![run, me, until])?;
@@ -116,9 +119,10 @@ impl Backend for Lines {
     }
 
     fn lines(&mut self, run: &str, ours: bool) -> Answer<Vec<Vec<u8>>> {
+        let lease = self.lease;
         self.with(|connection, _| {
             let all = connection.transaction()?;
-            let (now, until) = lease();
+            let (now, until) = begin(lease);
             let busy: Option<i64> = all
                 .prepare_cached(BUSY)?
                 .query_row(params![run, now, until], |row| row.get(0))

@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use tokio::time::sleep;
 
 use super::Server;
-use crate::inbox::{BEAT, LEASE};
+use crate::lease::Lease;
 
 /// How many beats pass before what was forgotten is looked for.
 const FORGOTTEN: u32 = 40;
@@ -29,6 +29,7 @@ const STILL: &str = "SELECT id FROM haft.approvals WHERE id = ANY($1) AND ((wait
 pub(crate) struct Beat {
     /// The name of this process: random, new with each store, given by the server.
     me: OnceLock<String>,
+    pub(crate) lease: Lease,
     attempts: AtomicU64,
     state: Mutex<State>,
 }
@@ -41,9 +42,10 @@ struct State {
 }
 
 impl Beat {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lease: Lease) -> Self {
         Self {
             me: OnceLock::new(),
+            lease,
             attempts: AtomicU64::new(0),
             state: Mutex::default(),
         }
@@ -74,12 +76,13 @@ impl Beat {
 
     /// Says that this process is alive, where that was not said lately.
     async fn renew(&self, pool: &PgPool) -> Result<(), sqlx::Error> {
-        if self.state().last.is_some_and(|last| last.elapsed() < BEAT) {
+        let Lease { lasts, beat } = self.lease;
+        if self.state().last.is_some_and(|last| last.elapsed() < beat) {
             return Ok(());
         }
         let me = self.me(pool).await?;
         let began = Instant::now();
-        let renewing = sqlx::query(RENEW).bind(me).bind(LEASE.as_secs_f64());
+        let renewing = sqlx::query(RENEW).bind(me).bind(lasts.as_secs_f64());
         renewing.execute(pool).await?;
         self.state().last = Some(began);
         Ok(())
@@ -124,9 +127,10 @@ pub(crate) async fn hold(
     };
     if start {
         let weak = Arc::downgrade(server);
+        let beat = server.beat.lease.beat;
         tokio::spawn(async move {
             for beats in 1_u32.. {
-                sleep(BEAT).await;
+                sleep(beat).await;
                 let Some(server) = weak.upgrade() else { return };
                 let Some(pool) = server.pool.get().filter(|pool| !pool.is_closed()) else {
                     return;

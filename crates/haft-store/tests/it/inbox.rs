@@ -16,6 +16,7 @@ use haft_store::sqlite::SqliteInbox;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
+use crate::leases::{renewed, short};
 use crate::request::{MINUTE, all, answer, id, no, request, yes};
 
 /// A place that keeps requests, and ways to it.
@@ -41,7 +42,7 @@ struct Sqlite(tempfile::TempDir);
 
 impl Place for Sqlite {
     fn inbox(&self) -> Arc<dyn Inbox> {
-        Arc::new(SqliteInbox::new(self.0.path()))
+        Arc::new(SqliteInbox::new(self.0.path()).with_lease(short()))
     }
 
     fn address(&self) -> String {
@@ -56,7 +57,8 @@ struct Postgres {
 
 impl Place for Postgres {
     fn inbox(&self) -> Arc<dyn Inbox> {
-        Arc::new(PostgresStore::new(&self.url).unwrap())
+        let store = PostgresStore::new(&self.url).unwrap();
+        Arc::new(store.with_lease(short()))
     }
 
     fn address(&self) -> String {
@@ -318,7 +320,9 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     let mut a = request("a", "f");
     a.expires = clock::now() + 30_000_000;
     asker.file(&a).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(40)).await;
+    while status(&person, "a").await != RequestStatus::Expired {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let pending = Filter {
         status: vec![RequestStatus::Pending],
         ..all()
@@ -558,8 +562,10 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
 async fn whoever_waits_is_alive_for_as_long(place: &dyn Place) {
     let (asker, other) = (place.inbox(), place.inbox());
     asker.file(&request("a", "f")).await.unwrap();
-    // Longer than it is taken to be alive after it last said so, with nothing else to do.
-    tokio::time::sleep(Duration::from_millis(5500)).await;
+    // It says again that it is alive, with nothing else to do.
+    if asker.is_durable() {
+        renewed(&place.address()).await;
+    }
     assert!(other.get(&id("a")).await.unwrap().unwrap().attended);
     asker.attend(&id("a"), false).await.unwrap();
     assert!(!other.get(&id("a")).await.unwrap().unwrap().attended);

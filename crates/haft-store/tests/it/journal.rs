@@ -11,6 +11,7 @@ use haft::result::Status;
 use haft_store::journal::DbJournal;
 
 use crate::cluster::Cluster;
+use crate::leases::short;
 
 fn start(code: &str) -> ChainStart {
     ChainStart {
@@ -36,11 +37,11 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
     std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
     duty(&|| Box::new(DirJournal::new(home.path())));
     let file = home.path().join("haft.db");
-    duty(&|| Box::new(DbJournal::sqlite(file.clone(), home.path())));
+    duty(&|| Box::new(DbJournal::sqlite(file.clone(), home.path()).with_lease(short())));
     if let Some(cluster) = Cluster::shared() {
         let url = cluster.database();
         let home: &Path = home.path();
-        duty(&|| Box::new(DbJournal::postgres(&url, home).unwrap()));
+        duty(&|| Box::new(DbJournal::postgres(&url, home).unwrap().with_lease(short())));
     }
 }
 
@@ -49,7 +50,7 @@ fn found(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
     let began = Instant::now();
     loop {
         match journal.interrupted(run, None) {
-            Err(JournalError::Busy(_)) if began.elapsed() < Duration::from_secs(20) => {
+            Err(JournalError::Busy(_)) if began.elapsed() < Duration::from_secs(60) => {
                 std::thread::sleep(Duration::from_millis(100));
             }
             found => return found.unwrap(),

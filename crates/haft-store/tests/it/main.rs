@@ -5,6 +5,7 @@ mod cluster;
 mod inbox;
 mod inbox_bytes;
 mod journal;
+mod leases;
 mod memory;
 mod memory_search;
 #[cfg(feature = "s3")]

@@ -7,7 +7,7 @@
 )]
 
 use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;
 
 use crate::inbox::Kind;
+use crate::leases::{renewed, short};
 use crate::request::{id, request, yes};
 
 /// Tells a process of this test binary what it is: role, place, file for the effect.
@@ -28,8 +29,8 @@ const EACH: usize = 20;
 
 fn open(place: &str) -> Arc<dyn Inbox> {
     match place.strip_prefix("sqlite:") {
-        Some(home) => Arc::new(SqliteInbox::new(Path::new(home))),
-        None => Arc::new(PostgresStore::new(place).unwrap()),
+        Some(home) => Arc::new(SqliteInbox::new(Path::new(home)).with_lease(short())),
+        None => Arc::new(PostgresStore::new(place).unwrap().with_lease(short())),
     }
 }
 
@@ -52,8 +53,8 @@ async fn a_process_plays_its_role() {
         other => panic!("{other}"),
     }
     println!("\ndone: {role}");
-    // Until it is killed: what it holds is not let go of.
-    std::thread::sleep(Duration::from_secs(60));
+    // Until it is killed, or the test is: what it holds is not let go of.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 async fn race(inbox: &Arc<dyn Inbox>, effect: &str) {
@@ -91,6 +92,7 @@ impl Process {
                 "--nocapture",
             ])
             .env(ROLE, format!("{role} {place} {}", effect.display()))
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -177,7 +179,7 @@ async fn until(inbox: &Arc<dyn Inbox>, reads: impl Fn(RequestStatus, bool) -> bo
         if reads(entry.status, entry.attended) {
             return began.elapsed();
         }
-        let late = began.elapsed() > Duration::from_secs(20);
+        let late = began.elapsed() > Duration::from_secs(60);
         assert!(!late, "{} {}", entry.status, entry.attended);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -191,8 +193,8 @@ async fn what_a_killed_process_took_is_in_doubt_and_never_taken_again() {
         inbox.decide(&id("a"), &yes("bob")).await.unwrap();
         let mut child = Process::start("claim", place, effect);
         child.done();
-        // While it lives, for longer than a lease, it runs.
-        tokio::time::sleep(Duration::from_millis(5500)).await;
+        // While it lives and says so, it runs.
+        renewed(place).await;
         let entry = inbox.get(&id("a")).await.unwrap().unwrap();
         assert_eq!(entry.status, RequestStatus::Running, "{place}");
         drop(child);

@@ -6,6 +6,7 @@
     reason = "tests mount small disks, and say when they cannot"
 )]
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -277,6 +278,22 @@ async fn claimed_once(store: &PostgresStore, claims: Vec<Result<Entry, InboxErro
     assert_eq!(next.unwrap_err(), InboxError::Claimed(id("a")));
 }
 
+/// Waits, while the server of this URL is stopped, until a client tries to connect to it; the client finds no server.
+fn wait_for_a_caller(url: &str) {
+    let (_, address) = url.split_once('@').unwrap();
+    let (address, _) = address.split_once('/').unwrap();
+    let listener = TcpListener::bind(address).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let began = Instant::now();
+    while listener.accept().is_err() {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "no client tried in 30 s"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
     let Some(cluster) = Cluster::start() else {
@@ -291,7 +308,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
     stores[1].decide(&id("a"), &yes("bob")).await.unwrap();
     stores[0].file(&request("b", "g")).await.unwrap();
     cluster.crash();
-    // Asked while it is away, and a second later it is back.
+    // Asked while it is away, and when a client has tried in vain it is back.
     let claiming: Vec<_> = (0..40)
         .map(|n| {
             let store = Arc::clone(&stores[n % 4]);
@@ -302,7 +319,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
     let filing = tokio::spawn(async move { store.file(&request("c", "h")).await });
     let store = Arc::clone(&stores[2]);
     let deciding = tokio::spawn(async move { store.decide(&id("b"), &yes("bob")).await });
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::task::block_in_place(|| wait_for_a_caller(&url));
     cluster.run();
     let mut claims = Vec::new();
     for claim in claiming {

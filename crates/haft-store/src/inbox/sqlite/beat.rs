@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use haft::clock;
 use rusqlite::{Connection, params};
 
-use crate::inbox::{BEAT, LEASE};
+use crate::lease::Lease;
 use crate::number::nanoseconds;
 
 /// How many beats pass before what was forgotten is looked for.
@@ -25,15 +25,17 @@ const LEAVE: &str = "DELETE FROM approval_processes WHERE id = ?";
 pub(super) struct Beat {
     /// The name of this process: random, new with each inbox.
     pub(super) me: String,
+    pub(super) lease: Lease,
     held: HashSet<String>,
     last: Option<Instant>,
     beats: u32,
 }
 
 impl Beat {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(lease: Lease) -> Self {
         Self {
             me: String::new(),
+            lease,
             held: HashSet::new(),
             last: None,
             beats: 0,
@@ -60,8 +62,9 @@ impl Beat {
         if self.held.is_empty() {
             return None;
         }
-        let since = self.last.map_or(BEAT, |last| last.elapsed());
-        Some(BEAT.saturating_sub(since))
+        let beat = self.lease.beat;
+        let since = self.last.map_or(beat, |last| last.elapsed());
+        Some(beat.saturating_sub(since))
     }
 
     /// What was said is not there: the file is another one, or the transaction failed.
@@ -74,7 +77,7 @@ impl Beat {
         if self.due().is_none_or(|due| !due.is_zero()) {
             return Ok(());
         }
-        let until = nanoseconds(clock::now()).saturating_add(lease());
+        let until = self.lease.until(nanoseconds(clock::now()));
         connection
             .prepare_cached(RENEW)?
             .execute(params![self.me, until])?;
@@ -108,14 +111,9 @@ impl Beat {
 }
 
 /// The processes that are alive now.
-pub(super) fn alive(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
+pub(super) fn alive(connection: &Connection, lease: Lease) -> rusqlite::Result<HashSet<String>> {
     let now = nanoseconds(clock::now());
     let mut query = connection.prepare_cached(ALIVE)?;
-    let latest = now.saturating_add(lease());
-    let rows = query.query_map(params![now, latest], |row| row.get(0))?;
+    let rows = query.query_map(params![now, lease.until(now)], |row| row.get(0))?;
     rows.collect()
-}
-
-fn lease() -> i64 {
-    i64::try_from(LEASE.as_nanos()).unwrap_or(i64::MAX)
 }

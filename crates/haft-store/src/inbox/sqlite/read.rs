@@ -16,6 +16,7 @@ use super::steps::{bare, columns, get};
 use super::{Shared, Told};
 use crate::inbox::{BEHIND, Room, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
+use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
@@ -166,17 +167,19 @@ impl Reader<'_> {
     }
 
     fn get(&mut self, id: &str) -> Result<Option<Entry>, InboxError> {
+        let lease = self.shared.lease;
         self.read(|connection| {
             let Some(row) = get(connection, id)? else {
                 return Ok(Ok(None));
             };
-            let kept = row.alive(&alive(connection)?);
+            let kept = row.alive(&alive(connection, lease)?);
             Ok(kept.entry(clock::now()).map(Some))
         })
     }
 
     fn list(&mut self, filter: &Filter) -> Result<(Vec<Entry>, bool), InboxError> {
-        self.read(|connection| list(connection, filter))
+        let lease = self.shared.lease;
+        self.read(|connection| list(connection, filter, lease))
     }
 
     fn room(&mut self, room: &Room) -> Result<bool, InboxError> {
@@ -267,8 +270,9 @@ fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<Fo
 fn list(
     connection: &Connection,
     filter: &Filter,
+    lease: Lease,
 ) -> rusqlite::Result<Result<(Vec<Entry>, bool), InboxError>> {
-    let alive = alive(connection)?;
+    let alive = alive(connection, lease)?;
     let (now, mut stale, mut page) = (clock::now(), false, Page::new(filter.limit));
     let mut at = connection.prepare_cached(AT)?;
     for row in rows(connection, filter)? {

@@ -335,7 +335,7 @@ impl<'a> Steps<'a> {
     }
 
     fn entry(&self, row: Bare) -> Result<Entry, No> {
-        let alive = alive(self.connection)?;
+        let alive = alive(self.connection, self.beat.lease)?;
         Ok(row.alive(&alive).entry(clock::now())?)
     }
 }

@@ -17,6 +17,7 @@ use super::steps::{No, Room, Said, Step, Steps};
 use super::{Shared, Turn};
 use crate::inbox::{RETENTION, SWEEP_BYTES, unavailable};
 use crate::lane::{Jobs, Next};
+use crate::lease::Lease;
 use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
@@ -131,10 +132,10 @@ fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
 }
 
 impl Writer {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path, lease: Lease) -> Self {
         Self {
             file: DbFile::new(path.to_owned(), Commit::Synced),
-            beat: Beat::new(),
+            beat: Beat::new(lease),
             room: Room::default(),
             swept: None,
             filed: 0,
