@@ -140,6 +140,7 @@ fn a_killed_run_is_open_and_sound_and_its_unended_calls_are_in_doubt() {
             .map_while(Result::ok)
             .any(|line| line.ends_with("durable started"));
         assert!(begun, "the victim ended by itself");
+        // slow on purpose: it is killed at any moment.
         thread::sleep(moment);
         child.kill().unwrap();
         let status = child.wait().unwrap();

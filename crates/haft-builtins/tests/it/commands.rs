@@ -141,11 +141,22 @@ async fn a_failed_command_keeps_its_output() {
     );
 }
 
+/// Waits until the process that wrote its number to a file has ended.
+async fn gone(scene: &Scene, file: &str) {
+    let number = std::fs::read_to_string(scene.at(file)).unwrap();
+    let process = std::path::Path::new("/proc").join(number.trim());
+    let begun = Instant::now();
+    while process.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{file} lives on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// Seed fault 29: the output was lost at the deadline, and grandchildren lived on.
 #[tokio::test]
 async fn the_deadline_ends_the_whole_tree_and_keeps_the_output() {
     let scene = scene();
-    let line = "echo before; (sleep 3; touch alive) & sleep 60";
+    let line = "echo before; sh -c 'echo $$ > grandchild; sleep 600; touch alive' & sleep 600";
     let begun = Instant::now();
     let outcome = scene
         .call("run_command", json!({"command": line, "timeout_s": 1}))
@@ -154,11 +165,8 @@ async fn the_deadline_ends_the_whole_tree_and_keeps_the_output() {
     assert_eq!(outcome.status, haft::Status::Timeout);
     assert_eq!(outcome.error.as_ref().unwrap().kind, Timeout);
     assert_eq!(data(&outcome)["stdout"], "before\n");
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
-    assert!(
-        !scene.at("alive").exists(),
-        "a grandchild outlived the deadline"
-    );
+    gone(&scene, "grandchild").await;
+    assert!(!scene.at("alive").exists());
 }
 
 /// Seed fault 29: the whole environment was passed on.
@@ -343,12 +351,15 @@ async fn a_detached_command_goes_on_as_a_task() {
 #[tokio::test]
 async fn the_end_of_the_session_ends_its_tasks() {
     let scene = scene();
-    let line = "sleep 2; touch alive";
+    let line = "echo $$ > number; mv number task; sleep 600; touch alive";
     scene
         .data("run_command", json!({"command": line, "background": true}))
         .await;
+    while !scene.at("task").exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     scene.session.cancel();
-    tokio::time::sleep(Duration::from_millis(3_000)).await;
+    gone(&scene, "task").await;
     assert!(!scene.at("alive").exists(), "the task outlived its session");
 }
 

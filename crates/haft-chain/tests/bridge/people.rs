@@ -36,6 +36,7 @@ impl Approver for Person {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.seen.lock().push(request.arguments.clone());
         Box::pin(async move {
+            // slow on purpose: people are.
             tokio::time::sleep(self.thinks).await;
             if self.yes {
                 Decision::approve("ada", "test").into()

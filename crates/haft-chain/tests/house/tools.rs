@@ -79,6 +79,7 @@ fn effective(marks: &Arc<Mutex<Vec<String>>>) -> Vec<Arc<dyn Tool>> {
         TestTool::with_body(any("sleep"), |value, _| {
             let seconds = value["s"].as_f64().unwrap_or(60.0);
             Box::pin(async move {
+                // slow on purpose: as long as the script says.
                 tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
                 Ok(ToolResult::text("slept"))
             })

@@ -8,6 +8,7 @@ use std::process::Command;
 
 mod circles;
 mod language;
+mod sleeps;
 mod uses;
 
 /// The root of the repository.

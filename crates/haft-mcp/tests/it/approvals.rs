@@ -16,6 +16,7 @@ use crate::support::line_client::LineClient;
 use crate::support::small_tools::SmallOpener;
 use crate::support::{call, serving, until, until_async};
 
+const PING: &str = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
 const WRITE: &str = r#"{"path":"a.txt","content":"x"}"#;
 
 /// A handshake of a client with this name that can ask its person so.
@@ -336,8 +337,13 @@ async fn a_session_that_waits_for_a_person_is_not_swept() {
     )
     .await;
     assert_eq!(reply(asked).await.json()["result"]["isError"], json!(true));
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(service.sessions(), 1);
+    // One that waits for nobody goes, though it was opened later.
+    let idle = handshake("d", "2025-11-25", "null");
+    let idle = reply(send(&service, request(Method::POST, &[], idle)).await).await;
+    assert_eq!(idle.status, 200);
+    until_async(|| service.sessions() == 1).await;
+    let again = send(&service, request(Method::POST, &session, PING)).await;
+    assert_eq!(reply(again).await.status, 200, "the other one was swept");
     let id = opener.request().await.request.id;
     let no = Decision::deny("ada", "console");
     opener.executor.inbox().decide(&id, &no).await.unwrap();

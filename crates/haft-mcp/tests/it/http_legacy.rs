@@ -240,6 +240,7 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
     let used = [("mcp-session-id", idle.as_str())];
     let read = call("1", "read_file", r#"{"path":"hello.txt"}"#);
     assert_eq!(post(&service, &used, &read).await.status, 200);
+    // slow on purpose: the clock is paused, and jumps.
     tokio::time::sleep(Duration::from_mins(15)).await;
     assert_eq!(service.sessions(), 1, "the idle one is swept");
     assert_eq!(opener.count("closed"), 1);

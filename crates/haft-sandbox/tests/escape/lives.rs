@@ -163,6 +163,7 @@ fn settles(before: [usize; 4]) {
 fn at_once() {
     for setting in [Setting::Full, Setting::Bare] {
         let runtime = runtime();
+        // slow on purpose: the runtime's timer is there from now on.
         runtime.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
         let before = held();
         runtime.block_on(async {

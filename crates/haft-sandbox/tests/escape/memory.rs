@@ -72,7 +72,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("hold", |words| {
         hold(&words[0])?;
         println!("held");
-        // Long enough to be found on the busiest machine; whoever gets here got through.
+        // slow on purpose: long enough to be found on the busiest machine; whoever gets here got through.
         std::thread::sleep(Duration::from_secs(120));
         Err(words[0].clone())
     }),
@@ -207,6 +207,7 @@ fn deep(left: usize, part: usize) {
             // SAFETY: no pointers.
             unsafe { libc::setsid() };
             deep(left - 1, part);
+            // slow on purpose: it holds what it has until it is ended.
             std::thread::sleep(Duration::from_secs(120));
         });
     }

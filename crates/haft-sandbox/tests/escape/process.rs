@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_sandbox::{CommandSpec, Config, Sandbox, StartError};
 
@@ -44,21 +44,26 @@ pub(crate) const TESTS: &[Test] = &[
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("daemon", |_| {
+        hold();
         detach();
         Ok(())
     }),
     ("daemon_stay", |_| {
+        hold();
         detach();
+        // slow on purpose: it is ended before.
         std::thread::sleep(Duration::from_secs(30));
         Ok(())
     }),
     ("deaf", |_| {
+        hold();
         for signal in 1..=64 {
             // SAFETY: ignoring a signal runs no code of ours.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
         // SAFETY: no pointers.
         unsafe { libc::setsid() };
+        // slow on purpose: it is ended before.
         std::thread::sleep(Duration::from_millis(900));
         fs::write("survived", "x").unwrap();
         Ok(())
@@ -190,6 +195,13 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
+/// Holds a lock for as long as this process lives, or one that it starts.
+fn hold() {
+    let file = fs::File::create("held").unwrap();
+    file.lock().unwrap();
+    std::mem::forget(file);
+}
+
 /// Leaves the command's process group, session and parent, and writes a file later.
 fn detach() -> i32 {
     // SAFETY: this process has one thread; the children only sleep, write and leave.
@@ -206,6 +218,7 @@ fn detach() -> i32 {
         libc::close(1);
         libc::close(2);
     }
+    // slow on purpose: it is ended before.
     std::thread::sleep(Duration::from_millis(900));
     let _ = fs::write("survived", "x");
     // SAFETY: ends this process alone.
@@ -238,7 +251,14 @@ fn outlives(attempt: &str, ends: Ends) {
         seen.exit,
         seen.err
     );
-    std::thread::sleep(Duration::from_millis(1200));
+    let (held, began) = (
+        fs::File::open(stage.path().join("held")).unwrap(),
+        Instant::now(),
+    );
+    while held.try_lock().is_err() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     assert!(!stage.path().join("survived").exists());
 }
 

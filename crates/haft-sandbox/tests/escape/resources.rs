@@ -120,6 +120,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("thread_bomb", |words| {
         let most: usize = words[0].parse().unwrap();
         for count in 0..most * 8 {
+            // slow on purpose: they are all there at once.
             let sleep = || std::thread::sleep(Duration::from_secs(60));
             if std::thread::Builder::new()
                 .stack_size(64 << 10)

@@ -87,8 +87,10 @@ async fn pieces_are_gathered_by_time_or_by_size_whichever_comes_first() {
         let sending = tokio::spawn(async move {
             for piece in pieces {
                 progress.send(Stream::Stdout, *piece);
+                // slow on purpose: the clock is paused, and jumps.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
+            // slow on purpose: the clock is paused, and jumps.
             tokio::time::sleep(Duration::from_secs(1)).await;
             drop(end);
         });

@@ -56,22 +56,20 @@ async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::Entry> {
 
 /// The first request, once it is there.
 async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
+    let mut changes = inbox.changes();
     loop {
         if let Some(entry) = all(inbox).await.first() {
             return entry.request.id.clone();
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        let _ = changes.recv().await;
     }
 }
 
 /// Waits until it is withdrawn; nobody can decide about it then.
 pub(crate) async fn withdrawn(inbox: &dyn Inbox, id: &ApprovalId) {
-    loop {
-        let entry = inbox.get(id).await.unwrap().unwrap();
-        if entry.status == RequestStatus::Withdrawn {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let mut changes = inbox.changes();
+    while inbox.get(id).await.unwrap().unwrap().status != RequestStatus::Withdrawn {
+        let _ = changes.recv().await;
     }
     let late = inbox.decide(id, &Decision::approve("ann", "test")).await;
     assert!(matches!(late, Err(InboxError::Over { .. })), "{late:?}");

@@ -11,6 +11,7 @@ use haft::{
     ErrorKind, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolError, ToolResult,
     ToolSpec,
 };
+use tokio::sync::{Barrier, Notify};
 
 fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: Limits) -> Session {
     let registry = ToolRegistry::new();
@@ -21,12 +22,12 @@ fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: Limits)
         .unwrap()
 }
 
-fn sleeper() -> Arc<dyn haft::Tool> {
-    TestTool::with_body(TestTool::echo("sleep"), |_, _| {
-        Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            Ok(ToolResult::text("late"))
-        })
+/// A tool that does not end by itself, and says that it has begun.
+fn sleeper(begun: &Arc<Notify>) -> Arc<dyn haft::Tool> {
+    let begun = Arc::clone(begun);
+    TestTool::with_body(TestTool::echo("sleep"), move |_, _| {
+        begun.notify_one();
+        Box::pin(std::future::pending())
     })
     .arc()
 }
@@ -65,23 +66,23 @@ async fn ten_thousand_calls_at_once_spend_the_budget_exactly() {
 async fn a_dropped_call_is_recorded_as_cancelled() {
     let audit = Arc::new(MemoryAudit::new());
     let executor = Executor::new(Policy::workspace()).with_audit(Arc::clone(&audit) as _);
-    let session = session([sleeper()], Limits::default());
-    let call = executor.execute(&session, ToolCall::new("sleep", "{}"));
-    assert!(
-        tokio::time::timeout(Duration::from_millis(20), call)
-            .await
-            .is_err()
-    );
+    let begun = Arc::new(Notify::new());
+    let session = session([sleeper(&begun)], Limits::default());
+    tokio::select! {
+        outcome = executor.execute(&session, ToolCall::new("sleep", "{}")) => panic!("{outcome:?}"),
+        () = begun.notified() => {}
+    }
     assert_eq!(audit.words(), ["run", "started", "ended:cancelled"]);
 }
 
 #[tokio::test]
 async fn a_cancelled_session_ends_its_calls_and_refuses_more() {
     let executor = Executor::new(Policy::workspace());
-    let session = session([sleeper()], Limits::default());
+    let begun = Arc::new(Notify::new());
+    let session = session([sleeper(&begun)], Limits::default());
     let later = session.clone();
     tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        begun.notified().await;
         later.cancel();
     });
     let outcome = executor
@@ -123,19 +124,27 @@ async fn a_sink_that_fails_refuses_the_call_before_it_runs() {
 #[tokio::test]
 async fn a_batch_runs_only_concurrency_safe_calls_side_by_side() {
     let at_once = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let all = Arc::new(Barrier::new(4));
     let tool = |name: &str, concurrency_safe| {
-        let seen = Arc::clone(&at_once);
+        let (seen, all) = (Arc::clone(&at_once), Arc::clone(&all));
         TestTool::with_body(
             ToolSpec {
                 concurrency_safe,
                 ..TestTool::echo(name)
             },
             move |_, _| {
-                let seen = Arc::clone(&seen);
+                let (seen, all) = (Arc::clone(&seen), Arc::clone(&all));
                 Box::pin(async move {
                     let now = seen.0.fetch_add(1, Ordering::SeqCst) + 1;
                     seen.1.fetch_max(now, Ordering::SeqCst);
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    if concurrency_safe {
+                        // Ends only when all of them are at it.
+                        all.wait().await;
+                    }
+                    // Whatever else could run does.
+                    for _ in 0..100 {
+                        tokio::task::yield_now().await;
+                    }
                     seen.0.fetch_sub(1, Ordering::SeqCst);
                     Ok(ToolResult::default())
                 })
@@ -206,6 +215,7 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         })
     });
     let blocking = TestTool::with_body(slow("blocking"), |_, context| {
+        // slow on purpose: it holds its thread for longer than it may.
         std::thread::sleep(context.limit() * 2);
         Box::pin(async { Ok(ToolResult::text("too late")) })
     });

@@ -51,10 +51,7 @@ fn chain(limits: Limits, then: Then) -> Arc<dyn Tool> {
 fn tools(chain: Arc<dyn Tool>) -> ToolRegistry {
     let tools = ToolRegistry::new();
     let sleeps = TestTool::with_body(TestTool::echo("sleeps"), |_, _| {
-        Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            Ok(ToolResult::text("late"))
-        })
+        Box::pin(std::future::pending())
     });
     let all = [
         TestTool::risky("safe", Risk::Safe).arc(),
@@ -193,6 +190,7 @@ impl Approver for Slow {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         *self.0.lock() += 1;
         Box::pin(async {
+            // slow on purpose: longer than the chain's own time.
             tokio::time::sleep(Duration::from_millis(500)).await;
             Decision::approve("ann", "test").into()
         })

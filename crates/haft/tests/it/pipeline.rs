@@ -366,12 +366,7 @@ fn tools(ran: &Ran) -> ToolRegistry {
             Box::pin(async { Err(ToolError::failed("no luck")) })
         }),
         noting(spec("panics"), ran, |_| Box::pin(async { panic!("oh") })),
-        noting(spec("sleeps"), ran, |_| {
-            Box::pin(async {
-                tokio::time::sleep(Duration::from_secs(5)).await;
-                Ok(ToolResult::text("late"))
-            })
-        }),
+        noting(spec("sleeps"), ran, |_| Box::pin(std::future::pending())),
         echo(haft::ToolSpec {
             output_schema: Some(Arc::new(json!({"type": "object", "required": ["x"]}))),
             ..spec("lies")

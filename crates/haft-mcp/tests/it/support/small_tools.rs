@@ -339,6 +339,7 @@ fn slow() -> Arc<dyn Tool> {
         let each = Duration::from_millis(arguments["milliseconds"].as_u64().unwrap_or(0) / 4);
         Box::pin(async move {
             for step in 1..=4 {
+                // slow on purpose: as long as the call says.
                 tokio::time::sleep(each).await;
                 context.progress().info(format!("step {step}"));
             }
