@@ -267,13 +267,13 @@ impl Executor {
     /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
     pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
-            let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let policy = self.parts.policy.now();
-            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
-            let unstated = effects::unstated(&*tool, &arguments, arguments.as_str(), &permissions)?;
+            let input = admit::imagine(entry, arguments)?;
+            let (policy, arguments) = (self.parts.policy.now(), input.arguments());
+            let permissions = input.permissions(&policy)?;
+            let unstated = input.unstated(arguments.as_str(), &permissions)?;
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
-                ..JudgedCall::new(entry.spec(), &arguments, &permissions)
+                ..JudgedCall::new(entry.spec(), arguments, &permissions)
             }))
         };
         // People read it, and hear what they can do.
@@ -286,10 +286,10 @@ impl Executor {
     /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.
     pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
-            let (tool, arguments) = admit::imagine(entry, arguments)?;
+            let input = admit::imagine(entry, arguments)?;
             let policy = self.parts.policy.now();
-            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
-            let call = JudgedCall::new(entry.spec(), &arguments, &permissions);
+            let permissions = input.permissions(&policy)?;
+            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions);
             let found = policy.asked_for(rules, &call);
             Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
         };

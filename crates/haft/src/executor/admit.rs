@@ -8,6 +8,7 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::refs;
 use crate::executor::stop::Stop;
@@ -21,8 +22,7 @@ use crate::toolset::{Entry, Run};
 /// A call to a tool that exists, with arguments that fit. Made here alone.
 pub(super) struct Admitted {
     entry: Arc<Entry>,
-    tool: Arc<dyn Tool>,
-    arguments: Arguments,
+    input: ToolInput,
     written: Option<Arc<str>>,
     /// Its tool is one of the executor's own.
     internal: bool,
@@ -39,23 +39,19 @@ impl Admitted {
         &self.entry
     }
 
-    /// The tool, to be asked what the call would do.
-    pub(super) fn tool(&self) -> &Arc<dyn Tool> {
-        &self.tool
-    }
-
-    /// The effective arguments.
-    pub(super) fn arguments(&self) -> &Arguments {
-        &self.arguments
+    /// The tool with the effective arguments, to be asked what the call would do.
+    pub(super) fn input(&self) -> &ToolInput {
+        &self.input
     }
 
     /// The arguments as people, fingerprints and the record see them: refs stay refs, which are hashes of what they name,
     /// and what the host fills in is left out.
     pub(super) fn written(&self) -> &str {
-        self.written.as_deref().unwrap_or(self.arguments.as_str())
+        let effective = self.input.arguments().as_str();
+        self.written.as_deref().unwrap_or(effective)
     }
 
-    /// The same call with arguments that a person changed; checked like the first.
+    /// The same call with arguments that a user changed; checked like the first.
     pub(super) fn edited(
         self,
         parts: &Parts,
@@ -63,18 +59,17 @@ impl Admitted {
         open: &mut OpenCall<'_>,
     ) -> Result<Self, Stop> {
         let fit = check(parts, open.session(), &self.entry, text);
-        let fit = fit.map_err(|refused| refused.noted(open))?;
-        open.coerced = fit.coerced;
-        Ok(Self {
-            arguments: fit.arguments,
-            written: fit.written,
-            ..self
-        })
+        let mut fit = fit.map_err(|refused| refused.noted(open))?;
+        open.coerced = std::mem::take(&mut fit.coerced);
+        let Self { entry, internal, .. } = self;
+        let tool = self.input.into_tool();
+        fit.admitted(entry, tool, internal)
+            .map_err(|refused| refused.judged(open))
     }
 
-    /// Its parts.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments) {
-        (self.entry, self.tool, self.arguments)
+    /// Its parts, for the one place that runs it.
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable) {
+        (self.entry, self.input.into_runnable())
     }
 }
 
@@ -94,9 +89,41 @@ struct Refused {
 }
 
 impl Refused {
+    /// Arguments that the tool's schema does not take, as the caller wrote them.
     fn noted(self, open: &mut OpenCall<'_>) -> Stop {
         open.keep_arguments(self.text);
         self.stop
+    }
+
+    /// Arguments that the schema takes and the tool does not.
+    fn judged(self, open: &mut OpenCall<'_>) -> Stop {
+        open.judged = Some(self.text.into());
+        self.stop
+    }
+}
+
+impl Fit {
+    /// The call, once its tool has taken the arguments in.
+    fn admitted(
+        self,
+        entry: Arc<Entry>,
+        tool: Arc<dyn Tool>,
+        internal: bool,
+    ) -> Result<Admitted, Box<Refused>> {
+        let written = self.written;
+        match effects::prepare(&tool, &self.arguments) {
+            Ok(prepared) => Ok(Admitted {
+                entry,
+                input: ToolInput::new(tool, self.arguments, prepared),
+                written,
+                internal,
+            }),
+            Err(stop) => {
+                let text = written.as_deref().unwrap_or(self.arguments.as_str());
+                let text = text.to_owned();
+                Err(Box::new(Refused { stop, text }))
+            }
+        }
     }
 }
 
@@ -133,15 +160,10 @@ pub(super) fn admit(
     let internal = open.internal;
     let (entry, tool) = found(parts, session, open.name(), internal)?;
     let fit = check(parts, session, &entry, open.take_arguments());
-    let fit = fit.map_err(|refused| refused.noted(open))?;
-    open.coerced = fit.coerced;
-    Ok(Admitted {
-        entry,
-        tool,
-        arguments: fit.arguments,
-        written: fit.written,
-        internal,
-    })
+    let mut fit = fit.map_err(|refused| refused.noted(open))?;
+    open.coerced = std::mem::take(&mut fit.coerced);
+    fit.admitted(entry, tool, internal)
+        .map_err(|refused| refused.judged(open))
 }
 
 /// The same for a call that is only looked at: nothing is spent.
@@ -154,13 +176,8 @@ pub(super) fn look(
     let (entry, tool) = found(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
-    Ok(Admitted {
-        entry,
-        tool,
-        arguments: fit.arguments,
-        written: fit.written,
-        internal,
-    })
+    fit.admitted(entry, tool, internal)
+        .map_err(|refused| refused.stop)
 }
 
 type Found = Result<(Arc<Entry>, Arc<dyn Tool>), Stop>;
@@ -293,7 +310,7 @@ fn effective(entry: &Entry, text: &str) -> Checked {
 }
 
 /// The same checks for a call that is only asked about: nothing is spent, nothing runs.
-pub(super) fn imagine(entry: &Entry, text: &str) -> Result<(Arc<dyn Tool>, Arguments), Stop> {
+pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, Stop> {
     let Run::Local(tool) = &entry.run else {
         let message = format!(
             "tool {:?} is run by the provider, not here",
@@ -304,7 +321,8 @@ pub(super) fn imagine(entry: &Entry, text: &str) -> Result<(Arc<dyn Tool>, Argum
     let text = if text.is_empty() { "{}" } else { text };
     let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
     let arguments = Arguments::new(changed.unwrap_or_else(|| text.to_owned()));
-    Ok((Arc::clone(tool), arguments))
+    let prepared = effects::prepare(tool, &arguments)?;
+    Ok(ToolInput::new(Arc::clone(tool), arguments, prepared))
 }
 
 /// The arguments by which a call is known when it is made again: as they would run, however they are written, without

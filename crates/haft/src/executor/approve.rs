@@ -14,6 +14,7 @@ use crate::executor::draft::Caller;
 use crate::executor::exit::OpenCall;
 use crate::executor::shape::Shaped;
 use crate::executor::stop::Stop;
+use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::policy::Ruling;
 use crate::result::{Content, Status};
@@ -74,8 +75,8 @@ fn fits_still(
     shown: &ApprovalRequest,
 ) -> Result<(), Stop> {
     let judgement = judgement(parts, session, admitted)?;
-    if judgement.ruling.verdict == Verdict::Deny {
-        return Err(denied(&judgement.ruling));
+    if judgement.ruling().verdict == Verdict::Deny {
+        return Err(denied(judgement.ruling()));
     }
     fits(
         shown,
@@ -167,9 +168,13 @@ fn settle(
     judged: Judged,
     decided: Decided,
 ) -> Result<Cleared, Stop> {
-    let Decided { request, decision } = decided;
+    let Decided {
+        request: shown,
+        decision,
+    } = decided;
     let by = decision.by.clone();
     open.decided_by = Some(by.clone());
+    let approval = open.claimed.as_ref().map(|_| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
@@ -181,16 +186,21 @@ fn settle(
         Choice::Answer { answers } => Err(answered(&by, &answers)),
         Choice::Approve {
             edited: Some(text), ..
-        } => edited(parts, session, open, judged, text),
+        } => {
+            let judged = edited(parts, session, open, judged, text)?;
+            let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+            let seen = request(parts, session, open.caller(), admitted, judgement)?;
+            Ok(judged.cleared_as_shown(Consent { by, approval }, seen.snapshot))
+        }
         Choice::Approve { scope, rule, .. } => {
             // A critical call is approved each time.
-            if request.risk < Risk::Critical && scope != Scope::Once {
-                session.grants().push(Grant::of(&request, &by));
+            if shown.risk < Risk::Critical && scope != Scope::Once {
+                session.grants().push(Grant::of(&shown, &by));
             }
-            if request.risk < Risk::Critical && scope == Scope::Always {
-                parts.policy.keep(&request, rule.as_deref(), &by);
+            if shown.risk < Risk::Critical && scope == Scope::Always {
+                parts.policy.keep(&shown, rule.as_deref(), &by);
             }
-            Ok(Cleared::new(judged).while_like(request.snapshot))
+            Ok(judged.cleared_as_shown(Consent { by, approval }, shown.snapshot))
         }
     }
 }
@@ -221,20 +231,13 @@ fn edited(
     open: &mut OpenCall<'_>,
     judged: Judged,
     text: String,
-) -> Result<Cleared, Stop> {
+) -> Result<Judged, Stop> {
     let admitted = judged.admitted.edited(parts, text, open)?;
     let judged = judge(parts, session, open, admitted)?;
     if judged.ruling().verdict == Verdict::Deny {
         return Err(denied(judged.ruling()));
     }
-    let seen = request(
-        parts,
-        session,
-        open.caller(),
-        &judged.admitted,
-        &judged.judgement,
-    )?;
-    Ok(Cleared::new(judged).while_like(seen.snapshot))
+    Ok(judged)
 }
 
 fn nobody(ruling: &Ruling) -> Stop {

@@ -3,48 +3,28 @@
 use std::sync::Arc;
 
 use crate::approval::{ApprovalRequest, Extent, Snapshot};
-use crate::arguments::Arguments;
 use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
 use crate::executor::admit::Admitted;
 use crate::executor::approve;
 use crate::executor::draft::{Caller, Draft};
-use crate::executor::effects;
+use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
 use crate::executor::stop::Stop;
-use crate::permission::{Permission, Verdict};
+use crate::judgement::{Consent, Judgement};
+use crate::permission::Verdict;
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::session::Session;
-use crate::spec::{Risk, ToolSpec};
-use crate::tool::Tool;
+use crate::spec::ToolSpec;
 use crate::toolset::Entry;
 
-/// A call that may run. Made here alone: nothing runs that was not cleared.
+/// A call that may run, with what was judged of it. Made here alone: nothing runs that was not cleared.
 pub(super) struct Cleared {
     admitted: Admitted,
-    permissions: Vec<Permission>,
-    risk: Risk,
-    /// What the person saw who approved.
-    seen: Option<Snapshot>,
+    judgement: Judgement,
 }
 
 impl Cleared {
-    /// A judged call that may run.
-    pub(super) fn new(judged: Judged) -> Self {
-        Self {
-            admitted: judged.admitted,
-            risk: judged.judgement.ruling.risk,
-            permissions: judged.judgement.permissions,
-            seen: None,
-        }
-    }
-
-    /// The same, as long as it would do what a person saw.
-    pub(super) fn while_like(mut self, seen: Snapshot) -> Self {
-        self.seen = Some(seen);
-        self
-    }
-
     /// The tool and the arguments as the caller wrote them.
     pub(super) fn known_as(&self) -> (&Entry, &str) {
         (self.admitted.entry(), self.admitted.written())
@@ -55,33 +35,26 @@ impl Cleared {
         self.admitted.entry().spec()
     }
 
-    /// How harmful the call is.
-    pub(super) fn risk(&self) -> Risk {
-        self.risk
+    /// What was judged of it.
+    pub(super) fn judgement(&self) -> &Judgement {
+        &self.judgement
     }
 
-    /// What is no longer as the person saw it who approved; looked at again just before it runs.
+    /// What is no longer as the user saw it who approved; looked at again just before it runs.
     pub(super) fn difference(&self, policy: &Policy) -> Result<Option<String>, Stop> {
-        let Some(seen) = &self.seen else {
+        let Some(seen) = self.judgement.shown() else {
             return Ok(None);
         };
-        let (tool, arguments) = (self.admitted.tool().as_ref(), self.admitted.arguments());
-        let permissions = effects::permissions(tool, arguments, policy)?;
-        let now = effects::snapshot(tool, arguments, permissions)?;
+        let input = self.admitted.input();
+        let now = input.snapshot(input.permissions(policy)?)?;
         Ok(seen.difference(&now))
     }
 
     /// Its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments, Vec<Permission>) {
-        let (entry, tool, arguments) = self.admitted.into_parts();
-        (entry, tool, arguments, self.permissions)
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable, Judgement) {
+        let (entry, runnable) = self.admitted.into_parts();
+        (entry, runnable, self.judgement)
     }
-}
-
-/// What a call would do, and how the policy rules on it.
-pub(super) struct Judgement {
-    pub(super) permissions: Vec<Permission>,
-    pub(super) ruling: Ruling,
 }
 
 /// A call with its judgement.
@@ -93,7 +66,23 @@ pub(super) struct Judged {
 impl Judged {
     /// How the policy rules on it.
     pub(super) fn ruling(&self) -> &Ruling {
-        &self.judgement.ruling
+        self.judgement.ruling()
+    }
+
+    /// A call that may run, by this decision where the policy asked for one.
+    pub(super) fn cleared(self, decision: Option<Consent>) -> Cleared {
+        Cleared {
+            admitted: self.admitted,
+            judgement: self.judgement.decided(decision),
+        }
+    }
+
+    /// A call that may run as long as it would do what the user saw who approved it.
+    pub(super) fn cleared_as_shown(self, decision: Consent, shown: Snapshot) -> Cleared {
+        Cleared {
+            admitted: self.admitted,
+            judgement: self.judgement.decided(Some(decision)).as_shown(shown),
+        }
     }
 }
 
@@ -113,11 +102,12 @@ pub(super) async fn clear(
         return approve::resumed(parts, session, open, judged, ticket).await;
     }
     if verdict == Verdict::Allow {
-        return Ok(Cleared::new(judged));
+        return Ok(judged.cleared(None));
     }
     if let Some(by) = granted(session, &judged)? {
-        open.decided_by = Some(by);
-        return Ok(Cleared::new(judged));
+        open.decided_by = Some(by.clone());
+        let grant = Consent { by, approval: None };
+        return Ok(judged.cleared(Some(grant)));
     }
     // Boxed: few calls ask, and every call's future would be as large as this one.
     Box::pin(approve::asked(parts, session, open, judged)).await
@@ -132,7 +122,7 @@ pub(super) fn judge(
 ) -> Result<Judged, Stop> {
     let judgement = judgement(parts, session, &admitted);
     let judgement = judgement.inspect_err(|_| open.judged = Some(admitted.written().into()))?;
-    let ruling = &judgement.ruling;
+    let ruling = judgement.ruling();
     if open.is_recorded() || ruling.verdict != Verdict::Allow {
         open.judged = Some(admitted.written().into());
         open.ruling = Some((ruling.verdict, ruling.rule.to_string()));
@@ -150,15 +140,15 @@ pub(super) fn judgement(
     admitted: &Admitted,
 ) -> Result<Judgement, Stop> {
     let policy = parts.policy.now();
-    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
-    let permissions = effects::permissions(tool, arguments, &policy)?;
+    let input = admitted.input();
+    let permissions = input.permissions(&policy)?;
     let unstated = policy
         .keeps_calls_of(admitted.entry().spec().name.as_str())
-        .then(|| effects::unstated(tool, arguments, admitted.written(), &permissions))
+        .then(|| input.unstated(admitted.written(), &permissions))
         .transpose()?;
     let call = JudgedCall {
         unstated: unstated.as_deref(),
-        ..JudgedCall::new(admitted.entry().spec(), arguments, &permissions)
+        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
     };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
@@ -171,10 +161,7 @@ pub(super) fn judgement(
     {
         ruling = denied;
     }
-    Ok(Judgement {
-        permissions,
-        ruling,
-    })
+    Ok(Judgement::new(permissions, ruling))
 }
 
 /// An allowed call whose risk is above what the session's limits let pass unasked.
@@ -201,14 +188,14 @@ fn granted(session: &Session, judged: &Judged) -> Result<Option<String>, Stop> {
     if !session.grants().iter().any(|grant| grant.is_for(name)) {
         return Ok(None);
     }
-    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
-    let permissions = judgement.permissions.clone();
+    let input = admitted.input();
+    let permissions = judgement.permissions().to_vec();
     let call = Extent {
         tool: name.clone(),
         spec_hash: entry.spec_hash().to_owned(),
-        risk: judgement.ruling.risk,
-        conditions: effects::conditions(tool, arguments)?,
-        unstated: effects::unstated(tool, arguments, admitted.written(), &permissions)?,
+        risk: judgement.ruling().risk,
+        conditions: input.conditions()?,
+        unstated: input.unstated(admitted.written(), &permissions)?,
         permissions,
     };
     let grants = session.grants();
@@ -224,26 +211,23 @@ pub(super) fn request(
     admitted: &Admitted,
     judgement: &Judgement,
 ) -> Result<ApprovalRequest, Stop> {
-    let Judgement {
-        permissions,
-        ruling,
-    } = judgement;
+    let (permissions, ruling) = (judgement.permissions(), judgement.ruling());
     let draft = Draft {
         entry: admitted.entry(),
         caller,
         arguments: admitted.written(),
     };
     let request = draft.request(parts, session)?;
-    let (tool, arguments) = (admitted.tool().as_ref(), admitted.arguments());
-    let unstated = effects::unstated(tool, arguments, admitted.written(), permissions)?;
+    let input = admitted.input();
+    let unstated = input.unstated(admitted.written(), permissions)?;
     let call = JudgedCall {
         unstated: Some(&unstated),
-        ..JudgedCall::new(admitted.entry().spec(), arguments, permissions)
+        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
     };
     let policy = parts.policy.now();
     let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
     Ok(ApprovalRequest {
-        snapshot: effects::snapshot(tool, arguments, permissions.clone())?,
+        snapshot: input.snapshot(permissions.to_vec())?,
         verdicts,
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),

@@ -14,6 +14,7 @@ use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
 use crate::executor::clear::Cleared;
+use crate::executor::effects::Runnable;
 use crate::executor::exit::{OpenCall, STOPPED};
 use crate::executor::stop::{Given, Stop};
 use crate::progress::{Live, LiveEnd};
@@ -48,7 +49,8 @@ pub(super) async fn invoke(
     open: &mut OpenCall<'_>,
     cleared: Cleared,
 ) -> Result<Invoked, Stop> {
-    started(parts, session, open, cleared.risk()).await?;
+    let risk = cleared.judgement().ruling().risk;
+    started(parts, session, open, risk).await?;
     let limit = TimeLimit::of(session, cleared.spec());
     let shared = cleared.spec().concurrency_safe;
     let (_lane, waited) = match free(session, shared) {
@@ -59,7 +61,8 @@ pub(super) async fn invoke(
     if let Some(difference) = cleared.difference(&parts.policy.now())? {
         return Err(conflict(&difference));
     }
-    let (entry, tool, arguments, permissions) = cleared.into_parts();
+    let (entry, runnable, judgement) = cleared.into_parts();
+    let decided = judgement.decision().is_some();
     let context = CallContext {
         call: open.id().clone(),
         origin: open.origin(),
@@ -67,21 +70,27 @@ pub(super) async fn invoke(
         host: Arc::clone(parts) as Arc<dyn Host>,
         nest: Arc::clone(open.nest()),
         entry: Arc::clone(&entry),
-        approved: open.claimed.is_some(),
-        permissions: permissions.into(),
+        judgement: Arc::new(judgement),
         live: live(session, open.id()),
         resumption: open.resumption().cloned(),
         limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
     // Waits for a person or for other calls are not the tool's time.
-    let begun = if open.decided_by.is_none() && !waited {
+    let begun = if !decided && !waited {
         open.begun()
     } else {
         Instant::now()
     };
-    #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
-    let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
+    let plain;
+    #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
+    let running = match runnable {
+        Runnable::Prepared(call) => catch_unwind(AssertUnwindSafe(|| call.run(&context))),
+        Runnable::Plain(tool, arguments) => {
+            plain = (tool, arguments);
+            catch_unwind(AssertUnwindSafe(|| plain.0.call(&plain.1, &context)))
+        }
+    };
     let given = match running {
         Ok(running) => {
             let clock = Clock {
