@@ -58,15 +58,10 @@ impl Judgement {
         Self::new(permissions, ruling)
     }
 
-    /// The same, with the decision that the call runs on.
-    pub(crate) fn decided(mut self, decision: Option<Consent>) -> Self {
-        self.decision = decision;
-        self
-    }
-
-    /// The same, with what the user saw who approved it.
-    pub(crate) fn as_shown(mut self, shown: Snapshot) -> Self {
-        self.shown = Some(shown);
+    /// The same, with the decision that the call runs on and what was shown to the user who decided.
+    pub(crate) fn decided(mut self, decision: Consent, shown: Option<Snapshot>) -> Self {
+        self.decision = Some(decision);
+        self.shown = shown;
         self
     }
 

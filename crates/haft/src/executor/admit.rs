@@ -11,7 +11,7 @@ use crate::executor::Parts;
 use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::refs;
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
@@ -57,10 +57,10 @@ impl Admitted {
         parts: &Parts,
         text: String,
         open: &mut OpenCall<'_>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, EarlyEnd> {
         let fit = check(parts, open.session(), &self.entry, text);
         let mut fit = fit.map_err(|refused| refused.noted(open))?;
-        open.coerced = std::mem::take(&mut fit.coerced);
+        open.record.coerced = std::mem::take(&mut fit.coerced);
         let Self { entry, internal, .. } = self;
         let tool = self.input.into_tool();
         fit.admitted(entry, tool, internal)
@@ -84,20 +84,20 @@ struct Fit {
 
 /// Why arguments do not fit, and their text, for the record.
 struct Refused {
-    stop: Stop,
+    stop: EarlyEnd,
     text: String,
 }
 
 impl Refused {
     /// Arguments that the tool's schema does not take, as the caller wrote them.
-    fn noted(self, open: &mut OpenCall<'_>) -> Stop {
-        open.keep_arguments(self.text);
+    fn noted(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+        open.record.keep_arguments(self.text);
         self.stop
     }
 
     /// Arguments that the schema takes and the tool does not.
-    fn judged(self, open: &mut OpenCall<'_>) -> Stop {
-        open.judged = Some(self.text.into());
+    fn judged(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+        open.record.judge(&self.text);
         self.stop
     }
 }
@@ -132,36 +132,36 @@ pub(super) fn admit(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
-) -> Result<Admitted, Stop> {
+) -> Result<Admitted, EarlyEnd> {
     if session.cancellation().is_cancelled() || session.is_closed() {
-        return Err(Stop::new(ErrorKind::Cancelled, "the session has ended"));
+        return Err(EarlyEnd::failed(ErrorKind::Cancelled, "the session has ended"));
     }
     if session.depth() > MAX_DEPTH {
-        return Err(Stop::new(
+        return Err(EarlyEnd::failed(
             ErrorKind::Budget,
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
     // The call around an internal one has been counted.
-    if !open.internal
+    if !open.is_internal()
         && let Err(spent) = session.spend_call()
     {
-        return Err(Stop::new(ErrorKind::Budget, spent.to_string())
+        return Err(EarlyEnd::failed(ErrorKind::Budget, spent.to_string())
             .advise(spent.advice())
             .for_operator(spent.setting()));
     }
     if session.time_left().is_zero() {
         return Err(
-            Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
+            EarlyEnd::failed(ErrorKind::Budget, "the run's time for tools is used up")
                 .advise("start a new run")
                 .for_operator("raise limits.total_timeout_s"),
         );
     }
-    let internal = open.internal;
-    let (entry, tool) = found(parts, session, open.name(), internal)?;
-    let fit = check(parts, session, &entry, open.take_arguments());
+    let internal = open.is_internal();
+    let (entry, tool) = found(parts, session, open.record.name(), internal)?;
+    let fit = check(parts, session, &entry, open.record.take_arguments());
     let mut fit = fit.map_err(|refused| refused.noted(open))?;
-    open.coerced = std::mem::take(&mut fit.coerced);
+    open.record.coerced = std::mem::take(&mut fit.coerced);
     fit.admitted(entry, tool, internal)
         .map_err(|refused| refused.judged(open))
 }
@@ -172,7 +172,7 @@ pub(super) fn look(
     session: &Session,
     call: ToolCall,
     internal: bool,
-) -> Result<Admitted, Stop> {
+) -> Result<Admitted, EarlyEnd> {
     let (entry, tool) = found(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
@@ -180,7 +180,7 @@ pub(super) fn look(
         .map_err(|refused| refused.stop)
 }
 
-type Found = Result<(Arc<Entry>, Arc<dyn Tool>), Stop>;
+type Found = Result<(Arc<Entry>, Arc<dyn Tool>), EarlyEnd>;
 
 fn found(parts: &Parts, session: &Session, name: &str, internal: bool) -> Found {
     if internal {
@@ -206,12 +206,12 @@ fn find(session: &Session, name: &str) -> Found {
             None => format!("did you mean {near}?"),
         };
         let shown = clip(name, 128);
-        return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}"))
+        return Err(EarlyEnd::failed(ErrorKind::NotFound, format!("no tool {shown:?}"))
             .advise(advice)
             .for_operator(off.unwrap_or_default()));
     };
     if entry.spec().exposure == Exposure::Deferred {
-        return Err(Stop::new(
+        return Err(EarlyEnd::failed(
             ErrorKind::Unavailable,
             format!("tool {name:?} is not expanded"),
         )
@@ -234,7 +234,7 @@ impl Parts {
     fn internal(&self, name: &str) -> Found {
         let tools = self.internal.snapshot();
         let absent = || {
-            Stop::new(
+            EarlyEnd::failed(
                 ErrorKind::NotFound,
                 format!("no tool {name:?} of the host's own"),
             )
@@ -249,7 +249,7 @@ fn runnable(entry: &Arc<Entry>) -> Found {
         Run::Hosted => {
             let name = &entry.spec().name;
             let message = format!("tool \"{name}\" is run by the provider, not here");
-            Err(Stop::new(ErrorKind::Unavailable, message))
+            Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
         }
     }
 }
@@ -310,13 +310,13 @@ fn effective(entry: &Entry, text: &str) -> Checked {
 }
 
 /// The same checks for a call that is only asked about: nothing is spent, nothing runs.
-pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, Stop> {
+pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, EarlyEnd> {
     let Run::Local(tool) = &entry.run else {
         let message = format!(
             "tool {:?} is run by the provider, not here",
             entry.spec().name
         );
-        return Err(Stop::new(ErrorKind::Unavailable, message));
+        return Err(EarlyEnd::failed(ErrorKind::Unavailable, message));
     };
     let text = if text.is_empty() { "{}" } else { text };
     let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
@@ -340,12 +340,12 @@ pub(super) fn known_by(entry: &Entry, text: &str) -> String {
 }
 
 /// All violations, each with its path.
-fn invalid(entry: &Entry, violations: &[Violation]) -> Stop {
+fn invalid(entry: &Entry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(
         "invalid arguments for {}: {}",
         entry.spec().name,
         lines.join("; ")
     );
-    Stop::new(ErrorKind::InvalidArguments, message)
+    EarlyEnd::failed(ErrorKind::InvalidArguments, message)
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use crate::approval::Snapshot;
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 use crate::json::canonical::args_digest_without;
 use crate::permission::{Condition, Effect, Permission};
 use crate::policy::Policy;
 use crate::tool::{PreparedCall, Tool};
 
 /// Runs a question to a tool.
-fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, Stop> {
+fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     let message = "the tool could not say what the call would do";
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_| {
-        Stop::new(ErrorKind::Denied, message)
+        EarlyEnd::failed(ErrorKind::Denied, message)
             .advise("this is a fault of the tool; the run continues")
     })
 }
@@ -25,7 +25,7 @@ fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, Stop> {
 pub(super) fn prepare(
     tool: &Arc<dyn Tool>,
     arguments: &Arguments,
-) -> Result<Option<Box<dyn PreparedCall>>, Stop> {
+) -> Result<Option<Box<dyn PreparedCall>>, EarlyEnd> {
     Ok(guarded(|| Arc::clone(tool).prepare(arguments))??)
 }
 
@@ -66,10 +66,10 @@ impl ToolInput {
 
     /// What the call would do, where the policy judges the workspace that the tool works in: rules on paths, and what is
     /// hidden, mean nothing in another one.
-    pub(super) fn permissions(&self, policy: &Policy) -> Result<Vec<Permission>, Stop> {
+    pub(super) fn permissions(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
         if let Some(workspace) = guarded(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
-                Stop::new(ErrorKind::Unavailable, misplaced.to_string()).advise(
+                EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
                     "this is a fault of the host: it builds the policy and the tools on one workspace",
                 )
             })?;
@@ -81,7 +81,7 @@ impl ToolInput {
     }
 
     /// The same with the conditions it runs under and the files it would change, as they are now.
-    pub(super) fn snapshot(&self, permissions: Vec<Permission>) -> Result<Snapshot, Stop> {
+    pub(super) fn snapshot(&self, permissions: Vec<Permission>) -> Result<Snapshot, EarlyEnd> {
         let conditions = self.conditions()?;
         let preview = guarded(|| match &self.prepared {
             Some(call) => call.preview(),
@@ -95,7 +95,7 @@ impl ToolInput {
     }
 
     /// What settings decide about the call.
-    pub(super) fn conditions(&self) -> Result<Vec<Condition>, Stop> {
+    pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
         guarded(|| match &self.prepared {
             Some(call) => call.conditions(),
             None => self.tool.conditions(&self.arguments),
@@ -107,7 +107,7 @@ impl ToolInput {
         &self,
         written: &str,
         permissions: &[Permission],
-    ) -> Result<String, Stop> {
+    ) -> Result<String, EarlyEnd> {
         let stated = guarded(|| match &self.prepared {
             Some(call) => call.stated(permissions),
             None => self.tool.stated(&self.arguments, permissions),

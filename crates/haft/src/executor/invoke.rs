@@ -13,10 +13,10 @@ use crate::context::{CallContext, Host};
 use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
-use crate::executor::clear::Cleared;
 use crate::executor::effects::Runnable;
 use crate::executor::exit::{OpenCall, STOPPED};
-use crate::executor::stop::{Given, Stop};
+use crate::executor::judge::Cleared;
+use crate::executor::early_end::{EarlyEnd, Given};
 use crate::progress::{Live, LiveEnd};
 use crate::result::ToolResult;
 use crate::session::nest::Nest;
@@ -48,7 +48,7 @@ pub(super) async fn invoke(
     session: &Session,
     open: &mut OpenCall<'_>,
     cleared: Cleared,
-) -> Result<Invoked, Stop> {
+) -> Result<Invoked, EarlyEnd> {
     let risk = cleared.judgement().ruling().risk;
     started(parts, session, open, risk).await?;
     let limit = TimeLimit::of(session, cleared.spec());
@@ -65,7 +65,7 @@ pub(super) async fn invoke(
     let decided = judgement.decision().is_some();
     let context = CallContext {
         call: open.id().clone(),
-        origin: open.origin(),
+        origin: open.record.origin(),
         session: session.clone(),
         host: Arc::clone(parts) as Arc<dyn Host>,
         nest: Arc::clone(open.nest()),
@@ -120,7 +120,7 @@ async fn started(
     session: &Session,
     open: &mut OpenCall<'_>,
     risk: Risk,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
     if !open.is_recorded() {
         return Ok(());
     }
@@ -158,7 +158,7 @@ fn free(session: &Session, shared: bool) -> Option<Lane<'_>> {
 }
 
 /// Waits until the call may run beside what else runs in this session.
-async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, Stop> {
+async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, EarlyEnd> {
     let lane = session.lane();
     let turn = async {
         if shared {
@@ -173,7 +173,7 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
     };
     tokio::select! {
         turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
-            Stop::new(ErrorKind::Timeout, "other calls of this session did not end in time")
+            EarlyEnd::failed(ErrorKind::Timeout, "other calls of this session did not end in time")
                 .advise("the call did not run; call again when they have ended")
         }),
         () = session.cancellation().cancelled() => Err(cancelled().into()),
@@ -328,9 +328,9 @@ impl Future for CatchPanic<'_> {
     }
 }
 
-fn conflict(difference: &str) -> Stop {
+fn conflict(difference: &str) -> EarlyEnd {
     let message = format!("the approval does not hold for this call: {difference}; nothing ran");
-    Stop::new(ErrorKind::Conflict, message)
+    EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("look at what changed, then call again to ask again")
 }
 
