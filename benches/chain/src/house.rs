@@ -203,7 +203,7 @@ impl House {
     }
 
     /// Scripts a second, so many of them, some at once.
-    pub(crate) fn rate(&self, (count, at_once): (usize, usize)) -> f64 {
+    pub(crate) fn rate(&self, count: usize, at_once: usize) -> f64 {
         let begun = Instant::now();
         let some = || {
             let caller = Arc::clone(&self.caller);

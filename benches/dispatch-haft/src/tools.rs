@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use haft::arguments::Arguments;
-use haft::future::BoxFuture;
 use haft::error::ToolError;
+use haft::future::BoxFuture;
+use haft::tool::PreparedCall;
 use haft::{
     CallContext, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec, TypedTool, tool_fn,
 };
@@ -30,18 +31,34 @@ impl Tool for ValueTool {
         &self.0
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let path = arguments.value()["path"].as_str().unwrap_or_default();
-        Ok(vec![Permission::read(PathClaim::plain(path))])
+    fn prepare(
+        self: Arc<Self>,
+        arguments: &Arguments,
+    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
+        Ok(Some(Box::new(ValueCall(arguments.value()))))
     }
 
     fn call<'a>(
         &'a self,
         arguments: &'a Arguments,
-        _: &'a CallContext,
+        context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::new(ValueCall(arguments.value())).run(context)
+    }
+}
+
+/// A call over a JSON value, which is parsed once.
+struct ValueCall(Value);
+
+impl PreparedCall for ValueCall {
+    fn permissions(&self) -> Result<Vec<Permission>, ToolError> {
+        let path = self.0["path"].as_str().unwrap_or_default();
+        Ok(vec![Permission::read(PathClaim::plain(path))])
+    }
+
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let matches = arguments.value()["limit"].as_u64().unwrap_or_default();
+            let matches = self.0["limit"].as_u64().unwrap_or_default();
             ToolResult::data(&json!({ "ok": true, "matches": matches }))
         })
     }
@@ -143,8 +160,11 @@ impl Tool for Named {
         &self.spec
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        self.tool.permissions(arguments)
+    fn prepare(
+        self: Arc<Self>,
+        arguments: &Arguments,
+    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
+        Arc::clone(&self.tool).prepare(arguments)
     }
 
     fn call<'a>(

@@ -356,7 +356,8 @@ pub(crate) fn table(figures: &Figures) -> String {
     lines.fold(head.to_owned(), |table, line| table + &line)
 }
 
-fn line(figures: &Figures, (what, ours, peer, rule): &Goal) -> String {
+fn line(figures: &Figures, row: &Goal) -> String {
+    let (what, ours, peer, rule) = row;
     let (found, beside) = (figures.row(ours), figures.row(peer));
     let missing = if found.is_none() { ours } else { peer };
     let (Some(ours), true) = (found, peer.is_empty() || beside.is_some()) else {

@@ -11,18 +11,25 @@ const BYTES: u64 = 150_000_000;
 
 /// Copies crates into `root` and says how many files that were.
 pub(crate) fn build(root: &Path) -> usize {
-    let mut so_far = (0, 0);
+    let mut so_far = Copied::default();
     for folder in sources::crates() {
-        if so_far.0 >= FILES || so_far.1 >= BYTES {
+        if so_far.files >= FILES || so_far.bytes >= BYTES {
             break;
         }
         let name = folder.file_name().unwrap_or_default();
         copy(&folder, &root.join(name), &mut so_far);
     }
-    so_far.0
+    so_far.files
 }
 
-fn copy(from: &Path, to: &Path, so_far: &mut (usize, u64)) {
+/// What was copied so far.
+#[derive(Default)]
+struct Copied {
+    files: usize,
+    bytes: u64,
+}
+
+fn copy(from: &Path, to: &Path, so_far: &mut Copied) {
     let Ok(entries) = fs::read_dir(from) else {
         return;
     };
@@ -36,8 +43,8 @@ fn copy(from: &Path, to: &Path, so_far: &mut (usize, u64)) {
             copy(&path, &to.join(name), so_far);
         } else if about.is_file() {
             fs::copy(&path, to.join(name)).expect("a copy");
-            so_far.0 += 1;
-            so_far.1 += about.len();
+            so_far.files += 1;
+            so_far.bytes += about.len();
         }
     }
 }

@@ -6,9 +6,10 @@ use haft::call::{Origin, RunId};
 use haft::change::Changer;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Condition, Effect, PathClaim, Permission};
+use haft::judgement::Judgement;
+use haft::permission::{Condition, Permission};
 use haft::policy::join_words;
-use haft::workspace::{Place, Workspace, WorkspaceError, WorkspaceView};
+use haft::workspace::{Place, Workspace, WorkspaceView};
 use sha2::{Digest, Sha256};
 
 pub mod check;
@@ -59,8 +60,8 @@ pub struct Caller {
 /// What a call may touch.
 #[derive(Debug, Clone)]
 enum Clearance {
-    /// What the policy cleared it for.
-    Call(Arc<[Permission]>),
+    /// What was judged of it.
+    Call(Arc<Judgement>),
     /// Nothing: its changes are only worked out, for a person to see.
     Preview,
 }
@@ -74,7 +75,7 @@ impl Caller {
             run: context.run().clone(),
             origin: context.origin(),
             approved: context.is_approved(),
-            clearance: Clearance::Call(Arc::clone(context.permissions())),
+            clearance: Clearance::Call(Arc::clone(context.judgement())),
         }
     }
 
@@ -86,7 +87,7 @@ impl Caller {
             run: RunId::generate(),
             origin: Origin::Host,
             approved: false,
-            clearance: Clearance::Call(permissions.into()),
+            clearance: Clearance::Call(Arc::new(Judgement::allowing(permissions))),
         }
     }
 
@@ -102,37 +103,20 @@ impl Caller {
         }
     }
 
-    /// The place, if the call was cleared to read it and it is still there where it was then.
+    /// The place, if reading it was judged and it is still there where it was then.
     pub(crate) fn reads(&self, place: Place) -> Result<Place, ToolError> {
-        self.cleared(place, |effect| match effect {
-            Effect::Read(claim) => Some(claim),
-            _ => None,
-        })
+        match &self.clearance {
+            Clearance::Call(judgement) => judgement.cleared_to_read(place),
+            Clearance::Preview => Ok(place),
+        }
     }
 
     /// The same for changing it.
     pub(crate) fn changes(&self, place: Place) -> Result<Place, ToolError> {
-        self.cleared(place, Effect::changed_path)
-    }
-
-    fn cleared(
-        &self,
-        place: Place,
-        claimed: impl Fn(&Effect) -> Option<&PathClaim>,
-    ) -> Result<Place, ToolError> {
-        let Clearance::Call(permissions) = &self.clearance else {
-            return Ok(place);
-        };
-        let now = place.claim()?;
-        let claims = || permissions.iter().filter_map(|p| claimed(&p.effect));
-        if claims().any(|claim| *claim == now) {
-            return Ok(place);
+        match &self.clearance {
+            Clearance::Call(judgement) => judgement.cleared_to_change(place),
+            Clearance::Preview => Ok(place),
         }
-        if claims().any(|claim| claim.path == now.path) {
-            return Err(WorkspaceError::Changed(place.shown()).into());
-        }
-        let message = format!("the call was not cleared for {:?}", place.shown());
-        Err(ToolError::denied(message))
     }
 }
 

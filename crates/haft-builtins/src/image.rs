@@ -180,11 +180,7 @@ impl TypedTool for ViewImage {
                 Ok(vec![Permission::read(claim)])
             }
             Source::Url(url) => {
-                let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-                let effect = Effect::Connect {
-                    url: url.to_owned(),
-                    host: target.host().to_owned(),
-                };
+                let effect = connection(url)?;
                 let risk = Risk::High;
                 Ok(vec![Permission { effect, risk }])
             }
@@ -212,6 +208,7 @@ impl TypedTool for ViewImage {
                 (bytes, Some(path), None)
             }
             Source::Url(url) => {
+                context.cleared(&connection(url)?)?;
                 let (bytes, url) = self.fetched(url).await?;
                 (bytes, None, Some(url))
             }
@@ -248,6 +245,15 @@ impl TypedTool for ViewImage {
         };
         result(&data, &picture, input.question.as_deref())
     }
+}
+
+/// The connection to a picture.
+fn connection(url: &str) -> Result<Effect, ToolError> {
+    let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    Ok(Effect::Connect {
+        url: url.to_owned(),
+        host: target.host().to_owned(),
+    })
 }
 
 /// The whole file.

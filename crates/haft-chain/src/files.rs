@@ -77,7 +77,7 @@ pub(crate) fn is_empty(folder: BorrowedFd<'_>) -> bool {
 /// `known` says are left where they are.
 pub(crate) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, known: &Known) -> Copied {
     let mut copied = Copied::default();
-    level(&mut copied, (from, to), known, &mut Vec::new());
+    level(&mut copied, Sides { from, to }, known, &mut Vec::new());
     copied
 }
 
@@ -97,12 +97,15 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     Ok(names)
 }
 
-fn level(
-    copied: &mut Copied,
-    (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
-    known: &Known,
-    path: &mut Vec<u8>,
-) {
+/// A folder and the one that it is copied into.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    from: BorrowedFd<'a>,
+    to: BorrowedFd<'a>,
+}
+
+fn level(copied: &mut Copied, sides: Sides<'_>, known: &Known, path: &mut Vec<u8>) {
+    let Sides { from, to } = sides;
     let depth = memchr::memchr_iter(b'/', path).count();
     let Ok(names) = names(from) else {
         return copied.leave(|| "a folder could not be read".into());
@@ -125,12 +128,13 @@ fn level(
                 path.push(b'/');
                 match (within(from, &name), made(to, &name)) {
                     (Ok(from), Ok(to)) => {
-                        level(copied, (from.as_fd(), to.as_fd()), known, path);
+                        let (from, to) = (from.as_fd(), to.as_fd());
+                        level(copied, Sides { from, to }, known, path);
                     }
                     _ => copied.leave(|| shown(path, "could not be copied")),
                 }
             }
-            FileType::RegularFile => file(copied, (from, to), &name, (known, path)),
+            FileType::RegularFile => file(copied, sides, &name, Target { known, path }),
             _ => copied.leave(|| shown(path, "is no regular file")),
         }
         path.truncate(length);
@@ -179,12 +183,14 @@ fn give(folder: BorrowedFd<'_>, made: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn file(
-    copied: &mut Copied,
-    (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
-    name: &CStr,
-    (known, path): (&Known, &[u8]),
-) {
+/// A file's path below the topmost folder, and what lies there already.
+struct Target<'a> {
+    known: &'a Known,
+    path: &'a [u8],
+}
+
+fn file(copied: &mut Copied, sides: Sides<'_>, name: &CStr, target: Target<'_>) {
+    let (Sides { from, to }, Target { known, path }) = (sides, target);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = beneath(from, name, flags).map(File::from);
     let opened = opened.and_then(|file| Ok((stamp(&file)?, file)));

@@ -79,15 +79,32 @@ pub(crate) struct ChainRun<'a> {
     looks: u32,
 }
 
+/// What a script runs with.
+pub(crate) struct Terms {
+    /// Where its calls are written down.
+    pub(crate) record: Record,
+    /// Where its prints go.
+    pub(crate) output: Output,
+    /// How long it may run.
+    pub(crate) limit: Duration,
+    /// How it looks for answers.
+    pub(crate) looking: Looking,
+}
+
 impl<'a> ChainRun<'a> {
-    /// A run of the script that this worker is to serve, for at most `limit`.
+    /// A run of the script that this worker is to serve.
     pub(crate) fn new(
         context: &'a CallContext,
         scope: Scope,
         worker: &'a dyn Worker,
-        (record, limit, looking): (Record, Duration, Looking),
-        output: Output,
+        terms: Terms,
     ) -> Self {
+        let Terms {
+            record,
+            output,
+            limit,
+            looking,
+        } = terms;
         Self {
             context,
             scope,

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::engine::{Engine, EngineError, Worker};
-use crate::run::{ChainRun, Folders, Looking, Output, Record, Script};
+use crate::run::{ChainRun, Folders, Looking, Output, Record, Script, Terms};
 
 /// The tool's name.
 pub const TOOL_CHAIN: &str = "tool_chain";
@@ -212,13 +212,13 @@ impl Shared {
         };
         let worker: &dyn Worker = &*worker;
         let folder = (self.folders)(context.run());
-        let chain = ChainRun::new(
-            context,
-            scope,
-            worker,
-            (record, limit, self.looking.clone()),
-            Output::new(context.progress(), self.spool.as_ref()),
-        );
+        let terms = Terms {
+            record,
+            output: Output::new(context.progress(), self.spool.as_ref()),
+            limit,
+            looking: self.looking.clone(),
+        };
+        let chain = ChainRun::new(context, scope, worker, terms);
         chain.run(&script, folder).await
     }
 

@@ -59,7 +59,10 @@ impl Binding {
         let members = object.get(1..object.len().saturating_sub(1));
         Ok(Self {
             members: members.unwrap_or_default().to_owned(),
-            written: values.iter().map(sealed).collect(),
+            written: values
+                .iter()
+                .map(|(name, value)| sealed(name, value))
+                .collect(),
             values,
         })
     }
@@ -149,10 +152,10 @@ impl Binding {
 }
 
 /// What stands for a value that may be a secret: another value has another hash.
-fn sealed((name, value): (&String, &Value)) -> (String, Value) {
+fn sealed(name: &str, value: &Value) -> (String, Value) {
     let digest = hex(&Sha256::digest(value.to_string().as_bytes()));
     let short = digest.get(..SEAL).unwrap_or_default();
-    (name.clone(), format!("set by the host ({short})").into())
+    (name.to_owned(), format!("set by the host ({short})").into())
 }
 
 /// The names of an object's members and where its closing brace is.

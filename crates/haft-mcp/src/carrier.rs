@@ -87,6 +87,12 @@ impl Approver for Carrier {
     }
 }
 
+/// What a client replied, and to what it was asked.
+struct FormReply {
+    way: Way,
+    said: Said,
+}
+
 impl Carrier {
     /// What the client is given to ask, where it can and may ask anything.
     fn question(&self, request: &ApprovalRequest) -> Option<Asked> {
@@ -132,7 +138,8 @@ impl Carrier {
         let said = Said::of(reply.result.as_deref());
         // Whoever said yes to an address is there now: the decision comes from the console.
         let there = way == Way::Url && matches!(said, Said::Accept(_));
-        match self.decided(request, (way, said), reply.operator) {
+        let said = FormReply { way, said };
+        match self.decided(request, said, reply.operator) {
             Some(decision) => decision.into(),
             None => self.wait(request, there).await,
         }
@@ -149,7 +156,8 @@ impl Carrier {
         };
         let goes_on = matches!(said, Said::Accept(_)) && question.way == Way::Url;
         // Whether the caller is the operator was looked at when the client was found trusted.
-        if let Some(decision) = self.decided(request, (question.way, said), true) {
+        let way = question.way;
+        if let Some(decision) = self.decided(request, FormReply { way, said }, true) {
             return decision.into();
         }
         let answer = self.wait(request, false).await;
@@ -170,12 +178,14 @@ impl Carrier {
     fn decided(
         &self,
         request: &ApprovalRequest,
-        (way, said): (Way, Said),
+        reply: FormReply,
         operator: bool,
     ) -> Option<Decision> {
+        let FormReply { way, said } = reply;
+        let is_form = way == Way::Form;
         let may = request.is_question() || (self.trusted && operator);
-        let decision = said.decision(request).filter(|_| way == Way::Form && may);
-        if way == Way::Form && decision.is_none() {
+        let decision = said.decision(request).filter(|_| is_form && may);
+        if is_form && decision.is_none() {
             tracing::debug!(id = %request.id, "a form decided nothing");
         }
         decision

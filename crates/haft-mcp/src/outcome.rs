@@ -102,7 +102,8 @@ struct Link<'a> {
 /// Writes the result. A call that did not succeed is a result too, with `isError`, never a protocol error.
 pub(crate) fn write(
     out: &mut Vec<u8>,
-    (outcome, then): (&Outcome, &Then),
+    outcome: &Outcome,
+    then: &Then,
     era: Era,
     server: &RawValue,
 ) {

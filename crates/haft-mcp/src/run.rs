@@ -86,7 +86,8 @@ impl Shared {
 
 impl Run {
     pub(crate) fn new(
-        (executor, session): (Executor, Session),
+        executor: Executor,
+        session: Session,
         client: ClientInfo,
         shared: Shared,
     ) -> Self {
@@ -116,7 +117,7 @@ impl Run {
         let earlier = self.earlier(&back).await;
         let token = job.token.take().zip(notes.clone());
         let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
-        let carrier = self.carrier(&job, (notes, line.clone()), back);
+        let carrier = self.carrier(&job, notes, line.clone(), back);
         // What a state is bound to; the call itself takes the arguments along.
         let bound = carrier
             .as_ref()
@@ -211,7 +212,8 @@ impl Run {
     fn carrier(
         &self,
         job: &CallJob,
-        (notes, line): (Option<mpsc::Sender<Vec<u8>>>, Option<Arc<ProgressLine>>),
+        notes: Option<mpsc::Sender<Vec<u8>>>,
+        line: Option<Arc<ProgressLine>>,
         back: Back,
     ) -> Option<Arc<Carrier>> {
         let opener = &self.shared.opener;

@@ -212,8 +212,13 @@ impl Core {
 
     /// Opens a run for a client; its record begins with its first call.
     pub(crate) async fn open(&self, client: ClientInfo) -> Result<Arc<Run>, OpenError> {
-        let opened = self.shared.opener.open(client.clone()).await?;
-        Ok(Arc::new(Run::new(opened, client, self.shared.clone())))
+        let (executor, session) = self.shared.opener.open(client.clone()).await?;
+        Ok(Arc::new(Run::new(
+            executor,
+            session,
+            client,
+            self.shared.clone(),
+        )))
     }
 
     /// The server's account of itself, as raw JSON.
@@ -280,7 +285,7 @@ impl Core {
         match job {
             Job::Call(call) => {
                 let (outcome, then) = run.call(call, notes).await?;
-                outcome::write(out, (&outcome, &then), run.era, &self.info);
+                outcome::write(out, &outcome, &then, run.era, &self.info);
                 let waits = outcome
                     .approval
                     .filter(|_| outcome.status == Status::Suspended);

@@ -218,7 +218,8 @@ fn supervisor(
 pub(crate) async fn launch(
     config: &Config,
     plan: &Plan,
-    (stdout, stderr): (OwnedFd, OwnedFd),
+    stdout: OwnedFd,
+    stderr: OwnedFd,
 ) -> Result<Tree, StartError> {
     let (child, ours) = supervisor(config, stdout.into(), stderr.into())?;
     let link = ours.try_clone().map_err(failed("make a socket"))?;

@@ -276,7 +276,7 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
                 line,
                 last,
                 answer,
-            }) => drop(answer.send(add(&mut *backend, &mut held, (&run, &line), last))),
+            }) => drop(answer.send(add(&mut *backend, &mut held, &NewLine { run, line, last }))),
             Next::Job(Job::Leave(run, last, answer)) => {
                 drop(answer.send(leave(&mut *backend, &mut held, run, last)));
             }
@@ -309,16 +309,20 @@ fn leave(
     Ok(())
 }
 
-fn add(
-    backend: &mut dyn Backend,
-    held: &mut HashMap<String, bool>,
-    (run, line): (&str, &str),
+/// A line to be added to a run's journal.
+struct NewLine {
+    run: String,
+    line: String,
+    /// Whether its chain ends with it, and no other of the run is left.
     last: bool,
-) -> Answer<()> {
+}
+
+fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLine) -> Answer<()> {
+    let NewLine { run, line, last } = new;
     let known = held.get(run).copied();
     let old = backend.add(run, line, known.is_some())?;
     let old = known.unwrap_or(old);
-    if last {
+    if *last {
         held.remove(run);
         // Chains that ended need no journal; a run may have thousands.
         return backend.let_go(run, !old);

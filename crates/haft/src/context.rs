@@ -16,7 +16,8 @@ use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
-use crate::permission::{Permission, Verdict};
+use crate::judgement::Judgement;
+use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
@@ -92,14 +93,12 @@ pub struct CallContext {
     pub(crate) live: Option<Arc<Live>>,
     /// The tool, as the executor found it.
     pub(crate) entry: Arc<Entry>,
-    /// A person approved this very call.
-    pub(crate) approved: bool,
     /// How it is resumed, if it is.
     pub(crate) resumption: Option<Resumption>,
     /// How long it may take.
     pub(crate) limit: Duration,
-    /// What the call was cleared for.
-    pub(crate) permissions: Arc<[Permission]>,
+    /// What was judged of the call.
+    pub(crate) judgement: Arc<Judgement>,
 }
 
 impl CallContext {
@@ -118,14 +117,22 @@ impl CallContext {
         self.origin
     }
 
-    /// Whether a person saw this very call, with the files it changes, and approved it.
-    pub fn is_approved(&self) -> bool {
-        self.approved
+    /// What was judged of the call. A tool does what this clears ([`Judgement::cleared`]) and nothing else.
+    pub fn judgement(&self) -> &Arc<Judgement> {
+        &self.judgement
     }
 
-    /// What the call said it would do, and was cleared for.
-    pub fn permissions(&self) -> &Arc<[Permission]> {
-        &self.permissions
+    /// Fails unless this effect was judged: [`Judgement::cleared`].
+    ///
+    /// # Errors
+    /// `denied`: the call never said that it would do this.
+    pub fn cleared(&self, effect: &Effect) -> Result<(), ToolError> {
+        self.judgement.cleared(effect)
+    }
+
+    /// Whether a user saw this very call, with the files it changes, and approved it.
+    pub fn is_approved(&self) -> bool {
+        self.judgement.is_approved()
     }
 
     /// The tool's workspace as this call may see it: lists, searches and near names leave out what the policy's rules do

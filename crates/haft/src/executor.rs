@@ -17,7 +17,7 @@ use crate::context::{Asking, Host};
 use crate::error::{ErrorKind, ToolError};
 use crate::future::BoxFuture;
 use crate::policy::{Explanation, JudgedCall, Policy};
-use crate::result::{Failure, Outcome, Status};
+use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
@@ -29,26 +29,29 @@ mod again;
 mod approve;
 mod ask;
 mod batch;
+mod call_result;
 mod claim;
 mod clear;
 mod draft;
+mod early_end;
 mod effects;
 mod exit;
 mod invoke;
+mod judge;
 mod kept;
 mod learning;
 mod question;
+mod record_draft;
 mod refs;
+mod settlement;
 mod shape;
 mod sinks;
-mod stop;
 
-use approve::Ticket;
+use call_result::CallResult;
+use early_end::EarlyEnd;
 use exit::OpenCall;
-use kept::KeptEnd;
 use learning::Learning;
-use shape::Shaped;
-use stop::Stop;
+use settlement::{Settlement, Ticket};
 
 /// Runs calls: the only thing that calls a tool. Holds no state of any run; clones share its parts.
 ///
@@ -210,10 +213,8 @@ impl Executor {
             }
             _ => Ticket::Claimed(Box::new(ask::Taken::of(inbox, inbox.claim(id).await?)?)),
         };
-        let mut open = OpenCall::new(&self.parts, session, call, How::Asked);
-        open.internal = internal;
-        open.ticket = Some(ticket);
-        execute_decided(&self.parts, session, open).await
+        let open = OpenCall::new(&self.parts, session, call, How::Asked).internal(internal);
+        execute_decided(Settlement::with_ticket(ticket), open).await
     }
 
     /// Whether a decided request could run in this session now and would do what the request shows: the checks of
@@ -231,7 +232,7 @@ impl Executor {
             .from_origin(request.origin)
             .with_id(request.call.as_str());
         let checked = approve::check(&self.parts, session, call, request);
-        checked.map_err(|stop| stop.failure)
+        checked.map_err(EarlyEnd::into_failure)
     }
 
     /// Which calls were suspended.
@@ -267,31 +268,28 @@ impl Executor {
     /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
     pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
-            let (tool, arguments) = admit::imagine(entry, arguments)?;
-            let policy = self.parts.policy.now();
-            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
-            let unstated = effects::unstated(&*tool, &arguments, arguments.as_str(), &permissions)?;
+            let input = admit::imagine(entry, arguments)?;
+            let (policy, arguments) = (self.parts.policy.now(), input.arguments());
+            let permissions = input.permissions(&policy)?;
+            let unstated = input.unstated(arguments.as_str(), &permissions)?;
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
-                ..JudgedCall::new(entry.spec(), &arguments, &permissions)
+                ..JudgedCall::new(entry.spec(), arguments, &permissions)
             }))
         };
         // People read it, and hear what they can do.
-        explained().map_err(|stop: Stop| Failure {
-            advice: stop.operator.or(stop.failure.advice),
-            ..stop.failure
-        })
+        explained().map_err(EarlyEnd::into_failure_for_people)
     }
 
     /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.
     pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
-            let (tool, arguments) = admit::imagine(entry, arguments)?;
+            let input = admit::imagine(entry, arguments)?;
             let policy = self.parts.policy.now();
-            let permissions = effects::permissions(tool.as_ref(), &arguments, &policy)?;
-            let call = JudgedCall::new(entry.spec(), &arguments, &permissions);
+            let permissions = input.permissions(&policy)?;
+            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions);
             let found = policy.asked_for(rules, &call);
-            Ok::<_, Stop>(found.into_iter().map(str::to_owned).collect())
+            Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
         };
         speaking().unwrap_or_default()
     }
@@ -399,88 +397,59 @@ enum How {
     Recovered,
 }
 
-/// Every call takes this path: direct, nested, from a batch, from any door.
+/// Every call takes this path: direct, nested, from a batch, from any entry point.
 async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How) -> Outcome {
-    finished(parts, OpenCall::new(parts, session, call, how)).await
+    finished(OpenCall::new(parts, session, call, how)).await
 }
 
 /// An opened call from its first check to its end.
-async fn finished(parts: &Arc<Parts>, mut open: OpenCall<'_>) -> Outcome {
-    let (session, how) = (open.session(), open.how);
-    let end = stages(parts, session, &mut open).await;
-    finish(parts, open, end, how == How::Asked).await
+async fn finished(open: OpenCall<'_>) -> Outcome {
+    // The call is dropped before what it owes.
+    let (mut settlement, mut open) = (Settlement::default(), open);
+    let end = stages(&mut open, &mut settlement).await;
+    let (end, heard) = (end.unwrap_or_else(CallResult::from), open.how() == How::Asked);
+    settlement.settle(open, end, heard).await
 }
 
 /// The same path for a call that was decided about before. It tells nothing and leaves no line where another call has the
 /// decision.
 async fn execute_decided(
-    parts: &Arc<Parts>,
-    session: &Session,
+    mut settlement: Settlement,
     mut open: OpenCall<'_>,
 ) -> Result<Outcome, InboxError> {
-    let end = stages(parts, session, &mut open).await;
-    if let Some(refused) = open.refused.take() {
+    let end = stages(&mut open, &mut settlement).await;
+    if let Some(refused) = settlement.take_refusal() {
         open.discard();
         return Err(refused);
     }
-    Ok(finish(parts, open, end, false).await)
-}
-
-/// Closes a call, and tells the inbox how it ended where it acted on a decision; `delivered` says whether the client hears
-/// it with that.
-async fn finish(
-    parts: &Parts,
-    mut open: OpenCall<'_>,
-    end: Result<Shaped, Stop>,
-    delivered: bool,
-) -> Outcome {
-    // A call that was stopped before its decision was looked at has had its turn, too; an approval is not used up by that.
-    let unused = match open.ticket.take() {
-        Some(Ticket::Claimed(taken)) => Some(taken.claimed),
-        Some(Ticket::Approved(_)) | None => None,
-    };
-    let claimed = open.claimed.take().or(unused);
-    let (kept, session) = (open.kept.take(), open.session());
-    let kept_end = KeptEnd {
-        heard: delivered,
-        resumable: open.nest().is_resumable(),
-    };
-    let mut outcome = open.close(end);
-    if let Some(kept) = kept {
-        let left = kept_end.resumable && outcome.status != Status::Suspended;
-        session.at_work().note_resumable(&outcome.call, left);
-        Box::pin(kept.ended(parts, session, &mut outcome, kept_end)).await;
-    }
-    if let Some(claimed) = claimed {
-        claimed.finish(&outcome, delivered).await;
-    }
-    outcome
+    let end = end.unwrap_or_else(CallResult::from);
+    Ok(settlement.settle(open, end, false).await)
 }
 
 /// The four stages. Each takes what only the stage before can make.
 async fn stages(
-    parts: &Arc<Parts>,
-    session: &Session,
     open: &mut OpenCall<'_>,
-) -> Result<Shaped, Stop> {
+    settlement: &mut Settlement,
+) -> Result<CallResult, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     parts.open(session)?;
     let admitted = admit::admit(parts, session, open)?;
     let entry = admitted.entry();
     // Before a person may change the arguments: the client makes the call again with those that it wrote.
     let key = (entry.spec().suspension == Suspension::Within)
         .then(|| again::of(parts, session, entry, admitted.written()));
-    let cleared = clear::clear(parts, session, open, admitted).await?;
-    if cleared.spec().suspension == Suspension::After && open.kept.is_none() {
+    let cleared = clear::clear(open, settlement, admitted).await?;
+    if cleared.spec().suspension == Suspension::After && settlement.kept.is_none() {
         let (entry, written) = cleared.known_as();
-        Box::pin(again::asked_before(parts, session, open, entry, written)).await?;
+        Box::pin(again::asked_before(open, settlement, entry, written)).await?;
     }
     let mut resumed = None;
     if let Some(key) = key {
         // Boxed: few tools have such calls, and every call's future would be as large.
-        resumed = Box::pin(again::before(parts, session, open, key)).await?;
+        resumed = Box::pin(again::before(open, settlement, key)).await?;
     }
-    if open.how != How::Asked && open.resumption().is_none() {
-        return Err(Stop::new(
+    if open.how() != How::Asked && open.resumption().is_none() {
+        return Err(EarlyEnd::failed(
             ErrorKind::Conflict,
             "the call is not one that can be resumed",
         )
@@ -506,9 +475,7 @@ impl Host for Parts {
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let mut open = OpenCall::new(&self, session, call, How::Asked);
-            open.internal = true;
-            finished(&self, open).await
+            finished(OpenCall::new(&self, session, call, How::Asked).internal(true)).await
         })
     }
 

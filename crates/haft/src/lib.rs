@@ -19,6 +19,7 @@ pub mod policy;
 pub mod approval;
 pub mod progress;
 pub mod audit;
+pub mod judgement;
 pub mod change;
 pub mod journal;
 pub mod memory;

@@ -31,11 +31,13 @@ mod tests;
 mod view;
 mod words;
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
@@ -113,7 +115,7 @@ pub enum Commands {
 }
 
 /// A call as the policy sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct JudgedCall<'a> {
     /// The tool.
     pub spec: &'a ToolSpec,
@@ -124,6 +126,8 @@ pub struct JudgedCall<'a> {
     /// The digest of the arguments that the permissions do not state; a rule that was kept for one call compares it, and
     /// covers nothing where it is absent.
     pub unstated: Option<&'a str>,
+    /// The arguments as a value, once a rule asks for it.
+    pub(crate) value: OnceCell<Value>,
 }
 
 impl<'a> JudgedCall<'a> {
@@ -138,7 +142,13 @@ impl<'a> JudgedCall<'a> {
             arguments,
             permissions,
             unstated: None,
+            value: OnceCell::new(),
         }
+    }
+
+    /// The arguments as a value; parsed at most once.
+    pub(crate) fn value(&self) -> &Value {
+        self.value.get_or_init(|| self.arguments.value())
     }
 }
 

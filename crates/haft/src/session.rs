@@ -50,53 +50,62 @@ pub trait Absent: Send + Sync + std::fmt::Debug {
     fn advice(&self, name: &str) -> Option<String>;
 }
 
-/// One run's state; clones share it.
+/// One run's state, as the calls made through it see it; clones share it.
 #[derive(Debug, Clone)]
-pub struct Session(Arc<Inner>);
+pub struct Session {
+    run: Arc<RunState>,
+    scope: Arc<SessionScope>,
+}
 
+/// What all calls of a run share, however deep they are nested.
 #[derive(Debug)]
-struct Inner {
+struct RunState {
     owner: Owner,
     door: String,
     client: Option<String>,
-    view: Arc<dyn Toolset>,
-    limits: Limits,
-    budget: Arc<Budget>,
-    spent_nanoseconds: Arc<AtomicU64>,
-    ids: Arc<AtomicU64>,
-    cancel: CancellationToken,
-    leave: CancellationToken,
+    ids: AtomicU64,
     patience: Patience,
-    /// A person was asked about one of its calls.
-    asked: Arc<AtomicBool>,
-    queue: Arc<Queue>,
-    /// Who is asked about the calls made through it, besides the executor's own approver.
-    approver: Option<Arc<dyn Approver>>,
-    /// The run in whose name people are asked, where it is another.
-    asks_in: Option<RunId>,
-    grants: Arc<Mutex<Vec<Grant>>>,
-    expanded: Arc<Expanded>,
-    /// Calls that are safe beside others share it, all others hold it alone.
-    lane: Arc<RwLock<()>>,
-    opened: Arc<AtomicBool>,
-    closed: Arc<AtomicBool>,
-    running: Arc<Running>,
+    /// A user was asked about one of its calls.
+    asked: AtomicBool,
+    queue: Queue,
+    grants: Mutex<Vec<Grant>>,
+    expanded: Expanded,
+    opened: AtomicBool,
+    closed: AtomicBool,
+    running: Running,
     /// The calls under way that may be resumed.
     at_work: Arc<AtWork>,
     /// Where the runs stand whose suspended calls it may take up besides its own.
     others: Option<Arc<dyn OtherRuns>>,
     /// The run is for one call alone.
     alone: bool,
-    progress: Option<Arc<dyn ProgressSink>>,
     pace: Pace,
     absent: Option<Arc<dyn Absent>>,
-    active: Arc<Active>,
+    active: Active,
+    /// The skills it sees; all of them where this is not set.
+    skills: Option<BTreeSet<String>>,
+}
+
+/// What may differ between the calls of a run: those of a script see fewer tools under limits of their own.
+#[derive(Debug, Clone)]
+struct SessionScope {
+    view: Arc<dyn Toolset>,
+    limits: Limits,
+    budget: Arc<Budget>,
+    spent_nanoseconds: Arc<AtomicU64>,
+    cancel: CancellationToken,
+    leave: CancellationToken,
+    /// The approver for the calls made through it, besides the executor's own.
+    approver: Option<Arc<dyn Approver>>,
+    /// The run in whose name users are asked, where it is another.
+    asks_in: Option<RunId>,
+    /// Calls that are safe beside others share it, all others hold it alone.
+    lane: Arc<RwLock<()>>,
+    progress: Option<Arc<dyn ProgressSink>>,
     narrowed: Arc<Narrowed>,
-    /// The skills it sees; all where nobody says otherwise.
-    skills: Option<Arc<BTreeSet<String>>>,
     /// The call that it is nested in.
     nest: Option<Arc<Nest>>,
-    /// It goes on with a run that another process began.
+    /// It resumes a run that another process began, or a call that was suspended.
     resumed: bool,
     depth: u32,
 }
@@ -107,7 +116,7 @@ pub const MAX_DEPTH: u32 = 8;
 impl Session {
     /// A session of the local user over these tools, with the limits of direct calls.
     pub fn new(view: impl Toolset + 'static) -> Self {
-        Self::builder(Arc::new(view)).inner.into()
+        Self::builder(Arc::new(view)).into_session()
     }
 
     /// A session with options.
@@ -117,37 +126,39 @@ impl Session {
             run: RunId::generate(),
         };
         SessionBuilder {
-            inner: Inner {
+            run: RunState {
                 owner,
                 door: "library".into(),
                 client: None,
+                ids: AtomicU64::new(0),
+                patience: Patience::default(),
+                asked: AtomicBool::new(false),
+                queue: Queue::default(),
+                grants: Mutex::default(),
+                expanded: Expanded::default(),
+                opened: AtomicBool::new(false),
+                closed: AtomicBool::new(false),
+                running: Running::default(),
+                at_work: Arc::default(),
+                others: None,
+                alone: false,
+                pace: Pace::default(),
+                absent: None,
+                active: Active::default(),
+                skills: None,
+            },
+            scope: SessionScope {
                 view,
                 budget: Arc::new(Budget::of_run(Limits::default().max_calls)),
                 limits: Limits::default(),
                 spent_nanoseconds: Arc::default(),
-                ids: Arc::default(),
                 cancel: CancellationToken::new(),
                 leave: CancellationToken::new(),
-                patience: Patience::default(),
-                asked: Arc::default(),
-                queue: Arc::default(),
                 approver: None,
                 asks_in: None,
-                grants: Arc::default(),
-                expanded: Arc::default(),
                 lane: Arc::default(),
-                opened: Arc::default(),
-                closed: Arc::default(),
-                running: Arc::default(),
-                at_work: Arc::default(),
-                others: None,
-                alone: false,
                 progress: None,
-                pace: Pace::default(),
-                absent: None,
-                active: Arc::default(),
                 narrowed: Arc::default(),
-                skills: None,
                 nest: None,
                 resumed: false,
                 depth: 0,
@@ -157,68 +168,67 @@ impl Session {
 
     /// The run's id.
     pub fn run(&self) -> &RunId {
-        &self.0.owner.run
+        &self.run.owner.run
     }
 
     /// For whom it runs.
     pub fn principal(&self) -> &Principal {
-        &self.0.owner.principal
+        &self.run.owner.principal
     }
 
     /// Principal and run: the owner of its artifacts.
     pub fn owner(&self) -> &Owner {
-        &self.0.owner
+        &self.run.owner
     }
 
     /// What the client calls itself.
     pub(crate) fn client(&self) -> Option<&str> {
-        self.0.client.as_deref()
+        self.run.client.as_deref()
     }
 
     /// By which door it was opened.
     pub fn door(&self) -> &str {
-        &self.0.door
+        &self.run.door
     }
 
     /// Its bounds.
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.scope.limits
     }
 
     /// The tools it sees now: its view's, with what the run expanded among the listed ones, without what an active skill takes away.
     pub fn tools(&self) -> Arc<Snapshot> {
         let whole = self.reach();
-        match self.0.active.generation() {
+        match self.run.active.generation() {
             0 => whole,
-            generation => self.0.narrowed.of(&self.0.active, generation, whole),
+            generation => self.scope.narrowed.of(&self.run.active, generation, whole),
         }
     }
 
     /// The same with what an active skill takes away: a call of that is denied, not unknown.
     pub(crate) fn reach(&self) -> Arc<Snapshot> {
-        self.0.expanded.over(self.0.view.snapshot())
+        self.run.expanded.over(self.scope.view.snapshot())
     }
 
     /// Tells when the tools it sees change.
     pub fn changes(&self) -> Changes {
-        let of_run = self.0.expanded.changes().and(self.0.active.changes());
-        self.0.view.changes().and(of_run)
+        let of_run = self.run.expanded.changes().and(self.run.active.changes());
+        self.scope.view.changes().and(of_run)
     }
 
     /// The skills active in this run, oldest first.
     pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
-        self.0.active.list()
+        self.run.active.list()
     }
 
     /// Ends an active skill and its limits; false where it is not active.
     pub fn deactivate(&self, skill: &str) -> bool {
-        self.0.active.deactivate(skill)
+        self.run.active.deactivate(skill)
     }
 
     /// Whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
-        self.0
-            .skills
+        self.run.skills
             .as_ref()
             .is_none_or(|seen| seen.contains(name))
     }
@@ -230,7 +240,7 @@ impl Session {
         policy: &Policy,
         tokenizer: &dyn Tokenizer,
     ) -> Activated {
-        self.0.active.activate(skill, policy, tokenizer)
+        self.run.active.activate(skill, policy, tokenizer)
     }
 
     /// What the active skills say against a call, if anything.
@@ -240,134 +250,118 @@ impl Session {
         call: &JudgedCall<'_>,
         risk: Risk,
     ) -> Option<Ruling> {
-        self.0.active.judge(policy, call, risk)
+        self.run.active.judge(policy, call, risk)
     }
 
     /// Calls made so far, those of its scripts among them.
     pub fn calls(&self) -> u64 {
-        self.0.budget.used()
+        self.scope.budget.used()
     }
 
     /// Whether its budget of calls or of time is used up: further calls are refused.
     pub fn is_spent(&self) -> bool {
-        self.calls() >= self.0.limits.max_calls || self.time_left().is_zero()
+        self.calls() >= self.scope.limits.max_calls || self.time_left().is_zero()
     }
 
     /// Ends it: running calls are cancelled, further ones refused.
     pub fn cancel(&self) {
-        self.0.cancel.cancel();
+        self.scope.cancel.cancel();
     }
 
     /// Ends its waits for people: those calls are suspended, what they asked goes on waiting without them.
     pub fn leave(&self) {
-        self.0.leave.cancel();
+        self.scope.leave.cancel();
     }
 
     /// Cancelled when the run stops waiting for approvals.
     pub(crate) fn leaving(&self) -> &CancellationToken {
-        &self.0.leave
+        &self.scope.leave
     }
 
     /// Whether a person was asked about one of its calls; a run that is gone on with was.
     pub fn has_asked(&self) -> bool {
-        self.0.resumed || self.0.asked.load(Ordering::Relaxed)
+        self.scope.resumed || self.run.asked.load(Ordering::Relaxed)
     }
 
     /// Whether one of its calls is being resumed, or ended before it was over: a host leaves such a run open, for whoever
     /// resumes the call.
     pub fn has_resumable(&self) -> bool {
-        self.0.at_work.has_resumable()
+        self.run.at_work.has_resumable()
     }
 
     /// The requests that it has written.
     pub(crate) fn queue(&self) -> &Queue {
-        &self.0.queue
+        &self.run.queue
     }
 
     /// Notes that a person is asked.
     pub(crate) fn note_asked(&self) {
-        self.0.asked.store(true, Ordering::Relaxed);
+        self.run.asked.store(true, Ordering::Relaxed);
     }
 
     /// Waits until no call is under way.
     pub async fn idle(&self) {
-        self.0.running.idle().await;
+        self.run.running.idle().await;
     }
 
     /// How it waits for people.
     pub(crate) fn patience(&self) -> Patience {
-        self.0.patience
+        self.run.patience
     }
 
     /// Who is asked about its calls, besides the executor's own approver.
     pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
-        self.0.approver.as_ref()
+        self.scope.approver.as_ref()
     }
 
     /// The same session, with this approver for the calls made through it, besides the executor's own.
     pub fn asking(&self, approver: Arc<dyn Approver>) -> Self {
-        Inner {
-            approver: Some(approver),
-            ..self.0.share()
-        }
-        .into()
+        self.with(|scope| scope.approver = Some(approver))
     }
 
     /// The same session, for a call that is made again: what an earlier run of the same principal asked a person for it is
     /// what is asked now, and how that ended is how this one does.
     pub fn asking_in(&self, run: RunId) -> Self {
-        Inner {
-            asks_in: Some(run),
-            ..self.0.share()
-        }
-        .into()
+        self.with(|scope| scope.asks_in = Some(run))
     }
 
     /// The run in whose name it asks people.
     pub(crate) fn asks_in(&self) -> &RunId {
-        self.0.asks_in.as_ref().unwrap_or(self.run())
+        self.scope.asks_in.as_ref().unwrap_or(self.run())
     }
 
     /// The same session, for a call that was suspended and is gone on with.
     pub fn going_on(&self) -> Self {
-        Inner {
-            resumed: true,
-            ..self.0.share()
-        }
-        .into()
+        self.with(|scope| scope.resumed = true)
     }
 
     /// Its view: where the tools it sees are found.
     pub(crate) fn view(&self) -> &Arc<dyn Toolset> {
-        &self.0.view
+        &self.scope.view
     }
 
     /// The call that it is nested in, if it is.
     pub(crate) fn nest(&self) -> Option<&Arc<Nest>> {
-        self.0.nest.as_ref()
+        self.scope.nest.as_ref()
     }
 
     /// Whether it goes on with a run that another process began and did not end.
     pub fn is_resumed(&self) -> bool {
-        self.0.resumed
+        self.scope.resumed
     }
 
     /// Its cancellation token.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.0.cancel
+        &self.scope.cancel
     }
 
     /// The same session, with this sink for the calls made through it, besides the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
-        let sink = match &self.0.progress {
+        let sink = match &self.scope.progress {
             Some(own) => Arc::new(Fan::new(Arc::clone(own), sink)),
             None => sink,
         };
-        Inner {
-            progress: Some(sink),
-            ..self.0.share()
-        }
-        .into()
+        self.with(|scope| scope.progress = Some(sink))
     }
 
     /// A child for nested calls: same run, a lane of its own, a budget of its own where limits are given, view never wider than this one's.
@@ -377,173 +371,135 @@ impl Session {
         limits: Option<Limits>,
         view: Option<Arc<dyn Toolset>>,
     ) -> Self {
-        let mut child = self.0.share();
-        child.nest = Some(Arc::clone(nest));
-        if view.is_some() {
-            child.narrowed = Arc::default();
+        self.with(|child| {
+            child.nest = Some(Arc::clone(nest));
+            if view.is_some() {
+                child.narrowed = Arc::default();
+            }
+            child.view = crate::toolset::view::within(&self.scope.view, view);
+            child.cancel = self.scope.cancel.child_token();
+            child.leave = self.scope.leave.child_token();
+            child.lane = Arc::default();
+            // It runs inside its parent's time, which is counted there.
+            child.spent_nanoseconds = Arc::default();
+            child.depth += 1;
+            if let Some(limits) = limits {
+                child.budget = Arc::new(Budget::within(&self.scope.budget, limits.max_calls));
+                child.limits = limits;
+            }
+        })
+    }
+
+    /// The same run in another scope.
+    fn with(&self, change: impl FnOnce(&mut SessionScope)) -> Self {
+        let mut scope = SessionScope::clone(&self.scope);
+        change(&mut scope);
+        Self {
+            run: Arc::clone(&self.run),
+            scope: Arc::new(scope),
         }
-        child.view = crate::toolset::view::within(&self.0.view, view);
-        child.cancel = self.0.cancel.child_token();
-        child.leave = self.0.leave.child_token();
-        child.lane = Arc::default();
-        // It runs inside its parent's time, which is counted there.
-        child.spent_nanoseconds = Arc::default();
-        child.depth += 1;
-        if let Some(limits) = limits {
-            child.budget = Arc::new(Budget::within(&self.0.budget, limits.max_calls));
-            child.limits = limits;
-        }
-        child.into()
     }
 
     /// Whether its calls are those of a script, under limits of their own.
     pub(crate) fn is_script(&self) -> bool {
-        self.0.budget.is_nested()
+        self.scope.budget.is_nested()
     }
 
     /// How deep this scope lies.
     pub(crate) fn depth(&self) -> u32 {
-        self.0.depth
+        self.scope.depth
     }
 
     /// Makes deferred tools listed and callable for this run; tells which of the names were expanded now. A tool outside the view stays unknown.
     pub fn expand<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<ToolName> {
-        self.0.expanded.add(&self.tools(), names)
+        self.run.expanded.add(&self.tools(), names)
     }
 
     /// Takes one call off the budget, and off those of the sessions around this one.
     pub(crate) fn spend_call(&self) -> Result<(), Spent> {
-        self.0.budget.spend()
+        self.scope.budget.spend()
     }
 
     /// What is left of the time for all calls.
     pub(crate) fn time_left(&self) -> Duration {
-        let spent = Duration::from_nanos(self.0.spent_nanoseconds.load(Ordering::Relaxed));
-        self.0.limits.total_timeout.saturating_sub(spent)
+        let spent = Duration::from_nanos(self.scope.spent_nanoseconds.load(Ordering::Relaxed));
+        self.scope.limits.total_timeout.saturating_sub(spent)
     }
 
     /// Counts time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.0
-            .spent_nanoseconds
+        self.scope.spent_nanoseconds
             .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
     /// An id that no other call of the run has.
     pub(crate) fn next_call(&self) -> CallId {
-        CallId::numbered(self.0.ids.fetch_add(1, Ordering::Relaxed) + 1)
+        CallId::numbered(self.run.ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// What the person allowed for the session.
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.0.grants.lock()
+        self.run.grants.lock()
     }
 
     /// Who may run beside whom.
     pub(crate) fn lane(&self) -> &RwLock<()> {
-        &self.0.lane
+        &self.scope.lane
     }
 
     /// True the first time: the run's opening must be recorded.
     pub(crate) fn open_once(&self) -> bool {
-        !self.0.opened.load(Ordering::Acquire) && !self.0.opened.swap(true, Ordering::AcqRel)
+        !self.run.opened.load(Ordering::Acquire) && !self.run.opened.swap(true, Ordering::AcqRel)
     }
 
     /// True the first time: the run's end must be recorded.
     pub(crate) fn close_once(&self) -> bool {
-        !self.0.closed.swap(true, Ordering::AcqRel)
+        !self.run.closed.swap(true, Ordering::AcqRel)
     }
 
     /// The calls under way that may be resumed.
     pub(crate) fn at_work(&self) -> &Arc<AtWork> {
-        &self.0.at_work
+        &self.run.at_work
     }
 
     /// Where other runs stand, where this session may take up their suspended calls.
     pub(crate) fn others(&self) -> Option<&Arc<dyn OtherRuns>> {
-        self.0.others.as_ref()
+        self.run.others.as_ref()
     }
 
     /// Whether the run is for one call alone.
     pub(crate) fn is_for_one_call(&self) -> bool {
-        self.0.alone
+        self.run.alone
     }
 
     /// The calls under way.
     pub(crate) fn running(&self) -> &Running {
-        &self.0.running
+        &self.run.running
     }
 
     /// Waits until no call is under way and the run's end is recorded; for a run that was closed.
     pub async fn settled(&self) {
-        self.0.running.settled().await;
+        self.run.running.settled().await;
     }
 
     /// Whether the run has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.closed.load(Ordering::Acquire)
+        self.run.closed.load(Ordering::Acquire)
     }
 
     /// What the host says of a tool that this session does not see.
     pub(crate) fn absent(&self, name: &str) -> Option<String> {
-        self.0.absent.as_ref()?.advice(name)
+        self.run.absent.as_ref()?.advice(name)
     }
 
     /// Who shows progress.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
-        self.0.progress.as_ref()
+        self.scope.progress.as_ref()
     }
 
     /// How progress is gathered.
     pub(crate) fn pace(&self) -> Pace {
-        self.0.pace
-    }
-}
-
-impl Inner {
-    /// A second handle on the same state.
-    fn share(&self) -> Self {
-        Self {
-            owner: self.owner.clone(),
-            door: self.door.clone(),
-            client: self.client.clone(),
-            view: Arc::clone(&self.view),
-            limits: self.limits.clone(),
-            budget: Arc::clone(&self.budget),
-            spent_nanoseconds: Arc::clone(&self.spent_nanoseconds),
-            ids: Arc::clone(&self.ids),
-            cancel: self.cancel.clone(),
-            leave: self.leave.clone(),
-            patience: self.patience,
-            asked: Arc::clone(&self.asked),
-            queue: Arc::clone(&self.queue),
-            approver: self.approver.clone(),
-            asks_in: self.asks_in.clone(),
-            grants: Arc::clone(&self.grants),
-            expanded: Arc::clone(&self.expanded),
-            lane: Arc::clone(&self.lane),
-            opened: Arc::clone(&self.opened),
-            closed: Arc::clone(&self.closed),
-            running: Arc::clone(&self.running),
-            at_work: Arc::clone(&self.at_work),
-            others: self.others.clone(),
-            alone: self.alone,
-            progress: self.progress.clone(),
-            pace: self.pace,
-            absent: self.absent.clone(),
-            active: Arc::clone(&self.active),
-            narrowed: Arc::clone(&self.narrowed),
-            skills: self.skills.clone(),
-            nest: self.nest.clone(),
-            resumed: self.resumed,
-            depth: self.depth,
-        }
-    }
-}
-
-impl From<Inner> for Session {
-    fn from(inner: Inner) -> Self {
-        Self(Arc::new(inner))
+        self.run.pace
     }
 }

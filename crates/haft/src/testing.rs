@@ -226,7 +226,7 @@ impl Tool for TestTool {
         arguments: &'a Arguments,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        (self.body)(arguments.value().clone(), context.clone())
+        (self.body)(arguments.value(), context.clone())
     }
 }
 

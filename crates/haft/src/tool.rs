@@ -1,4 +1,5 @@
-//! `Tool`: a callable thing; `TypedTool`: the way to write one; `tool_fn`: one from a closure.
+//! `Tool`: a callable thing; `PreparedCall`: a call of one, its arguments taken in; `TypedTool`: the way to write one; `tool_fn`: one
+//! from a closure.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -41,6 +42,19 @@ pub trait Tool: Send + Sync + 'static {
     /// works in another workspace than the policy judges. None by default.
     fn workspace(&self) -> Option<&Workspace> {
         None
+    }
+
+    /// Takes the arguments in once, for a tool that makes more of them than their text: the value that this returns is what
+    /// the policy judges and what runs. None by default: the methods below are called with the arguments.
+    ///
+    /// # Errors
+    /// The arguments are not what the tool takes.
+    fn prepare(
+        self: Arc<Self>,
+        arguments: &Arguments,
+    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
+        let _ = arguments;
+        Ok(None)
     }
 
     /// What a call with these arguments would do. Pure: no effects, no waiting.
@@ -86,6 +100,34 @@ pub trait Tool: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 }
 
+/// A call whose arguments its tool has taken in ([`Tool::prepare`]): what is judged and what runs are this one value.
+pub trait PreparedCall: Send + Sync {
+    /// What it would do: see [`Tool::permissions`].
+    ///
+    /// # Errors
+    /// The tool cannot say it.
+    fn permissions(&self) -> Result<Vec<Permission>, ToolError>;
+
+    /// The arguments that these permissions state in full: see [`Tool::stated`].
+    fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
+        let _ = permissions;
+        &[]
+    }
+
+    /// What settings decide about it: see [`Tool::conditions`].
+    fn conditions(&self) -> Vec<Condition> {
+        Vec::new()
+    }
+
+    /// What it would make of which files: see [`Tool::preview`].
+    fn preview(&self) -> Vec<FileChange> {
+        Vec::new()
+    }
+
+    /// Runs it: see [`Tool::call`].
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
+}
+
 /// The way to write a tool: its input is a type, the schema comes from it.
 pub trait TypedTool: Send + Sync + 'static {
     /// The name callers use.
@@ -93,7 +135,7 @@ pub trait TypedTool: Send + Sync + 'static {
     /// What it does, for the model.
     const DESCRIPTION: &'static str;
     /// Its arguments.
-    type Input: DeserializeOwned + JsonSchema + Send + 'static;
+    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// Fills in the rest of the spec: risk, category, output schema, hints.
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -268,11 +310,18 @@ impl<T: TypedTool> Tool for Erased<T> {
         self.tool.workspace()
     }
 
+    fn prepare(
+        self: Arc<Self>,
+        arguments: &Arguments,
+    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
+        Ok(Some(Box::new(TypedCall {
+            input: arguments.parse()?,
+            tool: self,
+        })))
+    }
+
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let input = arguments.parse::<T::Input>()?;
-        let wanted = self.tool.permissions(&input);
-        arguments.keep_typed(input);
-        wanted
+        self.tool.permissions(&arguments.parse()?)
     }
 
     fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
@@ -304,11 +353,45 @@ impl<T: TypedTool> Tool for Erased<T> {
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let input = match arguments.take_typed::<T::Input>() {
-                Some(input) => input,
-                None => arguments.parse()?,
-            };
+            let input = arguments.parse()?;
             self.tool.run(input, context).await
+        })
+    }
+}
+
+/// A call of a typed tool, with its input.
+struct TypedCall<T: TypedTool> {
+    tool: Arc<Erased<T>>,
+    input: T::Input,
+}
+
+impl<T: TypedTool> TypedCall<T> {
+    fn tool(&self) -> &T {
+        &self.tool.tool
+    }
+}
+
+impl<T: TypedTool> PreparedCall for TypedCall<T> {
+    fn permissions(&self) -> Result<Vec<Permission>, ToolError> {
+        self.tool().permissions(&self.input)
+    }
+
+    fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
+        self.tool().stated(&self.input, permissions)
+    }
+
+    fn conditions(&self) -> Vec<Condition> {
+        self.tool().conditions(&self.input)
+    }
+
+    fn preview(&self) -> Vec<FileChange> {
+        self.tool().preview(&self.input)
+    }
+
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let Self { tool, input } = *self;
+            tool.tool.run(input, context).await
         })
     }
 }

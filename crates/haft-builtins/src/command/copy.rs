@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::permission::Effect;
 use haft::result::ToolResult;
 use haft::spec::Risk;
 use haft_sandbox::CommandSpec;
@@ -42,16 +43,31 @@ impl Commands {
         words: &str,
         context: &CallContext,
     ) -> Result<Option<OpenView>, ToolError> {
-        let Some(views) = &self.views else {
+        let on_copy = self.cleared(input, context)?;
+        let uses_view = self.uses_view(input, self.risk(input)?);
+        let views = self.views.as_ref().filter(|_| on_copy || uses_view);
+        let Some(views) = views.map(Arc::clone) else {
             return Ok(None);
         };
-        if !self.uses_view(input, self.risk(input)?) {
-            return Ok(None);
-        }
-        let (views, words) = (Arc::clone(views), words.to_owned());
+        let words = words.to_owned();
         let (run, call) = (context.run().clone(), context.call_id().clone());
         let denials = context.denials();
         blocking(move |_| views.open(&run, &call, &words, &denials).map(Some)).await
+    }
+
+    /// Whether the command was judged to work on a copy.
+    ///
+    /// # Errors
+    /// `denied`: these are not the commands that were judged, or not under this confinement; nothing was started.
+    fn cleared(&self, input: &RunCommandInput, context: &CallContext) -> Result<bool, ToolError> {
+        let judged = context.judgement().permissions();
+        let on_copy = judged
+            .iter()
+            .any(|wanted| matches!(wanted.effect, Effect::Run { on_copy: true, .. }));
+        for part in Self::line(input)?.runs(self.jailed(), on_copy) {
+            context.cleared(&part.effect)?;
+        }
+        Ok(on_copy)
     }
 
     /// A view for what only looks, where there can be one.

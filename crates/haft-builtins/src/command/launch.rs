@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Condition, PathClaim, Permission};
+use haft::judgement::Judgement;
+use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
@@ -42,6 +43,12 @@ pub struct Commands {
     /// Where commands change a copy of the workspace; none where they change it directly.
     pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: Tasks,
+}
+
+/// How a command is held in the workspace.
+struct Confinement<'a> {
+    guards: Vec<Guard>,
+    judgement: &'a Judgement,
 }
 
 impl Commands {
@@ -149,13 +156,18 @@ impl Commands {
         Ok(line.runs(self.jailed(), false).chain(files).collect())
     }
 
-    /// The command line, and how harmful each part of it is here.
-    fn judged(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
+    /// The command line, taken apart.
+    pub(super) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
         let (command, argv) = Self::words(input)?;
-        let mut line = match argv {
+        Ok(match argv {
             Some(argv) => CommandLine::of_argv(command, argv),
             None => CommandLine::new(&command),
-        };
+        })
+    }
+
+    /// The command line, and how harmful each part of it is here.
+    fn judged(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
+        let mut line = Self::line(input)?;
         for part in &mut line.parts {
             // A variable can make a reader run anything; without a jail a reader reads the whole machine.
             let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
@@ -204,12 +216,6 @@ impl Commands {
         self.needed(line, &cwd.path)
     }
 
-    /// Is it judged to read and to do nothing else?
-    fn only_reads(&self, input: &RunCommandInput) -> Result<bool, ToolError> {
-        let permissions = self.permissions(input)?;
-        Ok(permissions.iter().all(|p| p.risk == Risk::Safe))
-    }
-
     /// The file that a redirection names, from the folder that the command starts in.
     fn target(&self, cwd: &str, target: &Target) -> Result<PathClaim, ToolError> {
         if !target.known {
@@ -233,13 +239,19 @@ impl Commands {
         }
     }
 
-    /// The protected paths that a command, which was cleared, writes by a redirection: the policy asked about each.
-    fn approved(&self, line: &str, cwd: &str) -> Result<Vec<PathBuf>, ToolError> {
+    /// The protected paths that a command writes by a redirection: those that were judged, for the policy asked about each.
+    fn approved(
+        &self,
+        line: &str,
+        cwd: &str,
+        judgement: &Judgement,
+    ) -> Result<Vec<PathBuf>, ToolError> {
         let read = CommandLine::new(line);
         let stays = read.stays_in_its_folder();
         let mut paths = Vec::new();
         for target in read.writes.iter().filter(|target| target.known && stays) {
             let claim = self.target(cwd, target)?;
+            judgement.cleared(&Effect::Write(claim.clone()))?;
             let path = claim.target.unwrap_or(claim.path);
             let inside = !path.starts_with('/') && !path.starts_with("..");
             if inside && protected(&path).is_some() {
@@ -267,7 +279,11 @@ impl Commands {
         } else {
             // On a view every file may be changed.
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
-            let mut spec = self.here(program, input, line, guards)?;
+            let confinement = Confinement {
+                guards,
+                judgement: context.judgement(),
+            };
+            let mut spec = self.here(program, input, line, confinement)?;
             spec.mounts.view = view.map(OpenView::layers);
             spec.mounts.home = view.map(OpenView::home).unwrap_or_default();
             self.with_skills(spec, &context.active_skills())
@@ -282,20 +298,26 @@ impl Commands {
         program: Program,
         input: &RunCommandInput,
         line: Option<&str>,
-        guards: Vec<Guard>,
+        confinement: Confinement<'_>,
     ) -> Result<CommandSpec, ToolError> {
+        let Confinement { guards, judgement } = confinement;
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
             return Err(WorkspaceError::NotADirectory(place.shown()).into());
         }
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
-        let reads = self.only_reads(input)?;
+        // Judged to read and to do nothing else.
+        let reads = judgement
+            .permissions()
+            .iter()
+            .all(|wanted| wanted.risk == Risk::Safe);
         let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
         let mut spec = self.confined(spec, guards);
         // What was judged to only read cannot do more, even where the judgement was wrong.
         spec.mounts.only_reads = reads;
         if let Some(line) = line {
-            spec.mounts.writable = self.approved(line, &self.workspace.claim(&input.cwd)?.path)?;
+            spec.mounts.writable =
+                self.approved(line, &self.workspace.claim(&input.cwd)?.path, judgement)?;
         }
         Ok(spec)
     }

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use crate::command::launch::Commands;
 use crate::command::output::{Cursor, follow, show};
+use crate::command::tasks::Task;
 use crate::command::{COMMANDS, CommandData, result, run_permission, within};
 use crate::describe::{builtin, known_as, writes};
 
@@ -83,6 +84,7 @@ impl TypedTool for AwaitCommand {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let task = self.0.tasks.of(context.run(), &input.task)?;
+        cleared(&self.0, &task, context)?;
         let pattern = input.pattern.as_deref().map(matcher).transpose()?;
         let deadline = within(context, Duration::from_secs(input.timeout_s));
         let mut shown = task.shown.lock().await;
@@ -146,6 +148,7 @@ impl TypedTool for KillCommand {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let task = self.0.tasks.of(context.run(), &input.task)?;
+        cleared(&self.0, &task, context)?;
         task.started.running.kill();
         let exit = task.started.running.wait().await;
         let mut shown = task.shown.lock().await;
@@ -166,11 +169,18 @@ impl TypedTool for KillCommand {
 /// The same effect as starting it, so that a rule for the command covers the wait for it.
 fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
     let task = commands.tasks.any(task);
-    let wanted = task.map(|task| {
-        let (command, argv) = (task.command.clone(), task.argv.clone());
-        run_permission(command, argv, commands.jailed(), Risk::High)
-    });
+    let wanted = task.map(|task| of_task(commands, &task));
     wanted.into_iter().collect()
+}
+
+fn of_task(commands: &Commands, task: &Task) -> Permission {
+    let (command, argv) = (task.command.clone(), task.argv.clone());
+    run_permission(command, argv, commands.jailed(), Risk::High)
+}
+
+/// Fails where the call was judged before there was this task.
+fn cleared(commands: &Commands, task: &Task, context: &CallContext) -> Result<(), ToolError> {
+    context.cleared(&of_task(commands, task).effect)
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {

@@ -166,7 +166,8 @@ impl TypedTool for ToolSearch {
             ("", None) => categories(&tools),
             ("", Some(category)) => browse(&tools, category, &input),
             (query, category) => {
-                let (data, said) = self.found(&tools, (query, category), &input, context).await;
+                let wanted = Wanted { query, category };
+                let (data, said) = self.search(&tools, wanted, &input, context).await;
                 notice = said;
                 data
             }
@@ -179,14 +180,21 @@ impl TypedTool for ToolSearch {
     }
 }
 
+/// What is searched for.
+struct Wanted<'a> {
+    query: &'a str,
+    category: Option<&'a str>,
+}
+
 impl ToolSearch {
-    async fn found(
+    async fn search(
         &self,
         tools: &Arc<Snapshot>,
-        (query, category): (&str, Option<&str>),
+        wanted: Wanted<'_>,
         input: &ToolSearchInput,
         context: &CallContext,
     ) -> (ToolSearchData, Option<String>) {
+        let Wanted { query, category } = wanted;
         let (found, notice) = match &self.meaning {
             None => (tools.search(query, category, input.limit), None),
             Some(meaning) => {

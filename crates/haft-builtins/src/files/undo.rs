@@ -1,6 +1,5 @@
 //! `undo_changes`: undoes what a run, or one call of it, changed. Only `haft runs undo` offers it; no model sees it.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -271,9 +270,8 @@ impl TypedTool for UndoChanges {
     ) -> Result<ToolResult, ToolError> {
         // One plan is compared and applied: there is no other that could differ from what was compared.
         let plan = self.plan(&input)?;
-        let cleared: HashSet<&Permission> = context.permissions().iter().collect();
         let wanted = self.wanted(&input, &plan)?;
-        if !wanted.iter().all(|wanted| cleared.contains(wanted)) {
+        if !context.judgement().covers(&wanted) {
             let message = "what would be undone changed since it was shown";
             return Err(ToolError::conflict(message));
         }

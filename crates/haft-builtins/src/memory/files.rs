@@ -130,6 +130,9 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
+        for wanted in self.permissions(&input)? {
+            context.cleared(&wanted.effect)?;
+        }
         let command = input.command;
         let mut tree = Tree::load(&self.0, context).await?;
         let (path, said) = command.run(&input, &mut tree)?;

@@ -94,6 +94,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
+        context.cleared(&remember(input.scope, &input.content, AT_ONCE).effect)?;
         let shelf = self.0.shelf(input.scope, context).await?;
         let mut draft = self.0.draft(shelf, &input.content, context).await?;
         draft.tags = input.tags.iter().map(|tag| self.0.clean(tag)).collect();

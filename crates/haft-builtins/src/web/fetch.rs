@@ -184,14 +184,9 @@ impl TypedTool for FetchUrl {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let connect = |url: &str| {
-            let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-            Ok(Permission {
-                effect: Effect::Connect {
-                    url: target.url().to_string(),
-                    host: target.host().trim_end_matches('.').to_owned(),
-                },
-                risk: Risk::High,
-            })
+            let effect = connection(url)?;
+            let risk = Risk::High;
+            Ok(Permission { effect, risk })
         };
         input.urls()?.into_iter().map(connect).collect()
     }
@@ -206,6 +201,9 @@ impl TypedTool for FetchUrl {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let urls = input.urls()?;
+        for url in &urls {
+            context.cleared(&connection(url)?)?;
+        }
         let mut got = self.all(&urls, input.format).await;
         let max = input.max_chars;
         if input.url.is_some() {
@@ -214,6 +212,15 @@ impl TypedTool for FetchUrl {
         }
         several(&urls, got, context, max)
     }
+}
+
+/// The connection to a page.
+fn connection(url: &str) -> Result<Effect, ToolError> {
+    let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    Ok(Effect::Connect {
+        url: target.url().to_string(),
+        host: target.host().trim_end_matches('.').to_owned(),
+    })
 }
 
 impl FetchUrl {

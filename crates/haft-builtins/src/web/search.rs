@@ -71,15 +71,17 @@ impl TypedTool for WebSearch {
 
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         // The service is the operator's choice and may be on this machine: what leaves is the query.
-        let effect = Effect::Other {
-            kind: "search".to_owned(),
-            value: input.query.clone(),
-        };
+        let effect = query(input);
         let risk = Risk::High;
         Ok(vec![Permission { effect, risk }])
     }
 
-    async fn run(&self, input: Self::Input, _: &CallContext) -> Result<ToolResult, ToolError> {
+    async fn run(
+        &self,
+        input: Self::Input,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        context.cleared(&query(&input))?;
         let query = input.query.trim();
         if query.is_empty() || query.chars().count() > MAX_QUERY {
             return Err(ToolError::invalid_arguments(
@@ -106,5 +108,13 @@ impl TypedTool for WebSearch {
         ToolResult::text(text)
             .with_summary(summary)
             .with_data(&WebSearchData { results })
+    }
+}
+
+/// What leaves this machine.
+fn query(input: &WebSearchInput) -> Effect {
+    Effect::Other {
+        kind: "search".to_owned(),
+        value: input.query.clone(),
     }
 }

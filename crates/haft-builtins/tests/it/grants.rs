@@ -170,7 +170,15 @@ fn other(schema: &Value, seed: u32) -> Option<Value> {
 }
 
 /// The call with one of its arguments changed, the name of that, and whether it really is another value.
-fn changed(desk: &Desk, call: &Approved, (nth, seed): (usize, u32)) -> (String, Value, bool) {
+/// Which argument is changed, and what its new value is made from.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    nth: usize,
+    seed: u32,
+}
+
+fn changed(desk: &Desk, call: &Approved, change: Change) -> (String, Value, bool) {
+    let Change { nth, seed } = change;
     let tools = desk.tools.snapshot();
     let schema = &tools.entry(call.tool).unwrap().spec().input_schema;
     let properties = schema["properties"].as_object().unwrap();
@@ -185,7 +193,7 @@ fn changed(desk: &Desk, call: &Approved, (nth, seed): (usize, u32)) -> (String, 
     (name.clone(), arguments, differs)
 }
 
-fn holds(scope: Scope, row: usize, change: (usize, u32)) -> Result<(), TestCaseError> {
+fn holds(scope: Scope, row: usize, change: Change) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -227,7 +235,7 @@ proptest! {
         row in 0_usize..100, nth in 0_usize..100, seed in any::<u32>(), always in any::<bool>(),
     ) {
         let scope = if always { Scope::Always } else { Scope::Session };
-        holds(scope, row, (nth, seed))?;
+        holds(scope, row, Change { nth, seed })?;
     }
 }
 

@@ -110,7 +110,7 @@ async fn a_certificate_that_fails_is_said_to() {
         ),
         "{unknown}"
     );
-    let old = Town::dated(|_| page("text/plain", "here"), (2000, 2010)).await;
+    let old = Town::dated(|_| page("text/plain", "here"), 2000..=2010).await;
     let old = get(&old, "https://example.com/").await.unwrap_err();
     assert!(old.to_string().contains("expired"), "{old}");
     let none = town

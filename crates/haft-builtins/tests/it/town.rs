@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use haft_builtins::web::http::{Http, Limits};
@@ -77,13 +78,13 @@ impl std::fmt::Debug for Town {
 impl Town {
     /// Every name is at `PUBLIC`, and every server does the same.
     pub(crate) async fn new(does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Arc<Self> {
-        Self::dated(does, (2000, 4000)).await
+        Self::dated(does, 2000..=4000).await
     }
 
     /// The same with certificates of these years.
     pub(crate) async fn dated(
         does: impl Fn(&Asked) -> Does + Send + Sync + 'static,
-        years: (i32, i32),
+        years: RangeInclusive<i32>,
     ) -> Arc<Self> {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         // Of a name of its own: a certificate whose issuer is named like itself looks self-signed to OpenSSL.
@@ -171,7 +172,7 @@ impl Network for Town {
 /// Certifies any name that is asked for.
 struct Notary {
     issuer: CertifiedIssuer<'static, KeyPair>,
-    years: (i32, i32),
+    years: RangeInclusive<i32>,
 }
 
 impl std::fmt::Debug for Notary {
@@ -190,8 +191,8 @@ impl ResolvesServerCert for Notary {
             name
         };
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.not_before = rcgen::date_time_ymd(self.years.0, 1, 1);
-        params.not_after = rcgen::date_time_ymd(self.years.1, 1, 1);
+        params.not_before = rcgen::date_time_ymd(*self.years.start(), 1, 1);
+        params.not_after = rcgen::date_time_ymd(*self.years.end(), 1, 1);
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();

@@ -1,4 +1,4 @@
-//! The house rules that no compiler checks: captions, sizes, names, arrows between crates, features of `serde_json`, quotes of reference pages.
+//! The house rules that no compiler checks: captions, sizes, names, parameters, arrows between crates, features of `serde_json`, quotes of reference pages.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use std::process::Command;
 
 mod circles;
 mod language;
+mod parameters;
 mod sleeps;
 mod uses;
 

@@ -33,7 +33,7 @@ fn outcome(status: Status) -> Outcome {
 fn shown(outcome: &Outcome, era: Era) -> Value {
     let server = RawValue::from_string("{\"name\":\"s\"}".into()).unwrap();
     let mut out = Vec::new();
-    write(&mut out, (outcome, &Then::Nothing), era, &server);
+    write(&mut out, outcome, &Then::Nothing, era, &server);
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -106,7 +106,7 @@ fn data_without_content_is_shown_as_text_too_and_keeps_its_bytes() {
     outcome.data = Some(RawValue::from_string(data.into()).unwrap());
     let server = RawValue::from_string("{}".into()).unwrap();
     let mut out = Vec::new();
-    write(&mut out, (&outcome, &Then::Nothing), Era::Modern, &server);
+    write(&mut out, &outcome, &Then::Nothing, Era::Modern, &server);
     let text = String::from_utf8(out).unwrap();
     assert!(
         text.contains(&format!("\"structuredContent\":{data}")),

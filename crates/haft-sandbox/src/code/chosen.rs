@@ -10,7 +10,7 @@ use super::interpreter::{Candidates, Interpreter, candidates};
 use super::pool::{Pool, Ready};
 use super::script::{Keeper, Script};
 use super::stage::Stage;
-use super::zygote::{Warmth, Zygote};
+use super::zygote::{Newborn, Warmth, Zygote};
 use super::{CodeConfig, CodeProbe, Kind};
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
@@ -193,7 +193,7 @@ impl Inner {
                 None => self.made(&stage, Warmth::AtOnce).await,
             };
             match ready {
-                Ok(ready) => return chosen.script(ready),
+                Ok((newborn, zygote)) => return chosen.script(newborn, zygote),
                 Err(StartError::Shut) => return Err(StartError::Shut),
                 // There can be no zygote for now; the jail is the same without.
                 Err(_) => {}
@@ -263,7 +263,7 @@ impl Chosen {
         self.interpreter = Some(interpreter);
     }
 
-    fn script(&self, (newborn, zygote): Ready) -> Result<Script, StartError> {
+    fn script(&self, newborn: Newborn, zygote: Arc<Zygote>) -> Result<Script, StartError> {
         let engine: Arc<str> = format!("{} (zygote)", zygote.name).into();
         let keeper = Keeper::Zygote(zygote);
         Script::new(newborn, keeper, self.probe.strength, engine)

@@ -34,7 +34,7 @@ pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script
     let (plan, _files) = stage.fresh(&folder)?;
     let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
     let (_errors, their_errors) = pipe()?;
-    let tree = launch(sandbox.config(), &plan, (theirs, their_errors)).await?;
+    let tree = launch(sandbox.config(), &plan, theirs, their_errors).await?;
     let pid = i32::try_from(tree.pid()).ok().and_then(Pid::from_raw);
     let pidfd = pidfd_open(pid.unwrap_or(Pid::INIT), PidfdFlags::empty())
         .map_err(|errno| failed("watch the interpreter")(errno.into()))?;

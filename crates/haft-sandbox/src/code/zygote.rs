@@ -71,7 +71,7 @@ impl Zygote {
         let (plan, files) = stage.zygote()?;
         let (control, theirs) = pair().map_err(failed("make a socket"))?;
         let (errors, their_errors) = pipe()?;
-        let tree = launch(config, &plan, (theirs, their_errors)).await?;
+        let tree = launch(config, &plan, theirs, their_errors).await?;
         let mut zygote = Self {
             tree: Mutex::new(Some(tree)),
             control,

@@ -159,13 +159,15 @@ pub(crate) fn semaphores(processes: u64) -> u64 {
 /// version alone: to try it where it is not would change the whole machine.
 pub(crate) fn pid_max_is_of_a_namespace() -> bool {
     let name = rustix::system::uname();
-    is_at_least(&name.release().to_string_lossy(), (6, 14))
+    is_at_least(&name.release().to_string_lossy(), [6, 14])
 }
 
-fn is_at_least(release: &str, least: (u32, u32)) -> bool {
+fn is_at_least(release: &str, least: [u32; 2]) -> bool {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     let mut next = || numbers.next()?.parse::<u32>().ok();
-    next().zip(next()).is_some_and(|version| version >= least)
+    next()
+        .zip(next())
+        .is_some_and(|(major, minor)| [major, minor] >= least)
 }
 
 /// Says when a child of this process has ended.
@@ -262,7 +264,7 @@ mod tests {
             ("", false),
             ("6", false),
         ] {
-            assert_eq!(is_at_least(release, (6, 14)), expect, "{release}");
+            assert_eq!(is_at_least(release, [6, 14]), expect, "{release}");
         }
     }
 }

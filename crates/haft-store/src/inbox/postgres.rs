@@ -164,7 +164,8 @@ fn entry(row: &PgRow) -> Result<Result<Entry, InboxError>, sqlx::Error> {
 async fn decide(
     pool: &PgPool,
     id: &ApprovalId,
-    (verdict, decision): (&Verdict, &Decision),
+    verdict: &Verdict,
+    decision: &Decision,
 ) -> Result<Entry, No> {
     let decided = sqlx::query(DECIDE)
         .bind(id.as_str())
@@ -311,7 +312,7 @@ impl Inbox for PostgresStore {
             let verdict = &Verdict::of(decision)?;
             let step = self
                 .0
-                .step(move |pool| async move { decide(&pool, id, (verdict, decision)).await });
+                .step(move |pool| async move { decide(&pool, id, verdict, decision).await });
             step.await
         })
     }

@@ -8,9 +8,10 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::refs;
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
@@ -21,8 +22,7 @@ use crate::toolset::{Entry, Run};
 /// A call to a tool that exists, with arguments that fit. Made here alone.
 pub(super) struct Admitted {
     entry: Arc<Entry>,
-    tool: Arc<dyn Tool>,
-    arguments: Arguments,
+    input: ToolInput,
     written: Option<Arc<str>>,
     /// Its tool is one of the executor's own.
     internal: bool,
@@ -39,42 +39,37 @@ impl Admitted {
         &self.entry
     }
 
-    /// The tool, to be asked what the call would do.
-    pub(super) fn tool(&self) -> &Arc<dyn Tool> {
-        &self.tool
-    }
-
-    /// The effective arguments.
-    pub(super) fn arguments(&self) -> &Arguments {
-        &self.arguments
+    /// The tool with the effective arguments, to be asked what the call would do.
+    pub(super) fn input(&self) -> &ToolInput {
+        &self.input
     }
 
     /// The arguments as people, fingerprints and the record see them: refs stay refs, which are hashes of what they name,
     /// and what the host fills in is left out.
     pub(super) fn written(&self) -> &str {
-        self.written.as_deref().unwrap_or(self.arguments.as_str())
+        let effective = self.input.arguments().as_str();
+        self.written.as_deref().unwrap_or(effective)
     }
 
-    /// The same call with arguments that a person changed; checked like the first.
+    /// The same call with arguments that a user changed; checked like the first.
     pub(super) fn edited(
         self,
         parts: &Parts,
         text: String,
         open: &mut OpenCall<'_>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, EarlyEnd> {
         let fit = check(parts, open.session(), &self.entry, text);
-        let fit = fit.map_err(|refused| refused.noted(open))?;
-        open.coerced = fit.coerced;
-        Ok(Self {
-            arguments: fit.arguments,
-            written: fit.written,
-            ..self
-        })
+        let mut fit = fit.map_err(|refused| refused.noted(open))?;
+        open.record.coerced = std::mem::take(&mut fit.coerced);
+        let Self { entry, internal, .. } = self;
+        let tool = self.input.into_tool();
+        fit.admitted(entry, tool, internal)
+            .map_err(|refused| refused.judged(open))
     }
 
-    /// Its parts.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Arc<dyn Tool>, Arguments) {
-        (self.entry, self.tool, self.arguments)
+    /// Its parts, for the one place that runs it.
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable) {
+        (self.entry, self.input.into_runnable())
     }
 }
 
@@ -89,14 +84,46 @@ struct Fit {
 
 /// Why arguments do not fit, and their text, for the record.
 struct Refused {
-    stop: Stop,
+    stop: EarlyEnd,
     text: String,
 }
 
 impl Refused {
-    fn noted(self, open: &mut OpenCall<'_>) -> Stop {
-        open.keep_arguments(self.text);
+    /// Arguments that the tool's schema does not take, as the caller wrote them.
+    fn noted(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+        open.record.keep_arguments(self.text);
         self.stop
+    }
+
+    /// Arguments that the schema takes and the tool does not.
+    fn judged(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+        open.record.judge(&self.text);
+        self.stop
+    }
+}
+
+impl Fit {
+    /// The call, once its tool has taken the arguments in.
+    fn admitted(
+        self,
+        entry: Arc<Entry>,
+        tool: Arc<dyn Tool>,
+        internal: bool,
+    ) -> Result<Admitted, Box<Refused>> {
+        let written = self.written;
+        match effects::prepare(&tool, &self.arguments) {
+            Ok(prepared) => Ok(Admitted {
+                entry,
+                input: ToolInput::new(tool, self.arguments, prepared),
+                written,
+                internal,
+            }),
+            Err(stop) => {
+                let text = written.as_deref().unwrap_or(self.arguments.as_str());
+                let text = text.to_owned();
+                Err(Box::new(Refused { stop, text }))
+            }
+        }
     }
 }
 
@@ -105,43 +132,38 @@ pub(super) fn admit(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
-) -> Result<Admitted, Stop> {
+) -> Result<Admitted, EarlyEnd> {
     if session.cancellation().is_cancelled() || session.is_closed() {
-        return Err(Stop::new(ErrorKind::Cancelled, "the session has ended"));
+        return Err(EarlyEnd::failed(ErrorKind::Cancelled, "the session has ended"));
     }
     if session.depth() > MAX_DEPTH {
-        return Err(Stop::new(
+        return Err(EarlyEnd::failed(
             ErrorKind::Budget,
             format!("calls nest deeper than {MAX_DEPTH}"),
         ));
     }
     // The call around an internal one has been counted.
-    if !open.internal
+    if !open.is_internal()
         && let Err(spent) = session.spend_call()
     {
-        return Err(Stop::new(ErrorKind::Budget, spent.to_string())
+        return Err(EarlyEnd::failed(ErrorKind::Budget, spent.to_string())
             .advise(spent.advice())
             .for_operator(spent.setting()));
     }
     if session.time_left().is_zero() {
         return Err(
-            Stop::new(ErrorKind::Budget, "the run's time for tools is used up")
+            EarlyEnd::failed(ErrorKind::Budget, "the run's time for tools is used up")
                 .advise("start a new run")
                 .for_operator("raise limits.total_timeout_s"),
         );
     }
-    let internal = open.internal;
-    let (entry, tool) = found(parts, session, open.name(), internal)?;
-    let fit = check(parts, session, &entry, open.take_arguments());
-    let fit = fit.map_err(|refused| refused.noted(open))?;
-    open.coerced = fit.coerced;
-    Ok(Admitted {
-        entry,
-        tool,
-        arguments: fit.arguments,
-        written: fit.written,
-        internal,
-    })
+    let internal = open.is_internal();
+    let (entry, tool) = found(parts, session, open.record.name(), internal)?;
+    let fit = check(parts, session, &entry, open.record.take_arguments());
+    let mut fit = fit.map_err(|refused| refused.noted(open))?;
+    open.record.coerced = std::mem::take(&mut fit.coerced);
+    fit.admitted(entry, tool, internal)
+        .map_err(|refused| refused.judged(open))
 }
 
 /// The same for a call that is only looked at: nothing is spent.
@@ -150,20 +172,15 @@ pub(super) fn look(
     session: &Session,
     call: ToolCall,
     internal: bool,
-) -> Result<Admitted, Stop> {
+) -> Result<Admitted, EarlyEnd> {
     let (entry, tool) = found(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
-    Ok(Admitted {
-        entry,
-        tool,
-        arguments: fit.arguments,
-        written: fit.written,
-        internal,
-    })
+    fit.admitted(entry, tool, internal)
+        .map_err(|refused| refused.stop)
 }
 
-type Found = Result<(Arc<Entry>, Arc<dyn Tool>), Stop>;
+type Found = Result<(Arc<Entry>, Arc<dyn Tool>), EarlyEnd>;
 
 fn found(parts: &Parts, session: &Session, name: &str, internal: bool) -> Found {
     if internal {
@@ -189,12 +206,12 @@ fn find(session: &Session, name: &str) -> Found {
             None => format!("did you mean {near}?"),
         };
         let shown = clip(name, 128);
-        return Err(Stop::new(ErrorKind::NotFound, format!("no tool {shown:?}"))
+        return Err(EarlyEnd::failed(ErrorKind::NotFound, format!("no tool {shown:?}"))
             .advise(advice)
             .for_operator(off.unwrap_or_default()));
     };
     if entry.spec().exposure == Exposure::Deferred {
-        return Err(Stop::new(
+        return Err(EarlyEnd::failed(
             ErrorKind::Unavailable,
             format!("tool {name:?} is not expanded"),
         )
@@ -217,7 +234,7 @@ impl Parts {
     fn internal(&self, name: &str) -> Found {
         let tools = self.internal.snapshot();
         let absent = || {
-            Stop::new(
+            EarlyEnd::failed(
                 ErrorKind::NotFound,
                 format!("no tool {name:?} of the host's own"),
             )
@@ -232,7 +249,7 @@ fn runnable(entry: &Arc<Entry>) -> Found {
         Run::Hosted => {
             let name = &entry.spec().name;
             let message = format!("tool \"{name}\" is run by the provider, not here");
-            Err(Stop::new(ErrorKind::Unavailable, message))
+            Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
         }
     }
 }
@@ -293,18 +310,19 @@ fn effective(entry: &Entry, text: &str) -> Checked {
 }
 
 /// The same checks for a call that is only asked about: nothing is spent, nothing runs.
-pub(super) fn imagine(entry: &Entry, text: &str) -> Result<(Arc<dyn Tool>, Arguments), Stop> {
+pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, EarlyEnd> {
     let Run::Local(tool) = &entry.run else {
         let message = format!(
             "tool {:?} is run by the provider, not here",
             entry.spec().name
         );
-        return Err(Stop::new(ErrorKind::Unavailable, message));
+        return Err(EarlyEnd::failed(ErrorKind::Unavailable, message));
     };
     let text = if text.is_empty() { "{}" } else { text };
     let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
     let arguments = Arguments::new(changed.unwrap_or_else(|| text.to_owned()));
-    Ok((Arc::clone(tool), arguments))
+    let prepared = effects::prepare(tool, &arguments)?;
+    Ok(ToolInput::new(Arc::clone(tool), arguments, prepared))
 }
 
 /// The arguments by which a call is known when it is made again: as they would run, however they are written, without
@@ -322,12 +340,12 @@ pub(super) fn known_by(entry: &Entry, text: &str) -> String {
 }
 
 /// All violations, each with its path.
-fn invalid(entry: &Entry, violations: &[Violation]) -> Stop {
+fn invalid(entry: &Entry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(
         "invalid arguments for {}: {}",
         entry.spec().name,
         lines.join("; ")
     );
-    Stop::new(ErrorKind::InvalidArguments, message)
+    EarlyEnd::failed(ErrorKind::InvalidArguments, message)
 }

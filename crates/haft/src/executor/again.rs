@@ -15,7 +15,8 @@ use crate::executor::ask;
 use crate::executor::claim::told_again;
 use crate::executor::exit::OpenCall;
 use crate::executor::kept::Kept;
-use crate::executor::stop::Stop;
+use crate::executor::settlement::Settlement;
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
 use crate::session::{Patience, Session};
@@ -30,7 +31,7 @@ enum Before {
     /// Nothing.
     New,
     /// How it ended, and after which decision.
-    Ended(Stop, ApprovalId),
+    Ended(EarlyEnd, ApprovalId),
     /// It goes on in this run, under the id it had.
     Here(CallId, Present),
 }
@@ -38,64 +39,64 @@ enum Before {
 /// Sees whether a call of a tool that can be resumed was suspended before; the session in which it goes on, where it is
 /// another.
 pub(super) async fn before(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     key: String,
-) -> Result<Option<Session>, Stop> {
+) -> Result<Option<Session>, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     if open.has_own_id() && session.is_resumed() {
-        return resume(parts, session, open, key).await.map(|()| None);
+        return resume(open, settlement, key).await.map(|()| None);
     }
     let (call, present) = match look_up(parts, session, &key, Suspension::Within).await? {
         Before::Ended(stop, approval) => {
-            open.approval = Some(approval);
+            open.record.approval = Some(approval);
             return Err(stop);
         }
         Before::Here(call, present) => (call, present),
         Before::New => {
             let present = session.at_work().enter(open.id()).await;
-            open.kept = Some(Kept::new(key, Some(present)));
+            settlement.kept = Some(Kept::new(key, Some(present)));
             return Ok(None);
         }
     };
     open.rename(call);
     open.goes_on();
     let kept = Kept::noted(key, present, parts, session.run(), open.nest());
-    open.kept = Some(kept);
+    settlement.kept = Some(kept);
     Ok(Some(session.going_on()))
 }
 
 /// Goes on under the call's own id, once no other does.
 async fn resume(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     key: String,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     let present = enter(session, open.id()).await?;
     let noted = parts.suspended.get(session.run(), open.id()).await;
     let noted = noted.map_err(|e| unknown(&e))?;
-    let ended = noted.as_ref().map_or(open.how == How::Resumed, |call| {
-        call.outcome.is_some() && open.how != How::Asked
+    let ended = noted.as_ref().map_or(open.how() == How::Resumed, |call| {
+        call.outcome.is_some() && open.how() != How::Asked
     });
     if ended {
         let message = format!("{} has been resumed already, and has ended", open.id());
-        let stop = Stop::new(ErrorKind::Conflict, message);
+        let stop = EarlyEnd::failed(ErrorKind::Conflict, message);
         return Err(stop.advise("nothing ran; make the call again to hear how it ended"));
     }
     if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
         // Between the client's look and this one the call ended.
         let ended = collect(parts, session, noted).await?;
         if let Before::Ended(stop, approval) = ended {
-            open.approval = Some(approval);
+            open.record.approval = Some(approval);
             return Err(stop);
         }
     }
     let noted = noted.filter(|call| call.within);
-    if noted.is_some() || open.how != How::Asked {
+    if noted.is_some() || open.how() != How::Asked {
         open.goes_on();
     }
-    open.kept = Some(match noted {
+    settlement.kept = Some(match noted {
         Some(call) => Kept::noted(key, present, parts, &call.run, open.nest()),
         None => Kept::new(key, Some(present)),
     });
@@ -104,12 +105,12 @@ async fn resume(
 
 /// A call about which a person is to be asked: how it ended, where it was asked about in a run that is abandoned.
 pub(super) async fn asked_before(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     tool: &Tool,
     arguments: &str,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     if session.nest().is_some() {
         // The call around it is made again.
         return Ok(());
@@ -121,10 +122,10 @@ pub(super) async fn asked_before(
         (_, suspension) => look_up(parts, session, &key, suspension).await?,
     };
     if let Before::Ended(stop, approval) = before {
-        open.approval = Some(approval);
+        open.record.approval = Some(approval);
         return Err(stop);
     }
-    open.kept.get_or_insert(Kept::new(key, None));
+    settlement.kept.get_or_insert(Kept::new(key, None));
     Ok(())
 }
 
@@ -146,7 +147,7 @@ async fn look_up(
     session: &Session,
     key: &str,
     suspension: Suspension,
-) -> Result<Before, Stop> {
+) -> Result<Before, EarlyEnd> {
     if !session.has_asked() && session.others().is_none() {
         return Ok(Before::New);
     }
@@ -187,7 +188,7 @@ fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
 }
 
 /// A call of this run. Of one that did not begin the inbox knows.
-async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, Stop> {
+async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, EarlyEnd> {
     if !call.within {
         forget(parts, &call).await;
         return Ok(Before::New);
@@ -203,7 +204,7 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
 }
 
 /// A call of this run that ran, and was suspended then: the tool goes on with it while nothing came of the request.
-async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
+async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let entry = parts.inbox.get(&call.approval).await;
     let entry = entry.map_err(|e| ask::unwritten(&e))?;
     let came = |known: &Entry| known.outcome.is_some() && known.status != RequestStatus::Denied;
@@ -217,7 +218,7 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
 }
 
 /// A call of another run, which somebody else resumes: waits for its end as long as it may.
-async fn elsewhere(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, Stop> {
+async fn elsewhere(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, EarlyEnd> {
     let deadline = Instant::now() + session.limits().approval_timeout;
     let mut changes = parts.inbox.changes();
     loop {
@@ -270,7 +271,7 @@ fn waits(entry: &Entry) -> bool {
 }
 
 /// A call that can neither go on nor be resumed. It may have ended since it was looked at.
-async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
+async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let known = parts.suspended.get(&call.run, &call.call).await;
     match known.map_err(|e| unknown(&e))? {
         None => Ok(Before::New),
@@ -294,7 +295,7 @@ async fn direct(
     session: &Session,
     call: &SuspendedCall,
     entry: Option<&Entry>,
-) -> Result<Before, Stop> {
+) -> Result<Before, EarlyEnd> {
     let ended = entry.filter(|entry| {
         let in_doubt = entry.status == RequestStatus::InDoubt;
         (entry.outcome.is_some() || in_doubt) && !entry.delivered
@@ -319,7 +320,7 @@ async fn direct(
 }
 
 /// Takes the outcome of a resumed call, if no other client was first.
-async fn collect(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, Stop> {
+async fn collect(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let outcome = parts.suspended.collect(&call.run, &call.call).await;
     let Some(outcome) = outcome.map_err(|e| unknown(&e))? else {
         return Ok(Before::New);
@@ -332,11 +333,11 @@ async fn collect(parts: &Parts, session: &Session, call: &SuspendedCall) -> Resu
 
 /// Says that an outcome is that of an earlier run's call: nothing ran now.
 fn of_earlier_run(
-    told: Stop,
+    told: EarlyEnd,
     session: &Session,
     call: &SuspendedCall,
     entry: Option<&Entry>,
-) -> Stop {
+) -> EarlyEnd {
     if call.run == *session.run() {
         return told;
     }
@@ -350,11 +351,11 @@ fn of_earlier_run(
     ))
 }
 
-async fn enter(session: &Session, call: &CallId) -> Result<Present, Stop> {
+async fn enter(session: &Session, call: &CallId) -> Result<Present, EarlyEnd> {
     tokio::select! {
         present = session.at_work().enter(call) => Ok(present),
         () = session.cancellation().cancelled() => {
-            Err(Stop::new(ErrorKind::Cancelled, "the session was cancelled"))
+            Err(EarlyEnd::failed(ErrorKind::Cancelled, "the session was cancelled"))
         }
     }
 }
@@ -366,8 +367,8 @@ async fn forget(parts: &Parts, call: &SuspendedCall) {
     }
 }
 
-pub(super) fn unknown(error: &SuspendedError) -> Stop {
-    Stop::new(
+pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
+    EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!("cannot tell whether this call was made before: {error}"),
     )
@@ -375,17 +376,17 @@ pub(super) fn unknown(error: &SuspendedError) -> Stop {
     .for_operator("`haft doctor` says what is wrong with the database")
 }
 
-fn still_waits(call: &SuspendedCall) -> Stop {
+fn still_waits(call: &SuspendedCall) -> EarlyEnd {
     let words = format!(
         "This call was made before, as {} of run {}, and is not done yet (approval {}). Calling again with the same \
          arguments gives the result when it is.",
         call.call, call.run, call.approval
     );
-    Stop::waiting(&call.approval, &words)
+    EarlyEnd::waiting(&call.approval, words)
 }
 
-fn interrupted(call: &SuspendedCall) -> Stop {
-    Stop::new(
+fn interrupted(call: &SuspendedCall) -> EarlyEnd {
+    EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!(
             "this call was made before, as {} of run {}, and its process ended while it was resumed: it may have run in part",
@@ -396,8 +397,8 @@ fn interrupted(call: &SuspendedCall) -> Stop {
     .for_operator(format!("`haft runs resume {}`", call.run))
 }
 
-fn lost(call: &SuspendedCall) -> Stop {
-    Stop::new(
+fn lost(call: &SuspendedCall) -> EarlyEnd {
+    EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!(
             "this call was made before, as {} of run {}, and has ended there; its outcome is lost",

@@ -9,32 +9,26 @@ use crate::executor::Parts;
 use crate::executor::admit::{self, Admitted};
 use crate::executor::again;
 use crate::executor::ask::{self, Decided, Taken};
-use crate::executor::clear::{Cleared, Judged, denied, judge, judgement, request};
+use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
 use crate::executor::exit::OpenCall;
-use crate::executor::shape::Shaped;
-use crate::executor::stop::Stop;
+use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request};
+use crate::executor::settlement::{Settlement, Ticket};
+use crate::executor::early_end::EarlyEnd;
+use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::policy::Ruling;
 use crate::result::{Content, Status};
 use crate::session::Session;
 use crate::spec::Risk;
 
-/// A decision that a call is resumed with.
-pub(super) enum Ticket {
-    /// It says no, or what the tool would have said: claimed already, for it holds whatever became of the call.
-    Claimed(Box<Taken>),
-    /// It says yes, to what the request shows and nothing else: claimed once the call was compared with that.
-    Approved(Box<ApprovalRequest>),
-}
-
 /// Asks the person. Nobody to ask, or no answer, is a denial, or a call that waits.
 pub(super) async fn asked(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     judged: Judged,
-) -> Result<Cleared, Stop> {
+) -> Result<Cleared, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     if !ask::somebody(parts, session) {
         return Err(nobody(judged.ruling()));
     }
@@ -42,10 +36,10 @@ pub(super) async fn asked(
     let request = request(parts, session, open.caller(), admitted, judgement)?;
     if let Some(decision) = ask::automatic(parts, session, &request) {
         let decided = Decided { request, decision };
-        return settle(parts, session, open, judged, decided);
+        return settle(open, judged, decided, false);
     }
     let entry = admitted.entry();
-    again::asked_before(parts, session, open, entry, &request.arguments).await?;
+    again::asked_before(open, settlement, entry, &request.arguments).await?;
     let taken = {
         // Its own nest is the innermost: the clocks of the calls around it stand still, too.
         let _waiting = open.nest().waiting();
@@ -56,13 +50,13 @@ pub(super) async fn asked(
     let taken = taken.map_err(|stop| {
         let ruling = judged.ruling();
         // A call that was withdrawn or could not be asked about is not forbidden.
-        let stop = match stop.failure.kind {
-            ErrorKind::Denied => stop.or_advise(&ruling.advice),
+        let stop = match stop.kind() {
+            Some(ErrorKind::Denied) => stop.or_advise(&ruling.advice),
             _ => stop,
         };
         stop.or_for_operator(&ruling.operator)
     })?;
-    take(parts, session, open, judged, taken)
+    take(open, settlement, judged, taken)
 }
 
 /// Whether a call that waited would still do what was shown, and the policy, as it is now, lets a person decide about it.
@@ -72,10 +66,10 @@ fn fits_still(
     caller: Caller<'_>,
     admitted: &Admitted,
     shown: &ApprovalRequest,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
     let judgement = judgement(parts, session, admitted)?;
-    if judgement.ruling.verdict == Verdict::Deny {
-        return Err(denied(&judgement.ruling));
+    if judgement.ruling().verdict == Verdict::Deny {
+        return Err(denied(judgement.ruling()));
     }
     fits(
         shown,
@@ -89,7 +83,7 @@ pub(super) fn check(
     session: &Session,
     call: ToolCall,
     shown: &ApprovalRequest,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
     let admitted = admit::look(parts, session, call, parts.is_internal(shown))?;
     let caller = Caller {
         call: &shown.call,
@@ -99,7 +93,7 @@ pub(super) fn check(
     fits_still(parts, session, caller, &admitted, shown)
 }
 
-fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), Stop> {
+fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> {
     match shown.difference(now) {
         None => Ok(()),
         Some(difference) => Err(conflict(&shown.id, &difference)),
@@ -107,21 +101,21 @@ fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), Stop> {
 }
 
 /// An approval does not hold for what the call would do now.
-pub(super) fn conflict(id: &ApprovalId, difference: &str) -> Stop {
+pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
     let message = format!("approval {id} does not hold for this call: {difference}; nothing ran");
-    Stop::new(ErrorKind::Conflict, message)
+    EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("look at what changed, then call again to ask again")
 }
 
 /// A resumed call: what was decided holds for what was shown, and for nothing else. Anything else is a conflict, which
 /// leaves the decision unclaimed.
 pub(super) async fn resumed(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     judged: Judged,
     ticket: Ticket,
-) -> Result<Cleared, Stop> {
+) -> Result<Cleared, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     let taken = match ticket {
         Ticket::Claimed(taken) => *taken,
         Ticket::Approved(shown) => {
@@ -131,118 +125,111 @@ pub(super) async fn resumed(
             } = &judged;
             let now = request(parts, session, open.caller(), admitted, judgement)?;
             fits(&shown, &now)?;
-            claim(parts, open, &shown.id).await?
+            claim(parts, settlement, &shown.id).await?
         }
     };
-    take(parts, session, open, judged, taken)
+    take(open, settlement, judged, taken)
 }
 
-async fn claim(parts: &Parts, open: &mut OpenCall<'_>, id: &ApprovalId) -> Result<Taken, Stop> {
+async fn claim(
+    parts: &Parts,
+    settlement: &mut Settlement,
+    id: &ApprovalId,
+) -> Result<Taken, EarlyEnd> {
     let claimed = parts.inbox.claim(id).await;
     let taken = claimed.and_then(|entry| Taken::of(&parts.inbox, entry));
     taken.map_err(|error| {
-        let stop = Stop::new(ErrorKind::Conflict, error.to_string());
-        open.refused = Some(error);
+        let stop = EarlyEnd::failed(ErrorKind::Conflict, error.to_string());
+        settlement.refuse(error);
         stop
     })
 }
 
 /// Acts on a decision that this call claimed.
 fn take(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
     judged: Judged,
     taken: Taken,
-) -> Result<Cleared, Stop> {
-    open.approval = Some(taken.decided.request.id.clone());
-    open.claimed = Some(taken.claimed);
-    settle(parts, session, open, judged, taken.decided)
+) -> Result<Cleared, EarlyEnd> {
+    open.record.approval = Some(taken.decided.request.id.clone());
+    settlement.claim(taken.claimed);
+    settle(open, judged, taken.decided, true)
 }
 
+/// Acts on what was decided; `claimed` says whether it was decided about this very call.
 fn settle(
-    parts: &Parts,
-    session: &Session,
     open: &mut OpenCall<'_>,
     judged: Judged,
     decided: Decided,
-) -> Result<Cleared, Stop> {
-    let Decided { request, decision } = decided;
+    claimed: bool,
+) -> Result<Cleared, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
+    let Decided {
+        request: shown,
+        decision,
+    } = decided;
     let by = decision.by.clone();
-    open.decided_by = Some(by.clone());
+    open.record.decided_by = Some(by.clone());
+    let approval = claimed.then(|| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
                 session.cancel();
             }
             let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            Err(Stop::new(ErrorKind::Denied, format!("{by} said no{said}")))
+            Err(EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{said}")))
         }
         Choice::Answer { answers } => Err(answered(&by, &answers)),
         Choice::Approve {
             edited: Some(text), ..
-        } => edited(parts, session, open, judged, text),
+        } => {
+            let judged = edited(open, judged, text)?;
+            let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+            let seen = request(parts, session, open.caller(), admitted, judgement)?;
+            judged.consented(Consent { by, approval }, Some(seen.snapshot))
+        }
         Choice::Approve { scope, rule, .. } => {
             // A critical call is approved each time.
-            if request.risk < Risk::Critical && scope != Scope::Once {
-                session.grants().push(Grant::of(&request, &by));
+            if shown.risk < Risk::Critical && scope != Scope::Once {
+                session.grants().push(Grant::of(&shown, &by));
             }
-            if request.risk < Risk::Critical && scope == Scope::Always {
-                parts.policy.keep(&request, rule.as_deref(), &by);
+            if shown.risk < Risk::Critical && scope == Scope::Always {
+                parts.policy.keep(&shown, rule.as_deref(), &by);
             }
-            Ok(Cleared::new(judged).while_like(request.snapshot))
+            judged.consented(Consent { by, approval }, Some(shown.snapshot))
         }
     }
 }
 
 /// What a person said in place of the tool.
-fn answered(by: &str, answers: &str) -> Stop {
+fn answered(by: &str, answers: &str) -> EarlyEnd {
     let value: Value = serde_json::from_str(answers).unwrap_or_default();
     let text = value.get("text").and_then(Value::as_str);
-    Stop::instead(Shaped {
-        status: Status::Ok,
+    EarlyEnd::answered(CallResult {
         summary: Some(format!("{by} answered in place of the tool")),
         content: vec![Content::text(text.unwrap_or(answers))],
-        data: None,
-        artifacts: Vec::new(),
-        error: None,
-        strength: None,
-        approval: None,
-        calls: None,
-        operator: None,
+        ..CallResult::of(Status::Ok)
     })
 }
 
 /// A call approved with other arguments: they are admitted and judged again, and no edit lowers a deny. Whoever typed them
 /// approved what they do at this moment.
-fn edited(
-    parts: &Parts,
-    session: &Session,
-    open: &mut OpenCall<'_>,
-    judged: Judged,
-    text: String,
-) -> Result<Cleared, Stop> {
-    let admitted = judged.admitted.edited(parts, text, open)?;
-    let judged = judge(parts, session, open, admitted)?;
+fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judged, EarlyEnd> {
+    let admitted = judged.admitted.edited(open.parts(), text, open)?;
+    let judged = judge(open, admitted)?;
     if judged.ruling().verdict == Verdict::Deny {
         return Err(denied(judged.ruling()));
     }
-    let seen = request(
-        parts,
-        session,
-        open.caller(),
-        &judged.admitted,
-        &judged.judgement,
-    )?;
-    Ok(Cleared::new(judged).while_like(seen.snapshot))
+    Ok(judged)
 }
 
-fn nobody(ruling: &Ruling) -> Stop {
+fn nobody(ruling: &Ruling) -> EarlyEnd {
     let message = format!(
         "a person must decide ({}), and nobody can be asked here",
         ruling.rule
     );
-    Stop::new(ErrorKind::Denied, message)
+    EarlyEnd::failed(ErrorKind::Denied, message)
         .advise(ruling.advice.to_string())
         .for_operator(ruling.operator.to_string())
 }

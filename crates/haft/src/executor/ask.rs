@@ -15,7 +15,7 @@ use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Dec
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, told_again};
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
 use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Patience, Session};
 
@@ -56,7 +56,7 @@ impl Taken {
 }
 
 /// Whether an approval of a request still holds for the call that waits; asked before the decision is claimed.
-pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), Stop> + Sync + 'a;
+pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
 
 /// How long to wait, and what then.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ pub(super) async fn ask(
     session: &Session,
     request: ApprovalRequest,
     wait: Wait<'_>,
-) -> Result<Taken, Stop> {
+) -> Result<Taken, EarlyEnd> {
     let inbox = &parts.inbox;
     let place = session
         .queue()
@@ -174,7 +174,7 @@ enum Woken {
 }
 
 impl Asked<'_> {
-    async fn run(&mut self, parts: &Parts) -> Result<Taken, Stop> {
+    async fn run(&mut self, parts: &Parts) -> Result<Taken, EarlyEnd> {
         let own = self.request.clone();
         let mut asking = Box::pin(said(parts, self.session, &own));
         let mut spoken = false;
@@ -212,7 +212,7 @@ impl Asked<'_> {
                 Woken::Left if self.inbox.is_durable() => return self.suspend().await,
                 Woken::Left | Woken::Cancelled => {
                     let why = "the session ended while a person was asked";
-                    return Err(self.withdraw(Stop::new(ErrorKind::Cancelled, why)).await);
+                    return Err(self.withdraw(EarlyEnd::failed(ErrorKind::Cancelled, why)).await);
                 }
             }
         }
@@ -223,7 +223,7 @@ impl Asked<'_> {
     }
 
     /// Reads the request: takes it where it is decided, tells how it ended where it did.
-    async fn look(&mut self) -> Result<Option<Taken>, Stop> {
+    async fn look(&mut self) -> Result<Option<Taken>, EarlyEnd> {
         let Some(entry) = self.read().await? else {
             let gone = InboxError::NotFound(self.request.id.clone());
             return Err(unwritten(&gone));
@@ -253,7 +253,7 @@ impl Asked<'_> {
 
     /// Whether an approval holds for this call; where it does not, nobody runs anything on it. False where another call
     /// claimed it first.
-    async fn fits(&mut self, entry: &Entry) -> Result<bool, Stop> {
+    async fn fits(&mut self, entry: &Entry) -> Result<bool, EarlyEnd> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
         };
@@ -265,13 +265,13 @@ impl Asked<'_> {
         }
     }
 
-    fn taken(&mut self, entry: Entry) -> Result<Taken, Stop> {
+    fn taken(&mut self, entry: Entry) -> Result<Taken, EarlyEnd> {
         self.waits = false;
         Taken::of(self.inbox, entry).map_err(|e| unwritten(&e))
     }
 
     /// The outcome of a request that another call or process ran.
-    async fn told(&mut self, entry: &Entry) -> Stop {
+    async fn told(&mut self, entry: &Entry) -> EarlyEnd {
         self.waits = false;
         // Whether or not that can be noted, it was told.
         let _ = self.inbox.deliver(&self.request.id).await;
@@ -279,13 +279,13 @@ impl Asked<'_> {
     }
 
     /// The end of a wait that needs no withdrawal.
-    fn over(&mut self, stop: Stop) -> Stop {
+    fn over(&mut self, stop: EarlyEnd) -> EarlyEnd {
         self.waits = false;
         stop
     }
 
     /// Reads until the inbox answers, within the limit.
-    async fn read(&self) -> Result<Option<Entry>, Stop> {
+    async fn read(&self) -> Result<Option<Entry>, EarlyEnd> {
         loop {
             match self.inbox.get(&self.request.id).await {
                 Ok(entry) => return Ok(entry),
@@ -324,7 +324,7 @@ impl Asked<'_> {
     }
 
     /// What an approver said becomes the decision, unless somebody was first.
-    async fn decided(&mut self, decision: &Decision) -> Result<(), Stop> {
+    async fn decided(&mut self, decision: &Decision) -> Result<(), EarlyEnd> {
         match self.inbox.decide(&self.request.id, decision).await {
             Ok(_) | Err(InboxError::Decided { .. } | InboxError::Over { .. }) => Ok(()),
             Err(error) => Err(self.withdraw(unwritten(&error)).await),
@@ -332,18 +332,18 @@ impl Asked<'_> {
     }
 
     /// Leaves the request to whoever decides; one decided in this very moment is taken all the same.
-    async fn suspend(&mut self) -> Result<Taken, Stop> {
+    async fn suspend(&mut self) -> Result<Taken, EarlyEnd> {
         self.waits = false;
         let left = self.inbox.attend(&self.request.id, false).await;
         left.map_err(|e| unwritten(&e))?;
         self.deadline = Instant::now();
         match self.look().await? {
             Some(taken) => Ok(taken),
-            None => Err(Stop::suspended(&self.request)),
+            None => Err(EarlyEnd::suspended(&self.request)),
         }
     }
 
-    async fn withdraw(&mut self, stop: Stop) -> Stop {
+    async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
         let _ = self.inbox.end(&self.request.id, Ending::Withdrawn).await;
         self.over(stop)
     }
@@ -412,59 +412,59 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
     }
 }
 
-pub(super) fn unwritten(error: &InboxError) -> Stop {
+pub(super) fn unwritten(error: &InboxError) -> EarlyEnd {
     let message = format!("a person must decide, and the request could not be kept: {error}");
-    Stop::new(ErrorKind::Unavailable, message)
+    EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when requests can be kept")
         .for_operator("make room or mend the database: `haft doctor` says what is wrong")
 }
 
-fn crowded(request: &ApprovalRequest) -> Stop {
+fn crowded(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
         "a person must decide ({}), and {MOST_WAITING} requests of this run wait already, or {MOST_OF_CLIENTS} or {} MiB of all clients",
         request.rule,
         BYTES_OF_CLIENTS >> 20
     );
-    Stop::new(ErrorKind::Unavailable, message)
+    EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when some of them are decided or have expired")
 }
 
-fn nobody(request: &ApprovalRequest) -> Stop {
+fn nobody(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
         "a person must decide ({}), and nobody can be asked here",
         request.rule
     );
-    Stop::new(ErrorKind::Denied, message)
+    EarlyEnd::failed(ErrorKind::Denied, message)
 }
 
-fn expired(request: &ApprovalRequest, limit: Duration) -> Stop {
+fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
         "nobody answered within {} s (approval {})",
         limit.as_secs(),
         request.id
     );
-    Stop::new(ErrorKind::Denied, message)
+    EarlyEnd::failed(ErrorKind::Denied, message)
         .advise("call again to ask again, when somebody is there to answer")
 }
 
-fn withdrawn(entry: &Entry) -> Stop {
+fn withdrawn(entry: &Entry) -> EarlyEnd {
     let approved = entry.decision.as_ref().map(|decision| &decision.choice);
     if let Some(Choice::Approve { .. }) = approved {
         let id = &entry.request.id;
         let message = format!("approval {id} no longer held when it was given; nothing ran");
-        return Stop::new(ErrorKind::Conflict, message)
+        return EarlyEnd::failed(ErrorKind::Conflict, message)
             .advise("look at what changed, then call again to ask again");
     }
-    Stop::new(
+    EarlyEnd::failed(
         ErrorKind::Cancelled,
         "the request to a person was withdrawn",
     )
     .advise("nothing ran; call again to ask again, where it is still wanted")
 }
 
-pub(super) fn in_doubt(id: &ApprovalId) -> Stop {
+pub(super) fn in_doubt(id: &ApprovalId) -> EarlyEnd {
     let message =
         format!("approval {id} was claimed by a process that exited; the call may have run");
-    Stop::new(ErrorKind::Unavailable, message)
+    EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("look at what it would have changed before you call again with other words")
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::approval::ApprovalId;
 use crate::approval::inbox::Inbox;
 use crate::error::ErrorKind;
-use crate::executor::shape::Shaped;
-use crate::executor::stop::Stop;
-use crate::result::{Artifact, Content, Failure, Outcome, Status, TracedCall};
+use crate::executor::call_result::CallResult;
+use crate::executor::early_end::EarlyEnd;
+use crate::result::Outcome;
 
 /// A claim, to be finished. Dropping it says that the call was cancelled.
 #[derive(Debug)]
@@ -71,39 +69,11 @@ impl Drop for Claimed {
     }
 }
 
-/// An outcome as it was stored.
-#[derive(Deserialize)]
-struct Stored {
-    status: Status,
-    summary: String,
-    #[serde(default)]
-    content: Vec<Content>,
-    data: Option<Box<RawValue>>,
-    #[serde(default)]
-    artifacts: Vec<Artifact>,
-    error: Option<Failure>,
-    strength: Option<String>,
-    #[serde(default)]
-    calls: Vec<TracedCall>,
-}
-
 /// The outcome of a request that another call ran, as this call's own.
-pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> Stop {
-    let stored = outcome.and_then(|text| serde_json::from_str::<Stored>(text).ok());
-    match stored {
-        Some(stored) => Stop::instead(Shaped {
-            status: stored.status,
-            summary: Some(stored.summary),
-            content: stored.content,
-            data: stored.data,
-            artifacts: stored.artifacts,
-            error: stored.error,
-            strength: stored.strength,
-            approval: None,
-            calls: Some(stored.calls),
-            operator: None,
-        }),
-        None => Stop::new(
+pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd {
+    match outcome.and_then(CallResult::stored) {
+        Some(result) => EarlyEnd::answered(result),
+        None => EarlyEnd::failed(
             ErrorKind::Unavailable,
             format!("approval {id} has run, and how it ended cannot be read"),
         ),

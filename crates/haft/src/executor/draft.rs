@@ -5,7 +5,7 @@ use crate::call::{CallId, Origin};
 use crate::clock;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 use crate::json::canonical::args_digest;
 use crate::session::{Patience, Session};
 use crate::spec::Risk;
@@ -33,9 +33,9 @@ impl Draft<'_> {
         &self,
         parts: &Parts,
         session: &Session,
-    ) -> Result<ApprovalRequest, Stop> {
+    ) -> Result<ApprovalRequest, EarlyEnd> {
         let id = ApprovalId::generate().ok_or_else(|| {
-            Stop::new(ErrorKind::Unavailable, "the system gives no random numbers")
+            EarlyEnd::failed(ErrorKind::Unavailable, "the system gives no random numbers")
         })?;
         let (spec, hash) = (self.entry.spec(), self.entry.spec_hash());
         let policy = parts.policy.now();

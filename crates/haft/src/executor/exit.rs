@@ -4,20 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::approval::ApprovalId;
-use crate::approval::inbox::InboxError;
 use crate::audit::{CallEnd, CallRecord, What};
-use crate::call::{CallId, Origin, ToolCall};
+use crate::call::{CallId, ToolCall};
 use crate::context::Resumption;
 use crate::error::ErrorKind;
-use crate::executor::approve::Ticket;
-use crate::executor::claim::Claimed;
+use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
-use crate::executor::kept::Kept;
-use crate::executor::shape::Shaped;
-use crate::executor::stop::Stop;
+use crate::executor::record_draft::RecordDraft;
 use crate::executor::{How, Parts};
 use crate::json::canonical::args_digest;
-use crate::permission::Verdict;
 use crate::result::{Content, Outcome, Status, milliseconds};
 use crate::session::Session;
 use crate::session::nest::Nest;
@@ -28,52 +23,36 @@ const SUMMARY: usize = 160;
 /// What is said of a resumed call that its process leaves.
 pub(super) const STOPPED: &str = "haft stopped before the call ended; it can be resumed again";
 
-/// A call between its door and its exit. Dropping it unclosed records the call as cancelled.
+/// A call from its first check to its exit. Dropping it unclosed records the call as cancelled.
 pub(super) struct OpenCall<'a> {
-    parts: &'a Parts,
+    parts: &'a Arc<Parts>,
     session: &'a Session,
-    id: CallId,
+    /// How it comes to be made.
+    how: How,
+    /// It is a call of one of the executor's own tools, made by the tool of another call.
+    internal: bool,
     /// Whether the caller named it.
     own_id: bool,
-    /// How it comes to be made.
-    pub(super) how: How,
-    /// It is a call of one of the executor's own tools, made by the tool of another call.
-    pub(super) internal: bool,
+    /// What its record will say.
+    pub(super) record: RecordDraft,
     /// It was suspended or interrupted before, and goes on.
     resumption: Option<Resumption>,
-    name: String,
-    origin: Origin,
-    arguments: String,
-    begun: Instant,
-    closed: bool,
-    record: Option<Arc<CallRecord>>,
     /// What it keeps of the calls made within it.
     nest: Arc<Nest>,
     /// Its number in the trace of the call that it is nested in.
     seq: Option<u64>,
-    /// Paths of arguments that admission coerced.
-    pub(super) coerced: Vec<String>,
-    /// The arguments as they were judged.
-    pub(super) judged: Option<Arc<str>>,
-    /// Verdict and rule, when it came to that.
-    pub(super) ruling: Option<(Verdict, String)>,
-    /// Who decided an Ask.
-    pub(super) decided_by: Option<String>,
-    /// The request that a person decided about.
-    pub(super) approval: Option<ApprovalId>,
-    /// What was decided before the call came in: it is resumed.
-    pub(super) ticket: Option<Ticket>,
-    /// Why the inbox did not let it have that decision.
-    pub(super) refused: Option<InboxError>,
-    /// The decision that the call acts on, to be finished with its outcome.
-    pub(super) claimed: Option<Claimed>,
-    /// By what it is found when it is made again, where it may be suspended.
-    pub(super) kept: Option<Kept>,
+    begun: Instant,
+    closed: bool,
 }
 
 impl<'a> OpenCall<'a> {
     /// Takes a call in.
-    pub(super) fn new(parts: &'a Parts, session: &'a Session, call: ToolCall, how: How) -> Self {
+    pub(super) fn new(
+        parts: &'a Arc<Parts>,
+        session: &'a Session,
+        call: ToolCall,
+        how: How,
+    ) -> Self {
         session.running().begin();
         let outer = session.nest();
         // Traced before anything is looked at: a refused call is in the trace, too.
@@ -86,29 +65,37 @@ impl<'a> OpenCall<'a> {
         Self {
             parts,
             session,
-            nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
-            seq,
-            id,
-            own_id,
             how,
             internal: false,
+            own_id,
+            nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
+            record: RecordDraft::new(id, call.name, call.origin, call.arguments),
             resumption: None,
-            name: call.name,
-            origin: call.origin,
-            arguments: call.arguments,
+            seq,
             begun: Instant::now(),
             closed: false,
-            record: None,
-            coerced: Vec::new(),
-            judged: None,
-            ruling: None,
-            decided_by: None,
-            approval: None,
-            ticket: None,
-            refused: None,
-            claimed: None,
-            kept: None,
         }
+    }
+
+    /// The same, of one of the executor's own tools.
+    pub(super) fn internal(mut self, internal: bool) -> Self {
+        self.internal = internal;
+        self
+    }
+
+    /// The parts of the executor that runs it.
+    pub(super) fn parts(&self) -> &'a Arc<Parts> {
+        self.parts
+    }
+
+    /// How it comes to be made.
+    pub(super) fn how(&self) -> How {
+        self.how
+    }
+
+    /// Whether its tool is one of the executor's own.
+    pub(super) fn is_internal(&self) -> bool {
+        self.internal
     }
 
     /// Whether the caller named the call.
@@ -119,14 +106,14 @@ impl<'a> OpenCall<'a> {
     /// Goes on under the id of the call that this one repeats; nothing was recorded under its own.
     pub(super) fn rename(&mut self, id: CallId) {
         self.nest = Arc::new(Nest::new(id.clone(), self.session.nest().cloned()));
-        self.id = id;
+        self.record.rename(id);
     }
 
     /// The call was suspended or interrupted before: until it is over it can be resumed again.
     pub(super) fn goes_on(&mut self) {
         self.nest.set_resumable(true);
         // A host that ends the run meanwhile leaves it open.
-        self.session.at_work().note_resumable(&self.id, true);
+        self.session.at_work().note_resumable(self.id(), true);
         let by_host = self.how != How::Asked;
         let leaving = self.session.leaving();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
@@ -144,17 +131,7 @@ impl<'a> OpenCall<'a> {
 
     /// The call's id.
     pub(super) fn id(&self) -> &CallId {
-        &self.id
-    }
-
-    /// The tool's name as asked for.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Who asked.
-    pub(super) fn origin(&self) -> Origin {
-        self.origin
+        self.record.id()
     }
 
     /// Who made it, for a request to a person.
@@ -167,9 +144,9 @@ impl<'a> OpenCall<'a> {
             outer
         };
         Caller {
-            call: &self.id,
+            call: self.id(),
             parent: parent.map(Nest::call),
-            origin: self.origin,
+            origin: self.record.origin(),
         }
     }
 
@@ -190,16 +167,6 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// Takes the arguments as asked for.
-    pub(super) fn take_arguments(&mut self) -> String {
-        std::mem::take(&mut self.arguments)
-    }
-
-    /// Gives them back, for the record of a refused call.
-    pub(super) fn keep_arguments(&mut self, text: String) {
-        self.arguments = text;
-    }
-
     /// Whether anybody records.
     pub(super) fn is_recorded(&self) -> bool {
         !self.parts.sinks.is_empty()
@@ -207,68 +174,44 @@ impl<'a> OpenCall<'a> {
 
     /// What is known of the call, for its lines; made once, when it starts or ends.
     pub(super) fn record(&mut self) -> Arc<CallRecord> {
-        if let Some(record) = &self.record {
-            return Arc::clone(record);
-        }
-        let asked = || Arc::from(std::mem::take(&mut self.arguments));
-        let arguments = self.judged.take().unwrap_or_else(asked);
-        let (verdict, rule) = self.ruling.take().unzip();
-        let record = Arc::new(CallRecord {
-            call: self.id.clone(),
-            parent: self.session.nest().map(|nest| nest.call().clone()),
-            tool: self.name.clone(),
-            origin: self.origin,
-            principal: self.session.principal().clone(),
-            arguments,
-            coerced: std::mem::take(&mut self.coerced),
-            verdict,
-            rule,
-            decided_by: self.decided_by.clone(),
-            approval: self.approval.clone(),
-        });
-        self.record = Some(Arc::clone(&record));
-        record
+        self.record.made(self.session)
     }
 
     /// Closes the call: normalises, records, answers.
-    pub(super) fn close(mut self, end: Result<Shaped, Stop>) -> Outcome {
-        let shaped = end.unwrap_or_else(Shaped::from);
+    pub(super) fn close(mut self, end: CallResult) -> Outcome {
         let duration = self.begun.elapsed();
-        let summary = summary(&shaped);
-        if let Some(waits) = &shaped.approval {
-            self.approval = Some(ApprovalId::new(waits));
+        let summary = summary(&end);
+        if let Some(waits) = &end.approval {
+            self.record.approval = Some(ApprovalId::new(waits));
         }
         self.closed = true;
-        self.trace_end(shaped.status);
+        self.trace_end(end.status);
         if self.is_recorded() {
             self.record_end(CallEnd {
-                status: shaped.status,
-                error: shaped.error.as_ref().map(|e| (e.kind, e.message.clone())),
+                status: end.status,
+                error: end.error.as_ref().map(|e| (e.kind, e.message.clone())),
                 duration,
-                artifacts: shaped
-                    .artifacts
-                    .iter()
-                    .map(|a| a.reference.clone())
-                    .collect(),
+                artifacts: end.artifacts.iter().map(|a| a.reference.clone()).collect(),
                 summary: summary.clone(),
-                strength: shaped.strength.clone(),
+                strength: end.strength.clone(),
             });
         }
+        let (call, tool) = self.record.take_names();
         Outcome {
             run: self.session.run().clone(),
-            call: self.id.clone(),
-            tool: std::mem::take(&mut self.name),
-            origin: self.origin,
-            status: shaped.status,
+            call,
+            tool,
+            origin: self.record.origin(),
+            status: end.status,
             summary,
-            content: shaped.content,
-            data: shaped.data,
-            artifacts: shaped.artifacts,
-            error: shaped.error,
-            calls: shaped.calls.unwrap_or_else(|| self.nest.trace()),
-            strength: shaped.strength,
-            approval: shaped.approval,
-            operator: shaped.operator,
+            content: end.content,
+            data: end.data,
+            artifacts: end.artifacts,
+            error: end.error,
+            calls: end.calls.unwrap_or_else(|| self.nest.trace()),
+            strength: end.strength,
+            approval: end.approval,
+            operator: end.operator,
             duration,
         }
     }
@@ -283,7 +226,7 @@ impl<'a> OpenCall<'a> {
         let what = What::CallEnded(self.record(), end);
         if let Err(error) = self.parts.record(self.session, what) {
             // The call has run and its answer is owed; the failed sink refuses the next one.
-            tracing::error!(call = %self.id, %error, "the end of a call was not recorded");
+            tracing::error!(call = %self.id(), %error, "the end of a call was not recorded");
         }
     }
 }
@@ -295,7 +238,7 @@ impl Drop for OpenCall<'_> {
         }
         let resumable = !self.closed && self.nest.is_resumable();
         if !self.closed && self.resumption.is_some() {
-            self.session.at_work().note_resumable(&self.id, resumable);
+            self.session.at_work().note_resumable(self.id(), resumable);
         }
         let why = if resumable {
             STOPPED
@@ -321,7 +264,7 @@ impl Drop for OpenCall<'_> {
 }
 
 /// One bounded line for a person: the tool's own, else the failure, else how the content begins.
-fn summary(shaped: &Shaped) -> String {
+fn summary(shaped: &CallResult) -> String {
     let own = shaped.summary.as_deref();
     let failed = || shaped.error.as_ref().map(|e| e.message.as_str());
     let text = || shaped.content.iter().find_map(first_text);

@@ -13,9 +13,10 @@ use crate::context::{CallContext, Host};
 use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
-use crate::executor::clear::Cleared;
+use crate::executor::effects::Runnable;
 use crate::executor::exit::{OpenCall, STOPPED};
-use crate::executor::stop::{Given, Stop};
+use crate::executor::judge::Cleared;
+use crate::executor::early_end::{EarlyEnd, Given};
 use crate::progress::{Live, LiveEnd};
 use crate::result::ToolResult;
 use crate::session::nest::Nest;
@@ -47,8 +48,9 @@ pub(super) async fn invoke(
     session: &Session,
     open: &mut OpenCall<'_>,
     cleared: Cleared,
-) -> Result<Invoked, Stop> {
-    started(parts, session, open, cleared.risk()).await?;
+) -> Result<Invoked, EarlyEnd> {
+    let risk = cleared.judgement().ruling().risk;
+    started(parts, session, open, risk).await?;
     let limit = TimeLimit::of(session, cleared.spec());
     let shared = cleared.spec().concurrency_safe;
     let (_lane, waited) = match free(session, shared) {
@@ -59,29 +61,36 @@ pub(super) async fn invoke(
     if let Some(difference) = cleared.difference(&parts.policy.now())? {
         return Err(conflict(&difference));
     }
-    let (entry, tool, arguments, permissions) = cleared.into_parts();
+    let (entry, runnable, judgement) = cleared.into_parts();
+    let decided = judgement.decision().is_some();
     let context = CallContext {
         call: open.id().clone(),
-        origin: open.origin(),
+        origin: open.record.origin(),
         session: session.clone(),
         host: Arc::clone(parts) as Arc<dyn Host>,
         nest: Arc::clone(open.nest()),
         entry: Arc::clone(&entry),
-        approved: open.claimed.is_some(),
-        permissions: permissions.into(),
+        judgement: Arc::new(judgement),
         live: live(session, open.id()),
         resumption: open.resumption().cloned(),
         limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
     // Waits for a person or for other calls are not the tool's time.
-    let begun = if open.decided_by.is_none() && !waited {
+    let begun = if !decided && !waited {
         open.begun()
     } else {
         Instant::now()
     };
-    #[expect(clippy::disallowed_methods, reason = "the one line that calls a tool")]
-    let running = catch_unwind(AssertUnwindSafe(|| tool.call(&arguments, &context)));
+    let plain;
+    #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
+    let running = match runnable {
+        Runnable::Prepared(call) => catch_unwind(AssertUnwindSafe(|| call.run(&context))),
+        Runnable::Plain(tool, arguments) => {
+            plain = (tool, arguments);
+            catch_unwind(AssertUnwindSafe(|| plain.0.call(&plain.1, &context)))
+        }
+    };
     let given = match running {
         Ok(running) => {
             let clock = Clock {
@@ -111,7 +120,7 @@ async fn started(
     session: &Session,
     open: &mut OpenCall<'_>,
     risk: Risk,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
     if !open.is_recorded() {
         return Ok(());
     }
@@ -149,7 +158,7 @@ fn free(session: &Session, shared: bool) -> Option<Lane<'_>> {
 }
 
 /// Waits until the call may run beside what else runs in this session.
-async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, Stop> {
+async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'_>, EarlyEnd> {
     let lane = session.lane();
     let turn = async {
         if shared {
@@ -164,7 +173,7 @@ async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Lane<'
     };
     tokio::select! {
         turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
-            Stop::new(ErrorKind::Timeout, "other calls of this session did not end in time")
+            EarlyEnd::failed(ErrorKind::Timeout, "other calls of this session did not end in time")
                 .advise("the call did not run; call again when they have ended")
         }),
         () = session.cancellation().cancelled() => Err(cancelled().into()),
@@ -319,9 +328,9 @@ impl Future for CatchPanic<'_> {
     }
 }
 
-fn conflict(difference: &str) -> Stop {
+fn conflict(difference: &str) -> EarlyEnd {
     let message = format!("the approval does not hold for this call: {difference}; nothing ran");
-    Stop::new(ErrorKind::Conflict, message)
+    EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("look at what changed, then call again to ask again")
 }
 

@@ -10,8 +10,6 @@ use crate::executor::Parts;
 use crate::executor::ask::{self, Taken, Wait};
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::question::again::{Again, Earlier};
-use crate::executor::stop::Stop;
-use crate::result::Status;
 use crate::session::Session;
 
 mod again;
@@ -37,7 +35,7 @@ pub(super) async fn ask(
             .with_advice("decide without an answer, and say what was assumed"));
     }
     let again = Again::of(parts, context, arguments);
-    let request = match again.earlier(parts).await.map_err(told)? {
+    let request = match again.earlier(parts).await? {
         Earlier::None => None,
         Earlier::Waits(request) => Some(*request),
         Earlier::Decided(decision) => return said(session, *decision),
@@ -56,7 +54,7 @@ pub(super) async fn ask(
             .request(parts, session)
             .map(|drafted| shown(form, drafted))
     };
-    let request = request.map_or_else(drafted, Ok).map_err(told)?;
+    let request = request.map_or_else(drafted, Ok)?;
     let limits = Wait {
         limit: wait,
         // Nobody answered in time: that is an answer, too.
@@ -69,10 +67,10 @@ pub(super) async fn ask(
     };
     let taken = match asked {
         Ok(taken) => taken,
-        Err(stop) if stop.status == Status::Denied => return Ok(Map::new()),
+        Err(stop) if stop.kind() == Some(ErrorKind::Denied) => return Ok(Map::new()),
         Err(stop) => {
-            again.note(parts, &stop).await.map_err(told)?;
-            return Err(told(stop));
+            again.note(parts, &stop).await?;
+            return Err(stop.into());
         }
     };
     again.forget(parts, &taken.decided.request.id).await;
@@ -108,29 +106,5 @@ fn said(session: &Session, decision: Decision) -> Result<Map<String, Value>, Too
             let said = message.map_or_else(String::new, |m| format!(": {m}"));
             Err(ToolError::denied(format!("{by} will not answer{said}")))
         }
-    }
-}
-
-/// The failure of an early end; a suspended one stays what it is.
-fn told(stop: Stop) -> ToolError {
-    if let Some(shaped) = stop.instead {
-        let error = match &shaped.approval {
-            Some(approval) => ToolError::suspended(approval.clone().into(), shaped.words()),
-            None => ToolError::new(ErrorKind::Failed, shaped.words()),
-        };
-        return with_operator(error, stop.operator);
-    }
-    let error = ToolError::new(stop.failure.kind, stop.failure.message);
-    let error = match stop.failure.advice {
-        Some(advice) => error.with_advice(advice),
-        None => error,
-    };
-    with_operator(error, stop.operator)
-}
-
-fn with_operator(error: ToolError, advice: Option<String>) -> ToolError {
-    match advice {
-        Some(advice) => error.for_operator(advice),
-        None => error,
     }
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::refs::find::{Found, MEMBER, Takes, find, takes};
-use crate::executor::stop::Stop;
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
@@ -28,7 +28,7 @@ pub(super) fn bind(
     session: &Session,
     entry: &Entry,
     text: &str,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, EarlyEnd> {
     let found = find(text);
     if found.is_empty() {
         return Ok(None);
@@ -45,9 +45,9 @@ pub(super) fn bind(
     Ok(Some(bound))
 }
 
-fn wrong(at: &Found, what: impl std::fmt::Display) -> Stop {
+fn wrong(at: &Found, what: impl std::fmt::Display) -> EarlyEnd {
     let message = format!("argument {}: {what}", at.pointer());
-    Stop::new(ErrorKind::InvalidArguments, message)
+    EarlyEnd::failed(ErrorKind::InvalidArguments, message)
 }
 
 /// An artifact's bytes and media type.
@@ -56,22 +56,22 @@ fn read(
     session: &Session,
     at: &Found,
     left: &mut u64,
-) -> Result<(Bytes, String), Stop> {
+) -> Result<(Bytes, String), EarlyEnd> {
     let Some(named) = &at.reference else {
         let form = format!("{{\"{MEMBER}\": \"sha256-…\"}} and nothing else");
         return Err(wrong(at, format_args!("a ref is {form}")));
     };
     let Some(store) = &parts.artifacts else {
         let message = "this host keeps no artifacts";
-        return Err(Stop::new(ErrorKind::Unavailable, message));
+        return Err(EarlyEnd::failed(ErrorKind::Unavailable, message));
     };
     let missing = |error: ArtifactError| match error {
-        ArtifactError::NotFound(_) => Stop::new(
+        ArtifactError::NotFound(_) => EarlyEnd::failed(
             ErrorKind::NotFound,
             format!("argument {}: {error}", at.pointer()),
         )
         .advise("a ref is good in the run that made it, and only there"),
-        other => Stop::new(
+        other => EarlyEnd::failed(
             ErrorKind::Unavailable,
             format!("argument {}: {other}", at.pointer()),
         ),
@@ -96,7 +96,7 @@ fn read(
 }
 
 /// The JSON text that takes a ref's place.
-fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result<String, Stop> {
+fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result<String, EarlyEnd> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let takes = takes(&entry.spec().input_schema, &at.path);
     if takes == Takes::Ref {

@@ -1,72 +1,21 @@
 //! Shape: data made an object, the output schema checked, and the whole made to fit the inline limit.
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
 
 use crate::artifact::{ArtifactError, ArtifactStore};
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
+use crate::executor::call_result::CallResult;
 use crate::executor::invoke::Invoked;
-use crate::executor::stop::{Stop, failure, status};
-use crate::result::{Artifact, Content, Failure, Status, ToolResult, TracedCall};
+use crate::executor::early_end::{EarlyEnd, failure, status};
+use crate::result::{Artifact, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds};
 use crate::spec::{Overflow, ToolSpec};
 use crate::toolset::Entry;
 
-/// What the outcome will hold. Made from a result here, or from a stop.
-pub(super) struct Shaped {
-    pub(super) status: Status,
-    pub(super) summary: Option<String>,
-    pub(super) content: Vec<Content>,
-    pub(super) data: Option<Box<RawValue>>,
-    pub(super) artifacts: Vec<Artifact>,
-    pub(super) error: Option<Failure>,
-    pub(super) strength: Option<String>,
-    /// What it waits for.
-    pub(super) approval: Option<String>,
-    /// The trace of a call that another one ran; its own otherwise.
-    pub(super) calls: Option<Vec<TracedCall>>,
-    /// What people can do about it.
-    pub(super) operator: Option<String>,
-}
-
-impl Shaped {
-    /// Its texts.
-    pub(super) fn words(&self) -> String {
-        let texts = self.content.iter().filter_map(|content| match content {
-            Content::Text { text } => Some(text.as_str()),
-            _ => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl From<Stop> for Shaped {
-    fn from(stop: Stop) -> Self {
-        match stop.instead {
-            Some(shaped) => Self {
-                operator: stop.operator.or(shaped.operator),
-                ..*shaped
-            },
-            None => Self {
-                status: stop.status,
-                summary: None,
-                content: Vec::new(),
-                data: None,
-                artifacts: stop.artifacts,
-                error: Some(stop.failure),
-                strength: None,
-                approval: None,
-                calls: None,
-                operator: stop.operator,
-            },
-        }
-    }
-}
-
 /// Shapes what a tool gave.
-pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Result<Shaped, Stop> {
+pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Result<CallResult, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
     result.data = result.data.map(fit::object);
@@ -97,7 +46,7 @@ pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Resul
     // The tool's own failure says more than that its output was large.
     let error = error.as_ref().map(failure).or(fitted.error);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
-    Ok(Shaped {
+    Ok(CallResult {
         status,
         summary,
         content: fitted.content,
@@ -131,7 +80,7 @@ fn check_output(
     session: &Session,
     entry: &Entry,
     result: &ToolResult,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyEnd> {
     let Some(schema) = &entry.output else {
         return Ok(());
     };
@@ -145,7 +94,7 @@ fn check_output(
         "the result of {name} is not what its output schema promises: {}",
         lines.join("; ")
     );
-    let mut stop = Stop::new(ErrorKind::Failed, message);
+    let mut stop = EarlyEnd::failed(ErrorKind::Failed, message);
     let bytes = Bytes::copy_from_slice(text.as_bytes());
     let kept = parts
         .artifacts
@@ -153,8 +102,7 @@ fn check_output(
         .map(|store| put(store.as_ref(), session, "application/json", bytes));
     if let Some(Ok(artifact)) = kept {
         let advice = format!("the result as it came is artifact {}", artifact.reference);
-        stop = stop.advise(advice);
-        stop.artifacts.push(artifact);
+        stop = stop.advise(advice).with_artifact(artifact);
     }
     Err(stop)
 }

@@ -7,7 +7,6 @@ use super::paths::clean;
 use super::readers::only_reads;
 use super::removal::{Ground, removes_critical};
 use super::words::join_words;
-use crate::arguments::Arguments;
 use crate::spec::Risk;
 
 /// Places a policy knows by name: the folder its relative paths start at, and the user's own.
@@ -54,8 +53,8 @@ pub(crate) fn harmless(variables: &[String]) -> bool {
 }
 
 /// Does a call set variables (its argument `env`) that could make its command another one?
-pub(crate) fn sets_variables(arguments: &Arguments) -> bool {
-    match arguments.value().get("env") {
+pub(crate) fn sets_variables(arguments: &Value) -> bool {
+    match arguments.get("env") {
         None | Some(Value::Null) => false,
         Some(Value::Object(variables)) => variables
             .keys()

@@ -48,7 +48,7 @@ pub(crate) fn moves(permission: &Permission) -> Option<&str> {
 
 /// The folder that the call names in `cwd`, cleaned; `.` where it names none.
 fn start(call: &JudgedCall<'_>) -> String {
-    let cwd = call.arguments.value().get("cwd");
+    let cwd = call.value().get("cwd");
     clean(cwd.and_then(serde_json::Value::as_str).unwrap_or(""))
 }
 

@@ -253,10 +253,11 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
         return Ok((selector, Specifier::Nothing, Some(never(why, &form))));
     }
     let inner = inner.trim_start();
+    let at = At { list, places };
     let result = match &selector {
-        Selector::Class(class) => of_class(*class, tool, inner, (list, places))?,
+        Selector::Class(class) => of_class(*class, tool, inner, at)?,
         Selector::Named(names) => match names.first().and_then(|name| Class::of_tool(name)) {
-            Some(class) => of_standard_tool(class, tool, inner, (list, places))?,
+            Some(class) => of_standard_tool(class, tool, inner, at)?,
             None => of_parameter(tool, inner),
         },
         Selector::Any if list == List::Allow => {
@@ -346,7 +347,14 @@ fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable
 
 type Read = Result<Result<Specifier, Never>, Unreadable>;
 
-fn of_class(class: Class, tool: &str, inner: &str, at: (List, &Places)) -> Read {
+/// Where a rule stands: its list, and the folders that it may name.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    list: List,
+    places: &'a Places,
+}
+
+fn of_class(class: Class, tool: &str, inner: &str, at: At<'_>) -> Read {
     if let Some((name, value)) = inner.split_once(':')
         && class.covered_parameters().contains(&name)
     {
@@ -364,7 +372,7 @@ fn of_class(class: Class, tool: &str, inner: &str, at: (List, &Places)) -> Read 
     }
 }
 
-fn of_standard_tool(class: Class, tool: &str, inner: &str, at: (List, &Places)) -> Read {
+fn of_standard_tool(class: Class, tool: &str, inner: &str, at: At<'_>) -> Read {
     let name = inner.split(':').next().unwrap_or_default();
     if inner.contains(':') && class.parameters().contains(&name) {
         return Ok(of_parameter(tool, inner));
@@ -393,7 +401,8 @@ fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
         .ok_or_else(|| never(format!("{domain:?} is no host"), &form))
 }
 
-fn of_path(tool: &str, inner: &str, (list, places): (List, &Places)) -> Read {
+fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {
+    let At { list, places } = at;
     let inner = inner.trim_end();
     match PathPattern::parse(inner, places.home.as_deref(), list != List::Allow) {
         Ok(pattern) => Ok(Ok(Specifier::Path(pattern))),

@@ -106,7 +106,7 @@ impl<'a> Subject<'a> {
             let view = CommandView::new(command, argv.as_deref());
             // The settings of another folder can make git run anything: clause 4.
             let elsewhere = || view.runs("git") && goes_elsewhere(self.call);
-            if sets_variables(self.call.arguments) || elsewhere() || self.is_unsettled() {
+            if sets_variables(self.call.value()) || elsewhere() || self.is_unsettled() {
                 view.out_of_reach()
             } else {
                 view
@@ -164,7 +164,7 @@ impl<'a> Subject<'a> {
                     .is_some_and(|path| pattern.allows(path))
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
-            Specifier::Param(pattern) => pattern.matches(self.call.arguments.value()),
+            Specifier::Param(pattern) => pattern.matches(self.call.value()),
             Specifier::Nothing => false,
         }
     }
@@ -189,7 +189,7 @@ impl<'a> Subject<'a> {
                 self.paths().iter().any(covers) || self.elsewhere(&covers)
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
-            Specifier::Param(pattern) => pattern.matches(self.call.arguments.value()),
+            Specifier::Param(pattern) => pattern.matches(self.call.value()),
             Specifier::Nothing => false,
         }
     }

@@ -120,7 +120,7 @@ fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
     if !call.permissions.iter().any(runs) {
         return false;
     }
-    let argument = |name: &str| call.arguments.value().get(name);
+    let argument = |name: &str| call.value().get(name);
     let fed = argument("command")
         .and_then(Value::as_str)
         .is_some_and(|line| line.contains('<') && plain_words(line).is_none());
@@ -139,7 +139,7 @@ fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
         Effect::Read(claim) => paths("Read", claim),
         Effect::Write(claim) | Effect::Remove(claim) => paths("Edit", claim),
         Effect::Run { command, argv, .. } => {
-            if sets_variables(call.arguments) {
+            if sets_variables(call.value()) {
                 return None;
             }
             let words = argv.clone().or_else(|| plain_words(command))?;

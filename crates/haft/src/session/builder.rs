@@ -9,112 +9,120 @@ use crate::call::{Principal, RunId};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
 use crate::session::queue::Queue;
-use crate::session::{Absent, Inner, Limits, LimitsError, Patience, Session};
+use crate::session::{Absent, Limits, LimitsError, Patience, RunState, Session, SessionScope};
 
 /// Builds a session.
 #[derive(Debug)]
 pub struct SessionBuilder {
-    pub(super) inner: Inner,
+    pub(super) run: RunState,
+    pub(super) scope: SessionScope,
 }
 
 impl SessionBuilder {
     /// For whom.
     pub fn with_principal(mut self, principal: Principal) -> Self {
-        self.inner.owner.principal = principal;
+        self.run.owner.principal = principal;
         self
     }
 
     /// Under this run id instead of a fresh one.
     pub fn with_run(mut self, run: RunId) -> Self {
-        self.inner.owner.run = run;
+        self.run.owner.run = run;
         self
     }
 
     /// Goes on with the run of this id, which another process began and did not end; its calls were numbered up to `calls`.
     pub fn resuming(mut self, run: RunId, calls: u64) -> Self {
-        self.inner.owner.run = run;
-        self.inner.ids = Arc::new(AtomicU64::new(calls));
-        self.inner.resumed = true;
+        self.run.owner.run = run;
+        self.run.ids = AtomicU64::new(calls);
+        self.scope.resumed = true;
         self
     }
 
     /// What the client calls itself, for the person who is asked.
     pub fn with_client(mut self, client: Option<String>) -> Self {
-        self.inner.client = client;
+        self.run.client = client;
         self
     }
 
     /// Who opened it. Runs of clients leave room in the inbox for the operator's; default: the operator.
     pub fn with_class(mut self, class: Class) -> Self {
-        self.inner.queue = Arc::new(Queue::of(class));
+        self.run.queue = Queue::of(class);
         self
     }
 
     /// By which door, for the record.
     pub fn with_door(mut self, door: impl Into<String>) -> Self {
-        self.inner.door = door.into();
+        self.run.door = door.into();
         self
     }
 
     /// Within these bounds.
     pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.inner.budget = Arc::new(Budget::of_run(limits.max_calls));
-        self.inner.limits = limits;
+        self.scope.budget = Arc::new(Budget::of_run(limits.max_calls));
+        self.scope.limits = limits;
         self
     }
 
     /// How it waits for people.
     pub fn with_patience(mut self, patience: Patience) -> Self {
-        self.inner.patience = patience;
+        self.run.patience = patience;
         self
     }
 
     /// Who shows progress.
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
-        self.inner.progress = Some(sink);
+        self.scope.progress = Some(sink);
         self
     }
 
     /// How live output is gathered before it is shown.
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.inner.pace = pace;
+        self.run.pace = pace;
         self
     }
 
     /// What to say of tools that the session does not see.
     pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
-        self.inner.absent = Some(absent);
+        self.run.absent = Some(absent);
         self
     }
 
     /// A call that was suspended in a run that is not in use any more is the same when it is made again here: it hears how
     /// it ended.
     pub fn with_other_runs(mut self, others: Arc<dyn OtherRuns>) -> Self {
-        self.inner.others = Some(others);
+        self.run.others = Some(others);
         self
     }
 
     /// The run is for one call alone: one like it that was suspended, in a run for it alone, is the same.
     pub fn for_one_call(mut self) -> Self {
-        self.inner.alone = true;
+        self.run.alone = true;
         self
     }
 
     /// Only these skills, by name; all of them where this is not said.
     pub fn with_skills(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.inner.skills = Some(Arc::new(names.into_iter().collect()));
+        self.run.skills = Some(names.into_iter().collect());
         self
     }
 
     /// Tokens of all active skills together ([`SKILL_TOKENS`](super::SKILL_TOKENS) where this is not said): the oldest go when it is exceeded.
     pub fn with_skill_tokens(self, max: usize) -> Self {
-        self.inner.active.limit(max);
+        self.run.active.limit(max);
         self
     }
 
     /// Checks the limits and builds.
     pub fn build(self) -> Result<Session, LimitsError> {
-        self.inner.limits.check()?;
-        Ok(self.inner.into())
+        self.scope.limits.check()?;
+        Ok(self.into_session())
+    }
+
+    pub(super) fn into_session(self) -> Session {
+        Session {
+            run: Arc::new(self.run),
+            scope: Arc::new(self.scope),
+        }
     }
 }

@@ -25,7 +25,8 @@ type Kept = Vec<(String, Bytes)>;
 fn run(
     content: Vec<Content>,
     data: Option<&Value>,
-    (tokenizer, limit): (&dyn Tokenizer, usize),
+    tokenizer: &dyn Tokenizer,
+    limit: usize,
     overflow: Overflow,
 ) -> (Fitted, Kept) {
     let mut kept = Vec::new();
@@ -85,7 +86,8 @@ fn what_fits_is_untouched() {
     let (fitted, kept) = run(
         vec![Content::text("short")],
         Some(&data),
-        (&TOKENS, 100),
+        &TOKENS,
+        100,
         Overflow::Store,
     );
     assert_eq!(
@@ -97,7 +99,8 @@ fn what_fits_is_untouched() {
     let (fitted, kept) = run(
         vec![Content::text(words.clone())],
         None,
-        (&TOKENS, words.len()),
+        &TOKENS,
+        words.len(),
         Overflow::Fail,
     );
     assert!(fitted.error.is_none() && kept.is_empty());
@@ -123,7 +126,8 @@ fn a_long_text_is_kept_whole_and_shown_as_head_and_tail() {
     let (fitted, kept) = run(
         vec![Content::text(text.clone())],
         None,
-        (&TOKENS, 500),
+        &TOKENS,
+        500,
         Overflow::Store,
     );
     assert_eq!(kept, [("text/plain".to_owned(), Bytes::from(text.clone()))]);
@@ -160,7 +164,8 @@ fn large_data_keeps_its_shape() {
     let (fitted, kept) = run(
         vec![Content::text("3000 matches")],
         Some(&data),
-        (&TOKENS, 1_000),
+        &TOKENS,
+        1_000,
         Overflow::Store,
     );
     assert_eq!(
@@ -202,7 +207,8 @@ fn clipping_keeps_nothing_and_says_so() {
     let (fitted, kept) = run(
         vec![Content::text(lines(999))],
         Some(&data),
-        (&TOKENS, 300),
+        &TOKENS,
+        300,
         Overflow::Clip,
     );
     assert!(kept.is_empty() && fitted.artifacts.is_empty());
@@ -220,7 +226,8 @@ fn failing_keeps_the_result_aside() {
     let (fitted, kept) = run(
         vec![Content::text("hi")],
         Some(&data),
-        (&ByBytes, 300),
+        &ByBytes,
+        300,
         Overflow::Fail,
     );
     let error = fitted.error.unwrap();
@@ -246,7 +253,8 @@ fn media_over_its_limit_is_linked() {
     let (fitted, kept) = run(
         vec![image(2_400), Content::text("x"), image(1_200), image(300)],
         None,
-        (&TOKENS, 900),
+        &TOKENS,
+        900,
         Overflow::Store,
     );
     assert_eq!(
@@ -267,7 +275,7 @@ fn media_over_its_limit_is_linked() {
         (&fitted.content[0], &fitted.content[3]),
         (&image(2_400), &image(300))
     );
-    let (fitted, kept) = run(vec![image(9_000)], None, (&TOKENS, 900), Overflow::Clip);
+    let (fitted, kept) = run(vec![image(9_000)], None, &TOKENS, 900, Overflow::Clip);
     assert!(kept.is_empty());
     assert_eq!(
         fitted.content,
@@ -332,7 +340,8 @@ fn hostile_data_is_bounded() {
                 let (fitted, _) = run(
                     vec![Content::text("t")],
                     Some(&data),
-                    (tokenizer, limit),
+                    tokenizer,
+                    limit,
                     Overflow::Store,
                 );
                 assert!(cost(tokenizer, &fitted) <= limit, "{limit}");
@@ -384,7 +393,8 @@ proptest! {
     ) {
         let tokenizer: &dyn Tokenizer = if by_bytes { &ByBytes } else { &TOKENS };
         let overflow = if clip { Overflow::Clip } else { Overflow::Store };
-        let (fitted, kept) = run(content.clone(), data.as_ref(), (tokenizer, limit), overflow);
+        let (fitted, kept) = run(content.clone(), data.as_ref(), tokenizer,
+limit, overflow);
         prop_assert!(cost(tokenizer, &fitted) <= limit);
         if fitted.data.is_some() {
             prop_assert!(value(&fitted).is_object());

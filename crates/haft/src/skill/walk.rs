@@ -138,6 +138,14 @@ struct Walk<'a> {
     queue: VecDeque<(PathBuf, usize, bool)>,
 }
 
+/// Where folders lie.
+#[derive(Clone, Copy)]
+struct Level {
+    depth: usize,
+    /// Below a skill: its own folders of resources hold none.
+    in_skill: bool,
+}
+
 impl Walk<'_> {
     fn look_into(&mut self, dir: &Path, depth: usize, in_skill: bool) {
         // Looked at before it is read: what comes in between is seen the next time.
@@ -168,13 +176,17 @@ impl Walk<'_> {
             self.skill(dir, FILES[at]);
         }
         if depth < MAX_DEPTH {
-            self.descend(dir, folders, (depth + 1, in_skill || file.is_some()));
+            let level = Level {
+                depth: depth + 1,
+                in_skill: in_skill || file.is_some(),
+            };
+            self.descend(dir, folders, level);
         }
     }
 
-    fn descend(&mut self, dir: &Path, mut folders: Vec<(OsString, bool)>, next: (usize, bool)) {
+    fn descend(&mut self, dir: &Path, mut folders: Vec<(OsString, bool)>, level: Level) {
         folders.sort_unstable();
-        let (depth, in_skill) = next;
+        let Level { depth, in_skill } = level;
         for (name, link) in folders {
             let skipped = SKIPPED.iter().any(|s| name == *s);
             if skipped || (in_skill && (link || RESOURCES.iter().any(|r| name == *r))) {

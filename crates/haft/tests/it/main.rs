@@ -4,6 +4,7 @@
 mod asking;
 mod faulty;
 mod filing;
+mod judged;
 mod lifecycle;
 mod macros;
 mod nested;

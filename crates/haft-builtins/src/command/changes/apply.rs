@@ -128,6 +128,7 @@ impl TypedTool for ApplyChanges {
                 Arc::new(Kept::load(&views, &run, view)?)
             };
             check(&kept, &input)?;
+            cleared(&views, &kept, &input, &context)?;
             let (run, call) = kept.with_note(|note| (note.run.clone(), note.call.clone()));
             let changer = context.changer_of(&views.workspace, &run, &call);
             kept.apply(&views.workspace, &changer, &input.part.fate());
@@ -159,6 +160,25 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
         "`haft runs diff {}` shows what a haft that was killed in the middle had applied",
         input.run
     )))
+}
+
+/// Fails where applying these changes is more than what was judged.
+fn cleared(
+    views: &Views,
+    kept: &Kept,
+    input: &ApplyChangesInput,
+    context: &CallContext,
+) -> Result<(), ToolError> {
+    let fate = input.part.fate();
+    let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
+    let wanted = views.permissions(kept, input.part, &select);
+    if context.judgement().covers(&wanted) {
+        return Ok(());
+    }
+    Err(
+        ToolError::conflict("what applying these changes does is not what was decided about")
+            .with_advice("this decision applied nothing: run the command again"),
+    )
 }
 
 impl Views {

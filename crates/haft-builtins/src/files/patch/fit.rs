@@ -126,13 +126,14 @@ fn place<'h, 'a>(
     drift: isize,
 ) -> Result<Spot<'h, 'a>, FitError> {
     let (start, sure) = after_anchors(text, hunk, from)?;
+    let anchor = Anchored { start, sure };
     let stated = hunk
         .stated
         .map(|stated| stated.saturating_add_signed(drift));
     let old: Vec<&[u8]> = hunk.before().map(|op| op.text.as_bytes()).collect();
     let spot = |start, level, ops| Spot { start, level, ops };
     if old.is_empty() {
-        let start = insertion(text, hunk, (start, sure), stated)?;
+        let start = insertion(text, hunk, anchor, stated)?;
         return Ok(spot(start, Level::Exact, &hunk.ops[..]));
     }
     let ends = |at: usize| !hunk.at_end || at + old.len() == text.lines.len();
@@ -192,13 +193,22 @@ fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize
     Ok((at, sure))
 }
 
+/// Where a hunk's anchors leave off.
+#[derive(Clone, Copy)]
+struct Anchored {
+    start: usize,
+    /// Whether the anchors are at one place only.
+    sure: bool,
+}
+
 /// Where lines go that come with no others: where the hunk says, after its anchor, else at the end.
 fn insertion(
     text: &Text<'_>,
     hunk: &Hunk<'_>,
-    (start, sure): (usize, bool),
+    anchor: Anchored,
     stated: Option<usize>,
 ) -> Result<usize, FitError> {
+    let Anchored { start, sure } = anchor;
     let end = text.lines.len();
     match (stated, hunk.anchors.first()) {
         (Some(stated), _) if stated >= start && stated <= end => Ok(stated),

@@ -263,6 +263,10 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         ..Hunk::default()
     };
     let body = *reader;
+    let header = Counts {
+        old: old.count,
+        new: new.count,
+    };
     let (mut old_left, mut new_left) = (old.count, new.count);
     while old_left > 0 || new_left > 0 {
         let kind = match reader.peek().map(|text| text.as_bytes().first()) {
@@ -275,7 +279,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
                 reader.skip();
                 continue;
             }
-            _ => return Err(miscounted(body, line, (old.count, new.count))),
+            _ => return Err(miscounted(body, line, &header)),
         };
         let left = match kind {
             Kind::Keep => (old_left.checked_sub(1), new_left.checked_sub(1)),
@@ -283,7 +287,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
             Kind::Add => (Some(old_left), new_left.checked_sub(1)),
         };
         let (Some(o), Some(n)) = left else {
-            return Err(miscounted(body, line, (old.count, new.count)));
+            return Err(miscounted(body, line, &header));
         };
         (old_left, new_left) = (o, n);
         hunk.ops.push(Op {
@@ -304,7 +308,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     let signature = |text: &str| text.trim_end() == "--";
     let more = |text: &str| text.starts_with([' ', '+', '-', '\\']) && !signature(text);
     if reader.peek().is_some_and(more) && !begins_file(reader) {
-        return Err(miscounted(body, line, (old.count, new.count)));
+        return Err(miscounted(body, line, &header));
     }
     Ok(hunk)
 }
@@ -319,8 +323,14 @@ fn open_end(hunk: &mut Hunk<'_>) {
     }
 }
 
+/// The lines of a hunk, as its header counts them.
+struct Counts {
+    old: usize,
+    new: usize,
+}
+
 /// Counts what is there, to say what the header should be.
-fn miscounted(mut body: Reader<'_, '_>, line: usize, said: (usize, usize)) -> PatchError {
+fn miscounted(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchError {
     let (mut old, mut new) = (0_usize, 0_usize);
     while let Some(text) = body.peek() {
         if begins_file(&body) {
@@ -345,7 +355,7 @@ fn miscounted(mut body: Reader<'_, '_>, line: usize, said: (usize, usize)) -> Pa
         Some(text) => clipped(text),
         None => "the end".to_owned(),
     };
-    let (old_said, new_said) = said;
+    let (old_said, new_said) = (header.old, header.new);
     PatchError::new(
         line,
         format!(

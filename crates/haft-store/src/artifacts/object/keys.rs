@@ -100,7 +100,8 @@ impl Keys {
     /// Where an artifact is stored that is new.
     pub(super) fn fresh(
         folder: &str,
-        (reference, created): (&ArtifactRef, i64),
+        reference: &ArtifactRef,
+        created: i64,
         bytes: u64,
         media_type: &str,
     ) -> Path {

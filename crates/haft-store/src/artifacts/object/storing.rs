@@ -32,7 +32,7 @@ impl Bucket {
             Err(ArtifactError::NotFound(_)) => {
                 self.charge(owner, size).await?;
                 let created = i64::try_from(clock::now()).unwrap_or(i64::MAX);
-                Keys::fresh(&folder, (reference, created), size, media_type)
+                Keys::fresh(&folder, reference, created, size, media_type)
             }
             Err(error) => return Err(error),
         };

@@ -210,8 +210,8 @@ impl Writer {
         let due = self.swept.is_none_or(|at| at.elapsed() >= SWEEP);
         let sweep = due || self.filed >= SWEEP_BYTES;
         let made = made.and_then(|()| {
-            let parts = (&mut self.beat, &mut self.room);
-            let made = transaction(connection, parts, steps, sweep)?;
+            let (beat, room) = (&mut self.beat, &mut self.room);
+            let made = transaction(connection, beat, room, steps, sweep)?;
             made.commit(shared)
         });
         let made = made.map_err(|error| self.file.reason(&error))?;
@@ -276,7 +276,8 @@ impl Making<'_> {
 
 fn transaction<'a>(
     connection: &'a mut Connection,
-    (beat, room): (&mut Beat, &mut Room),
+    beat: &mut Beat,
+    room: &mut Room,
     steps: &[Step],
     sweep: bool,
 ) -> rusqlite::Result<Making<'a>> {

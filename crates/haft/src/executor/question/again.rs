@@ -8,7 +8,7 @@ use crate::context::CallContext;
 use crate::executor::Parts;
 use crate::executor::again::{of, unknown};
 use crate::executor::ask::unwritten;
-use crate::executor::stop::Stop;
+use crate::executor::early_end::EarlyEnd;
 
 /// By what the question is found when it is asked again; empty where its own run finds it.
 pub(super) struct Again {
@@ -35,7 +35,7 @@ impl Again {
     }
 
     /// The newest question like this one that has an answer or waits for it. An answer is told once.
-    pub(super) async fn earlier(&self, parts: &Parts) -> Result<Earlier, Stop> {
+    pub(super) async fn earlier(&self, parts: &Parts) -> Result<Earlier, EarlyEnd> {
         let Some(key) = &self.key else {
             return Ok(Earlier::None);
         };
@@ -66,12 +66,11 @@ impl Again {
     }
 
     /// Notes the question where it is suspended.
-    pub(super) async fn note(&self, parts: &Parts, stop: &Stop) -> Result<(), Stop> {
-        let waits = stop.instead.as_ref().and_then(|it| it.approval.clone());
-        let (Some(key), Some(approval)) = (&self.key, waits) else {
+    pub(super) async fn note(&self, parts: &Parts, stop: &EarlyEnd) -> Result<(), EarlyEnd> {
+        let (Some(key), EarlyEnd::Suspended(waiting)) = (&self.key, stop) else {
             return Ok(());
         };
-        let approval = ApprovalId::new(approval);
+        let approval = waiting.approval.clone();
         let entry = parts.inbox.get(&approval).await;
         let Some(entry) = entry.map_err(|e| unwritten(&e))? else {
             return Ok(());

@@ -104,7 +104,7 @@ fn a_refusal_names_what_would_allow_it() {
 
 /// The same call with another argument.
 fn with(scene: Scene, name: &str, value: Value) -> Scene {
-    let mut arguments = scene.arguments.value().clone();
+    let mut arguments = scene.arguments.value();
     arguments[name] = value;
     Scene {
         arguments: Arguments::new(arguments.to_string()),

@@ -1,0 +1,281 @@
+//! `EarlyEnd`: why a call ends before its last stage.
+
+use crate::approval::{ApprovalId, ApprovalRequest};
+use crate::audit::AuditError;
+use crate::error::{ErrorKind, ToolError, bounded};
+use crate::executor::call_result::CallResult;
+use crate::result::{Artifact, Content, Failure, Status, ToolResult};
+
+/// Why a call ended early.
+pub(super) enum EarlyEnd {
+    /// It was refused, or it failed.
+    Failed(FailedCall),
+    /// It waits for a user.
+    Suspended(SuspendedEnd),
+    /// It was answered without its tool.
+    Answered(Box<CallResult>),
+}
+
+/// A failure, with what there is to show for it. The status follows from its kind.
+pub(super) struct FailedCall {
+    failure: Failure,
+    artifacts: Vec<Artifact>,
+    /// What people can do about it; no reply to a model holds it.
+    operator: Option<String>,
+}
+
+/// A call that waits for a user.
+pub(super) struct SuspendedEnd {
+    /// The request.
+    pub(super) approval: ApprovalId,
+    /// What its client is told.
+    pub(super) words: String,
+    /// What people can do about it; no reply to a model holds it.
+    operator: Option<String>,
+}
+
+impl EarlyEnd {
+    /// A failure of this kind.
+    pub(super) fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::Failed(FailedCall {
+            failure: Failure {
+                kind,
+                message: bounded(message.into()),
+                advice: None,
+            },
+            artifacts: Vec::new(),
+            operator: None,
+        })
+    }
+
+    /// The call waits for a user, and nobody waits for the call.
+    pub(super) fn suspended(request: &ApprovalRequest) -> Self {
+        let what = if request.is_question() {
+            "answer"
+        } else {
+            "approve"
+        };
+        Self::waiting(
+            &request.id,
+            format!(
+                "{} waits for a person ({}). Calling again with the same arguments gives the result once they have decided.",
+                request.tool, request.reason
+            ),
+        )
+        .for_operator(format!("`haft approvals {what} {}`", request.id))
+    }
+
+    /// The call waits for what another call asked.
+    pub(super) fn waiting(approval: &ApprovalId, words: impl Into<String>) -> Self {
+        Self::Suspended(SuspendedEnd {
+            approval: approval.clone(),
+            words: words.into(),
+            operator: None,
+        })
+    }
+
+    /// The call was answered without its tool.
+    pub(super) fn answered(result: CallResult) -> Self {
+        Self::Answered(Box::new(result))
+    }
+
+    /// What sort of failure it is, where it is one.
+    pub(super) fn kind(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Failed(failed) => Some(failed.failure.kind),
+            Self::Suspended(_) | Self::Answered(_) => None,
+        }
+    }
+
+    /// As a failure, for whoever only asks what would become of a call.
+    pub(super) fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed(failed) => failed.failure,
+            Self::Suspended(waiting) => Failure {
+                kind: ErrorKind::Unavailable,
+                message: waiting.words,
+                advice: None,
+            },
+            Self::Answered(result) => Failure {
+                kind: ErrorKind::Unavailable,
+                message: result.text(),
+                advice: None,
+            },
+        }
+    }
+
+    /// The same failure for people: the advice is what they can do about it.
+    pub(super) fn into_failure_for_people(self) -> Failure {
+        let operator = match &self {
+            Self::Failed(failed) => failed.operator.clone(),
+            Self::Suspended(waiting) => waiting.operator.clone(),
+            Self::Answered(result) => result.operator.clone(),
+        };
+        let failure = self.into_failure();
+        Failure {
+            advice: operator.or(failure.advice),
+            ..failure
+        }
+    }
+
+    /// Adds what is to be shown beside a failure.
+    pub(super) fn with_artifact(mut self, artifact: Artifact) -> Self {
+        if let Self::Failed(failed) = &mut self {
+            failed.artifacts.push(artifact);
+        }
+        self
+    }
+
+    /// Adds a note: to an answer, or as the advice of a failure.
+    pub(super) fn with_note(mut self, note: String) -> Self {
+        match &mut self {
+            Self::Answered(result) => {
+                if let Some(summary) = &mut result.summary {
+                    *summary = format!("earlier outcome: {summary}");
+                }
+                result.content.push(Content::text(note));
+                self
+            }
+            Self::Failed(_) | Self::Suspended(_) => self.advise(note),
+        }
+    }
+
+    /// Adds what to do next to a failure; nothing where the text is empty.
+    pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
+        if let Self::Failed(failed) = &mut self {
+            failed.failure.advice = Some(bounded(advice.into())).filter(|text| !text.is_empty());
+        }
+        self
+    }
+
+    /// The same, where a failure has no advice yet.
+    pub(super) fn or_advise(self, advice: &str) -> Self {
+        match &self {
+            Self::Failed(failed) if failed.failure.advice.is_none() => self.advise(advice),
+            _ => self,
+        }
+    }
+
+    /// Adds what people can do about it, cut at [`LONGEST_MESSAGE`](crate::error::LONGEST_MESSAGE); nothing where the text is
+    /// empty.
+    pub(super) fn for_operator(mut self, advice: impl Into<String>) -> Self {
+        let advice = Some(bounded(advice.into())).filter(|text| !text.is_empty());
+        match &mut self {
+            Self::Failed(failed) => failed.operator = advice,
+            Self::Suspended(waiting) => waiting.operator = advice,
+            Self::Answered(result) => result.operator = advice,
+        }
+        self
+    }
+
+    /// The same, where a failure has no such advice yet.
+    pub(super) fn or_for_operator(self, advice: &str) -> Self {
+        match &self {
+            Self::Failed(failed) if failed.operator.is_none() => self.for_operator(advice),
+            _ => self,
+        }
+    }
+}
+
+/// As the tool that asked hears of it; one that is suspended stays that.
+impl From<EarlyEnd> for ToolError {
+    fn from(end: EarlyEnd) -> Self {
+        let (error, operator) = match end {
+            EarlyEnd::Suspended(waiting) => {
+                let error = Self::suspended(waiting.approval, waiting.words);
+                (error, waiting.operator)
+            }
+            EarlyEnd::Answered(result) => {
+                let error = Self::new(ErrorKind::Failed, result.text());
+                (error, result.operator)
+            }
+            EarlyEnd::Failed(failed) => {
+                let error = Self::new(failed.failure.kind, failed.failure.message);
+                let error = match failed.failure.advice {
+                    Some(advice) => error.with_advice(advice),
+                    None => error,
+                };
+                (error, failed.operator)
+            }
+        };
+        match operator {
+            Some(advice) => error.for_operator(advice),
+            None => error,
+        }
+    }
+}
+
+impl From<EarlyEnd> for CallResult {
+    fn from(end: EarlyEnd) -> Self {
+        match end {
+            EarlyEnd::Answered(result) => *result,
+            EarlyEnd::Failed(failed) => Self {
+                artifacts: failed.artifacts,
+                operator: failed.operator,
+                ..Self::of(status(failed.failure.kind)).with_error(failed.failure)
+            },
+            EarlyEnd::Suspended(waiting) => Self {
+                summary: Some(format!("waits for a person: approval {}", waiting.approval)),
+                content: vec![Content::text(waiting.words)],
+                approval: Some(waiting.approval.to_string()),
+                operator: waiting.operator,
+                ..Self::of(Status::Suspended)
+            },
+        }
+    }
+}
+
+/// The honest status of a failure.
+pub(super) fn status(kind: ErrorKind) -> Status {
+    match kind {
+        ErrorKind::Denied => Status::Denied,
+        ErrorKind::Timeout => Status::Timeout,
+        ErrorKind::Cancelled => Status::Cancelled,
+        ErrorKind::NotFound
+        | ErrorKind::InvalidArguments
+        | ErrorKind::Conflict
+        | ErrorKind::Budget
+        | ErrorKind::Unavailable
+        | ErrorKind::Failed => Status::Error,
+    }
+}
+
+/// What the caller hears of a tool's failure; its cause goes to the log.
+pub(super) fn failure(error: &ToolError) -> Failure {
+    if let Some(source) = std::error::Error::source(error) {
+        tracing::debug!(error = %error, cause = %source, "tool failed");
+    }
+    Failure {
+        kind: error.kind(),
+        message: error.message().to_owned(),
+        advice: error.advice().map(str::to_owned),
+    }
+}
+
+impl From<ToolError> for EarlyEnd {
+    fn from(error: ToolError) -> Self {
+        let operator = error.operator_advice().map(str::to_owned);
+        if let Some(approval) = error.waits_for() {
+            return Self::waiting(approval, error.message()).for_operator(operator.unwrap_or_default());
+        }
+        Self::Failed(FailedCall {
+            failure: failure(&error),
+            artifacts: Vec::new(),
+            operator,
+        })
+    }
+}
+
+impl From<AuditError> for EarlyEnd {
+    fn from(error: AuditError) -> Self {
+        Self::failed(
+            ErrorKind::Unavailable,
+            format!("the call was refused: {error}"),
+        )
+        .advise("nothing runs unrecorded; call again when the record can be written")
+        .for_operator("make room or mend the state folder")
+    }
+}
+
+/// What a tool gave: a result, or a failure without anything to show.
+pub(super) type Given = Result<ToolResult, ToolError>;

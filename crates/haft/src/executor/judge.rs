@@ -1,0 +1,206 @@
+//! `Judged` and `Cleared`: what a call would do, the policy's ruling, the request that states both, and the call that may run.
+
+use std::sync::Arc;
+
+use crate::approval::{ApprovalRequest, Snapshot};
+use crate::error::{ErrorKind, bounded};
+use crate::executor::Parts;
+use crate::executor::admit::Admitted;
+use crate::executor::draft::{Caller, Draft};
+use crate::executor::early_end::EarlyEnd;
+use crate::executor::effects::Runnable;
+use crate::executor::exit::OpenCall;
+use crate::judgement::{Consent, Judgement};
+use crate::permission::Verdict;
+use crate::policy::{JudgedCall, Policy, Ruling};
+use crate::session::Session;
+use crate::spec::ToolSpec;
+use crate::toolset::Entry;
+
+/// A call that may run, with what was judged of it. Made here alone: nothing runs that was not cleared.
+pub(super) struct Cleared {
+    admitted: Admitted,
+    judgement: Judgement,
+}
+
+impl Cleared {
+    /// The tool and the arguments as the caller wrote them.
+    pub(super) fn known_as(&self) -> (&Entry, &str) {
+        (self.admitted.entry(), self.admitted.written())
+    }
+
+    /// The tool's spec.
+    pub(super) fn spec(&self) -> &Arc<ToolSpec> {
+        self.admitted.entry().spec()
+    }
+
+    /// What was judged of it.
+    pub(super) fn judgement(&self) -> &Judgement {
+        &self.judgement
+    }
+
+    /// What is no longer as the user saw it who approved; looked at again just before it runs.
+    pub(super) fn difference(&self, policy: &Policy) -> Result<Option<String>, EarlyEnd> {
+        let Some(seen) = self.judgement.shown() else {
+            return Ok(None);
+        };
+        let input = self.admitted.input();
+        let now = input.snapshot(input.permissions(policy)?)?;
+        Ok(seen.difference(&now))
+    }
+
+    /// Its parts, for the one place that runs it.
+    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable, Judgement) {
+        let (entry, runnable) = self.admitted.into_parts();
+        (entry, runnable, self.judgement)
+    }
+}
+
+/// A call with its judgement.
+pub(super) struct Judged {
+    pub(super) admitted: Admitted,
+    pub(super) judgement: Judgement,
+}
+
+impl Judged {
+    /// How the policy rules on it.
+    pub(super) fn ruling(&self) -> &Ruling {
+        self.judgement.ruling()
+    }
+
+    /// The call, where the policy allows it.
+    pub(super) fn allowed(self) -> Result<Cleared, EarlyEnd> {
+        if self.ruling().verdict != Verdict::Allow {
+            return Err(denied(self.ruling()));
+        }
+        Ok(Cleared {
+            admitted: self.admitted,
+            judgement: self.judgement,
+        })
+    }
+
+    /// The call, by a decision about it; none lowers a deny. It runs as long as it would do what was shown, if anything was.
+    pub(super) fn consented(
+        self,
+        decision: Consent,
+        shown: Option<Snapshot>,
+    ) -> Result<Cleared, EarlyEnd> {
+        if self.ruling().verdict == Verdict::Deny {
+            return Err(denied(self.ruling()));
+        }
+        Ok(Cleared {
+            admitted: self.admitted,
+            judgement: self.judgement.decided(decision, shown),
+        })
+    }
+}
+
+/// What the call would do and how the policy rules on it; both are noted for the record.
+pub(super) fn judge(
+    open: &mut OpenCall<'_>,
+    admitted: Admitted,
+) -> Result<Judged, EarlyEnd> {
+    let judgement = judgement(open.parts(), open.session(), &admitted);
+    let judgement = judgement.inspect_err(|_| open.record.judge(admitted.written()))?;
+    let ruling = judgement.ruling();
+    if open.is_recorded() || ruling.verdict != Verdict::Allow {
+        open.record.judge(admitted.written());
+        open.record.rule(ruling);
+    }
+    Ok(Judged {
+        admitted,
+        judgement,
+    })
+}
+
+/// What a call would do now, and how the policy rules on it now. Nothing is noted.
+pub(super) fn judgement(
+    parts: &Parts,
+    session: &Session,
+    admitted: &Admitted,
+) -> Result<Judgement, EarlyEnd> {
+    let policy = parts.policy.now();
+    let input = admitted.input();
+    let permissions = input.permissions(&policy)?;
+    let unstated = policy
+        .keeps_calls_of(admitted.entry().spec().name.as_str())
+        .then(|| input.unstated(admitted.written(), &permissions))
+        .transpose()?;
+    let call = JudgedCall {
+        unstated: unstated.as_deref(),
+        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
+    };
+    let mut ruling = policy.judge(&call);
+    if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
+        ruling = above(session, ruling);
+    }
+    // What a skill lets a run call was asked of the call around an internal one.
+    if ruling.verdict < Verdict::Deny
+        && !admitted.is_internal()
+        && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
+    {
+        ruling = denied;
+    }
+    Ok(Judgement::new(permissions, ruling))
+}
+
+/// An allowed call whose risk is above what the session's limits let pass unasked.
+fn above(session: &Session, ruling: Ruling) -> Ruling {
+    let most = session.limits().max_risk_unapproved;
+    Ruling {
+        verdict: Verdict::Ask,
+        rule: "max_risk_unapproved".into(),
+        reason: format!("risk {} is above {most} here", ruling.risk).into(),
+        advice: "make the call outside the chain".into(),
+        operator: "raise chain.max_risk_unapproved".into(),
+        ..ruling
+    }
+}
+
+/// The request, whole: what is decided is what is written here.
+pub(super) fn request(
+    parts: &Parts,
+    session: &Session,
+    caller: Caller<'_>,
+    admitted: &Admitted,
+    judgement: &Judgement,
+) -> Result<ApprovalRequest, EarlyEnd> {
+    let (permissions, ruling) = (judgement.permissions(), judgement.ruling());
+    let draft = Draft {
+        entry: admitted.entry(),
+        caller,
+        arguments: admitted.written(),
+    };
+    let request = draft.request(parts, session)?;
+    let input = admitted.input();
+    let unstated = input.unstated(admitted.written(), permissions)?;
+    let call = JudgedCall {
+        unstated: Some(&unstated),
+        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
+    };
+    let policy = parts.policy.now();
+    let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
+    Ok(ApprovalRequest {
+        snapshot: input.snapshot(permissions.to_vec())?,
+        verdicts,
+        risk: ruling.risk,
+        reason: bounded(ruling.reason.to_string()),
+        rule: ruling.rule.to_string(),
+        suggested,
+        unstated,
+        ..request
+    })
+}
+
+/// A denial by the policy.
+pub(super) fn denied(ruling: &Ruling) -> EarlyEnd {
+    let reason = ruling.reason.to_string();
+    let message = if reason.is_empty() {
+        format!("denied by {}", ruling.rule)
+    } else {
+        reason
+    };
+    EarlyEnd::failed(ErrorKind::Denied, message)
+        .advise(ruling.advice.to_string())
+        .for_operator(ruling.operator.to_string())
+}

@@ -1,0 +1,199 @@
+//! `Judgement`: what was judged of a call before it runs. The tool acts on it, and on nothing that was not judged.
+
+use std::collections::HashSet;
+
+use crate::approval::{ApprovalId, Snapshot};
+use crate::error::ToolError;
+use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::policy::Ruling;
+use crate::spec::Risk;
+use crate::workspace::{Place, WorkspaceError};
+
+/// What was judged of a call: what it said it would do, the ruling, and the decision where the policy asked for one.
+///
+/// A running tool has the one of its call ([`CallContext::judgement`](crate::context::CallContext::judgement)). The
+/// executor takes none from outside.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    permissions: Vec<Permission>,
+    ruling: Ruling,
+    decision: Option<Consent>,
+    shown: Option<Snapshot>,
+}
+
+/// Why a call runs that the policy wanted to ask about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    /// The user or approver that decided.
+    pub by: String,
+    /// The request that was decided about this very call; none where an approver decided by itself, or a grant of the
+    /// session covers the call.
+    pub approval: Option<ApprovalId>,
+}
+
+impl Judgement {
+    /// A call that would do this, under this ruling.
+    pub(crate) fn new(permissions: Vec<Permission>, ruling: Ruling) -> Self {
+        Self {
+            permissions,
+            ruling,
+            decision: None,
+            shown: None,
+        }
+    }
+
+    /// The judgement of a host that allows these effects, for what it does outside any call: no call runs by it.
+    pub fn allowing(permissions: Vec<Permission>) -> Self {
+        let risks = permissions.iter().map(|permission| permission.risk);
+        let risk = risks.max().unwrap_or(Risk::Safe);
+        let ruling = Ruling {
+            verdict: Verdict::Allow,
+            risk,
+            rule: "host".into(),
+            layer: "host".into(),
+            reason: "".into(),
+            advice: "".into(),
+            operator: "".into(),
+        };
+        Self::new(permissions, ruling)
+    }
+
+    /// The same, with the decision that the call runs on and what was shown to the user who decided.
+    pub(crate) fn decided(mut self, decision: Consent, shown: Option<Snapshot>) -> Self {
+        self.decision = Some(decision);
+        self.shown = shown;
+        self
+    }
+
+    /// What the call said it would do.
+    pub fn permissions(&self) -> &[Permission] {
+        &self.permissions
+    }
+
+    /// How the policy ruled on it.
+    pub fn ruling(&self) -> &Ruling {
+        &self.ruling
+    }
+
+    /// The decision that it runs on; none where the policy allowed it.
+    pub fn decision(&self) -> Option<&Consent> {
+        self.decision.as_ref()
+    }
+
+    /// What the user saw who approved this very call.
+    pub fn shown(&self) -> Option<&Snapshot> {
+        self.shown.as_ref()
+    }
+
+    /// Whether a user saw this very call, with the files it changes, and approved it.
+    pub fn is_approved(&self) -> bool {
+        let decision = self.decision.as_ref();
+        decision.is_some_and(|decision| decision.approval.is_some())
+    }
+
+    /// Fails unless this effect was judged.
+    ///
+    /// # Errors
+    /// `denied`: the call never said that it would do this, so nobody ruled on it.
+    pub fn cleared(&self, effect: &Effect) -> Result<(), ToolError> {
+        let mut effects = self.permissions.iter().map(|permission| &permission.effect);
+        if effects.any(|judged| judged == effect) {
+            return Ok(());
+        }
+        Err(unjudged(effect.value()))
+    }
+
+    /// Whether each of these permissions was judged, with its risk.
+    pub fn covers(&self, permissions: &[Permission]) -> bool {
+        let judged: HashSet<&Permission> = self.permissions.iter().collect();
+        permissions.iter().all(|wanted| judged.contains(wanted))
+    }
+
+    /// The place, if reading it was judged and its path leads where it led then.
+    ///
+    /// # Errors
+    /// `denied` where reading it was not judged, `conflict` where its path leads elsewhere now.
+    pub fn cleared_to_read(&self, place: Place) -> Result<Place, ToolError> {
+        self.cleared_place(place, |effect| match effect {
+            Effect::Read(claim) => Some(claim),
+            _ => None,
+        })
+    }
+
+    /// The place, if changing or removing it was judged and its path leads where it led then.
+    ///
+    /// # Errors
+    /// `denied` where changing it was not judged, `conflict` where its path leads elsewhere now.
+    pub fn cleared_to_change(&self, place: Place) -> Result<Place, ToolError> {
+        self.cleared_place(place, Effect::changed_path)
+    }
+
+    fn cleared_place(
+        &self,
+        place: Place,
+        claimed: impl Fn(&Effect) -> Option<&PathClaim>,
+    ) -> Result<Place, ToolError> {
+        let now = place.claim()?;
+        let claims = || self.permissions.iter().filter_map(|p| claimed(&p.effect));
+        if claims().any(|claim| *claim == now) {
+            return Ok(place);
+        }
+        if claims().any(|claim| claim.path == now.path) {
+            return Err(WorkspaceError::Changed(place.shown()).into());
+        }
+        Err(unjudged(&place.shown()))
+    }
+}
+
+fn unjudged(what: &str) -> ToolError {
+    ToolError::denied(format!("the call was not cleared for {what:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Judgement;
+    use crate::error::ErrorKind;
+    use crate::permission::{Effect, PathClaim, Permission};
+    use crate::workspace::Workspace;
+
+    fn connect(host: &str) -> Effect {
+        Effect::Connect {
+            url: format!("https://{host}/"),
+            host: host.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_not_judged_is_refused() {
+        let judged = Permission::read(PathClaim::plain("a"));
+        let judgement = Judgement::allowing(vec![judged.clone()]);
+        assert!(judgement.cleared(&judged.effect).is_ok());
+        for effect in [
+            Effect::Write(PathClaim::plain("a")),
+            Effect::Read(PathClaim::plain("b")),
+            connect("example.org"),
+            Effect::Question,
+        ] {
+            let refused = judgement.cleared(&effect).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Denied, "{effect:?}");
+        }
+        assert!(Judgement::allowing(Vec::new()).cleared(&judged.effect).is_err());
+    }
+
+    #[test]
+    fn a_place_is_cleared_for_what_was_judged_and_while_it_leads_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "1").unwrap();
+        std::fs::write(folder.path().join("b"), "2").unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let place = |path: &str| workspace.place(path).unwrap();
+        let reads = Judgement::allowing(vec![Permission::read(workspace.claim("a").unwrap())]);
+        let kind = |cleared: Result<_, crate::error::ToolError>| cleared.map(drop).map_err(|e| e.kind());
+        assert_eq!(kind(reads.cleared_to_read(place("a"))), Ok(()));
+        assert_eq!(kind(reads.cleared_to_read(place("b"))), Err(ErrorKind::Denied));
+        assert_eq!(kind(reads.cleared_to_change(place("a"))), Err(ErrorKind::Denied));
+        std::fs::remove_file(folder.path().join("a")).unwrap();
+        std::os::unix::fs::symlink("b", folder.path().join("a")).unwrap();
+        assert_eq!(kind(reads.cleared_to_read(place("a"))), Err(ErrorKind::Conflict));
+    }
+}
