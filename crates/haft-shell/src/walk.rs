@@ -1,6 +1,6 @@
 //! Reads one word as bash does: quotes undone, and what the shell would expand in it noted and taken out for reading.
 
-use std::ops::Range;
+use std::ops::{BitOr, BitOrAssign, Range};
 
 use crate::arithmetic;
 use crate::error::{DEEPEST, ParseError};
@@ -16,12 +16,46 @@ pub(crate) struct Inner {
     pub(crate) depth: usize,
 }
 
+/// Signs of a word that tell how much of it is left to the shell: a set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// It holds what the shell reads as more than text.
+    pub(crate) const SYNTAX: Self = Self(1);
+    /// It holds `=` outside quotes.
+    pub(crate) const EQUALS: Self = Self(2);
+    /// A backslash quotes something in it.
+    pub(crate) const ESCAPE: Self = Self(4);
+    /// It holds what another shell, or a terminal, may read as more than text.
+    pub(crate) const UNUSUAL: Self = Self(8);
+
+    pub(crate) fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Marks {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Marks {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
 /// A word as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadWord {
     pub(crate) word: Word,
     /// Where it stands.
     pub(crate) span: Range<usize>,
+    pub(crate) marks: Marks,
     /// Substitutions in it, and what stands for each when the word is shown.
     cuts: Vec<(Range<usize>, String)>,
 }
@@ -74,6 +108,7 @@ pub(crate) struct Walk<'a> {
 struct Draft {
     text: String,
     expansions: Expansions,
+    marks: Marks,
     cuts: Vec<(Range<usize>, String)>,
     start: usize,
     /// Unquoted signs that make a pattern or a list of names when another follows.
@@ -83,6 +118,12 @@ struct Draft {
 }
 
 impl Draft {
+    fn mark(&mut self, holds: bool, mark: Marks) {
+        if holds {
+            self.marks |= mark;
+        }
+    }
+
     /// Where a tilde is a home folder: at the start, and behind a sign of assignments.
     fn takes_tilde(&self, text: &str, at: usize) -> bool {
         at == self.start || text[self.start..at].ends_with(['=', ':'])
@@ -129,25 +170,14 @@ impl<'a> Walk<'a> {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
                 '<' | '>' if !self.rest()[1..].starts_with('(') => break,
                 '<' | '>' => self.process(&mut draft)?,
-                '\'' => {
-                    let end = end_of_single(self.text, self.at + 1)?;
-                    draft.text.push_str(&self.text[self.at + 1..end]);
-                    self.at = end + 1;
-                }
+                '\'' => self.single_quoted(&mut draft)?,
                 '"' => self.double_quoted(&mut draft)?,
                 '\\' if self.rest().starts_with("\\\n") => {
                     end = Some(self.at);
                     self.joined()?;
                     break;
                 }
-                '\\' => {
-                    self.at += 1;
-                    let escaped = self
-                        .peek()
-                        .ok_or(ParseError::Syntax("a backslash at its end"))?;
-                    self.at += escaped.len_utf8();
-                    draft.text.push(escaped);
-                }
+                '\\' => self.escaped(&mut draft)?,
                 '`' => self.backticks(&mut draft, false)?,
                 '$' => self.dollar(&mut draft, false)?,
                 c => self.unquoted(c, &mut draft),
@@ -159,6 +189,7 @@ impl<'a> Walk<'a> {
                 expansions: draft.expansions,
             },
             span: draft.start..end.unwrap_or(self.at),
+            marks: draft.marks,
             cuts: draft.cuts,
         })
     }
@@ -176,17 +207,42 @@ impl<'a> Walk<'a> {
     fn unquoted(&mut self, c: char, draft: &mut Draft) {
         match c {
             '*' | '?' => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
+            '=' => draft.marks |= Marks::EQUALS,
             '[' => draft.bracket = true,
             ']' if draft.bracket => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
             '{' => draft.brace = true,
             ',' => draft.list |= draft.brace,
             '.' => draft.list |= draft.brace && draft.text.ends_with('.'),
             '}' if draft.list => draft.expansions |= Expansions::BRACE | Expansions::SPLIT,
-            '~' if draft.takes_tilde(self.text, self.at) => draft.expansions |= Expansions::TILDE,
+            '~' if draft.takes_tilde(self.text, self.at) => {
+                draft.expansions |= Expansions::TILDE;
+                draft.marks |= Marks::SYNTAX;
+            }
             _ => {}
         }
+        draft.mark("*?[{}!".contains(c), Marks::SYNTAX);
+        draft.mark(matches!(c, '^' | ']') || c.is_control(), Marks::UNUSUAL);
         draft.text.push(c);
         self.at += c.len_utf8();
+    }
+
+    fn escaped(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        draft.marks |= Marks::ESCAPE;
+        self.at += 1;
+        let problem = ParseError::Syntax("a backslash at its end");
+        let escaped = self.peek().ok_or(problem)?;
+        self.at += escaped.len_utf8();
+        draft.text.push(escaped);
+        Ok(())
+    }
+
+    fn single_quoted(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        let end = end_of_single(self.text, self.at + 1)?;
+        let inner = &self.text[self.at + 1..end];
+        draft.mark(inner.contains('\r'), Marks::UNUSUAL);
+        draft.text.push_str(inner);
+        self.at = end + 1;
+        Ok(())
     }
 
     fn double_quoted(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
@@ -195,6 +251,8 @@ impl<'a> Walk<'a> {
         loop {
             let c = self.peek().ok_or(ParseError::Syntax("an open quote"))?;
             expanded |= matches!(c, '`' | '$');
+            draft.mark(c == '\\', Marks::ESCAPE);
+            draft.mark(matches!(c, '!' | '\r'), Marks::UNUSUAL);
             match c {
                 '"' if joined && expanded => {
                     return Err(ParseError::Syntax("a line is joined beside an expansion"));
@@ -225,6 +283,7 @@ impl<'a> Walk<'a> {
 
     /// At a `$`.
     fn dollar(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
         let after = &self.text[start + 1..];
         match after.chars().next() {
@@ -293,6 +352,7 @@ impl<'a> Walk<'a> {
 
     /// `<(…)` or `>(…)`.
     fn process(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
         let end = end_of(self.text, start + 2, Bracket::Round)?;
         self.commands(self.text[start + 2..end].to_owned())?;
@@ -305,6 +365,7 @@ impl<'a> Walk<'a> {
     }
 
     fn backticks(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
         let end = end_of_backticks(self.text, start + 1)?;
         let body = &self.text[start + 1..end];
