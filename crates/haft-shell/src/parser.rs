@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
         match redirect {
             Redirect::Write(target) => self.found.writes.push(target),
             Redirect::Read(target) => self.found.reads.push(target),
-            Redirect::NoFile => {}
+            Redirect::Text(_) | Redirect::NoFile => {}
         }
     }
 

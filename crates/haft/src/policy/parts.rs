@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use haft_shell::{AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words, runs_quoted};
+use haft_shell::{
+    AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words,
+    runs_quoted,
+};
 
 use super::command::{command_risk, harmless, keeps_nothing, risk};
 use super::folders::{folder_of, may_move};

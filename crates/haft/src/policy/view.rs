@@ -1,6 +1,9 @@
 //! `CommandView`: a command as rules match it, taken apart once an effect.
 
-use haft_shell::{AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments, inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script};
+use haft_shell::{
+    AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
+    inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
+};
 
 use super::command::{harmless, keeps_nothing};
 use super::find;

@@ -145,6 +145,8 @@ fn deny_sees_through_wrappers_paths_and_scripts() {
         "ls 2>&1 | sudo tee x",
         "ls > x; sudo id",
         "ls >x &&sudo id",
+        "$'su\\x64o\\0x' id",
+        "sudo id; echo 'open",
     ] {
         let lists = Lists {
             deny: &["Bash(sudo *)"],
