@@ -30,6 +30,10 @@ pub(crate) struct Found {
 
 /// Where a command is named, and whether right after a prefix.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "grammar"),
+    expect(dead_code, reason = "only the second reading compares places")
+)]
 pub(crate) struct Name {
     pub(crate) at: usize,
     pub(crate) prefixed: bool,
