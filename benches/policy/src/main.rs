@@ -1,10 +1,11 @@
-//! Command lines of about 200 characters taken apart and judged under 20 rules: the CPU time of one judgement, in microseconds.
+//! Command lines of about 200 characters, taken apart, and judged under 20 rules: the CPU time of each, in microseconds.
 
 use std::hint::black_box;
 
 use haft::permission::Verdict;
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
 use haft::testing::line_verdict;
+use haft_shell::{direct_words, fragments, parse};
 use measure::{Row, Step, cpu_ms, interleave, rounds};
 
 /// Judgements of one round.
@@ -44,6 +45,15 @@ fn policy() -> Policy {
     built.expect("the rules are fine")
 }
 
+/// The reader alone.
+fn alone<'a>(name: String, read: impl Fn() + 'a) -> Step<'a> {
+    let measured = move || {
+        let (milliseconds, ()) = cpu_ms(|| (0..EACH).for_each(|_| read()));
+        milliseconds * 1e3 / EACH as f64
+    };
+    (Row::new(name, "us"), Box::new(measured))
+}
+
 fn main() {
     let (policy, rounds) = (policy(), rounds(9));
     let policy = &policy;
@@ -60,6 +70,15 @@ fn main() {
             milliseconds * 1e3 / EACH as f64
         };
         steps.push((Row::new(format!("haft/judge/{name}"), "us"), Box::new(judge)));
+        steps.push(alone(format!("haft-shell/parse/{name}"), move || {
+            black_box(parse(black_box(line))).expect("the line is read");
+        }));
+        steps.push(alone(format!("haft-shell/fragments/{name}"), move || {
+            black_box(fragments(black_box(line)));
+        }));
+        steps.push(alone(format!("haft-shell/direct words/{name}"), move || {
+            black_box(direct_words(black_box(line)));
+        }));
     }
     interleave(rounds, steps);
 }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_shell::direct_words;
+
 use crate::outlet::Outlet;
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
-use crate::words::parse_simple;
 
 /// The shell of command lines. Where it is absent, none is run.
 pub const SHELL: &str = "/bin/bash";
@@ -266,7 +267,7 @@ impl CommandSpec {
 
     /// A command line: executed directly where it has no shell syntax, else by a shell.
     pub fn line(line: &str, cwd: impl Into<PathBuf>) -> Self {
-        match parse_simple(line) {
+        match direct_words(line) {
             Some(words) => Self::argv(words, cwd),
             None => Self::new(Program::Shell(line.into()), cwd),
         }

@@ -37,7 +37,6 @@ mod running;
 mod spawn;
 mod strength;
 mod tree;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -57,7 +56,7 @@ pub use crate::output::{Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Log, SPOOLED, Spo
 pub use crate::places::{Places, Refused};
 pub use crate::running::{Exit, Running, Waited};
 pub use crate::strength::{Missing, Probe, Strength};
-pub use crate::words::parse_simple;
+pub use haft_shell::direct_words;
 
 /// How processes are confined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

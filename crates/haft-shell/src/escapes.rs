@@ -1,5 +1,8 @@
 //! Texts in which backslashes mean something of their own: `$'…'` and backticks.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use crate::error::ParseError;
 
 /// The commands between backticks: a backslash before `$`, a backtick or a backslash is taken away.
@@ -15,57 +18,78 @@ pub(crate) fn unescaped(body: &str) -> String {
     text
 }
 
-/// The inside of `$'…'`. What it says in bytes that are no UTF-8 is not taken apart.
-pub(crate) fn ansi_c(body: &str) -> Result<String, ParseError> {
+/// The inside of `$'…'`. Bytes that are no UTF-8, a NUL, and escapes that few use are refused, unless the text is only searched.
+pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
+    let refuse = |why| {
+        if tolerant {
+            return Ok(());
+        }
+        Err(ParseError::Syntax(why))
+    };
     let mut bytes = Vec::with_capacity(body.len());
     let mut rest = body.chars().peekable();
-    let push = |bytes: &mut Vec<u8>, c: char| {
-        bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    };
     while let Some(c) = rest.next() {
         if c != '\\' {
             push(&mut bytes, c);
             continue;
         }
         let Some(kind) = rest.next() else { break };
-        let mut number = |first: &str, most: usize, radix: u32| {
-            let mut digits = first.to_owned();
-            for _ in 0..most {
-                digits.extend(rest.next_if(|c| c.is_digit(radix)));
+        match escape(kind, &mut rest) {
+            // A NUL ends the text for bash; what comes after it is not seen.
+            Some(Escape::Byte(0) | Escape::Letter('\0')) => {
+                refuse("an escape of $'…' that is not known")?;
+                break;
             }
-            u32::from_str_radix(&digits, radix).ok()
-        };
-        match kind {
-            'n' => bytes.push(b'\n'),
-            't' => bytes.push(b'\t'),
-            'r' => bytes.push(b'\r'),
-            'a' => bytes.push(7),
-            'b' => bytes.push(8),
-            'e' | 'E' => bytes.push(27),
-            'f' => bytes.push(12),
-            'v' => bytes.push(11),
-            '\\' | '\'' | '"' | '?' => push(&mut bytes, kind),
-            'x' => bytes.push(byte(number("", 2, 16))?),
-            '0'..='7' => bytes.push(byte(number(kind.encode_utf8(&mut [0; 4]), 2, 8))?),
-            'u' | 'U' => {
-                let most = if kind == 'u' { 4 } else { 8 };
-                let letter = number("", most, 16).and_then(char::from_u32);
-                let letter = letter
-                    .filter(|c| *c != '\0')
-                    .ok_or(ParseError::Syntax("$'…'"))?;
-                push(&mut bytes, letter);
-            }
+            Some(Escape::Byte(byte)) => bytes.push(byte),
+            Some(Escape::Letter(letter)) => push(&mut bytes, letter),
             // `\c` and what bash keeps as it is: rare enough to be asked about.
-            _ => return Err(ParseError::Syntax("an escape of $'…' that is not known")),
+            None => {
+                refuse("an escape of $'…' that is not known")?;
+                bytes.push(b'\\');
+                push(&mut bytes, kind);
+            }
         }
     }
-    String::from_utf8(bytes).map_err(|_| ParseError::Syntax("$'…' holds bytes that are no text"))
+    String::from_utf8(bytes).or_else(|error| {
+        refuse("$'…' holds bytes that are no text")?;
+        Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+    })
 }
 
-/// A NUL ends the text for bash; what comes after it is not seen.
-fn byte(number: Option<u32>) -> Result<u8, ParseError> {
-    number
-        .and_then(|n| u8::try_from(n).ok())
-        .filter(|n| *n != 0)
-        .ok_or(ParseError::Syntax("an escape of $'…' that is not known"))
+/// What an escape stands for.
+enum Escape {
+    Byte(u8),
+    Letter(char),
+}
+
+/// Reads the escape of this kind, behind its first sign; `None` for one that is not known.
+fn escape(kind: char, rest: &mut Peekable<Chars<'_>>) -> Option<Escape> {
+    let mut number = |first: &str, most: usize, radix: u32| {
+        let mut digits = first.to_owned();
+        for _ in 0..most {
+            digits.extend(rest.next_if(|c| c.is_digit(radix)));
+        }
+        u32::from_str_radix(&digits, radix).ok()
+    };
+    let byte = match kind {
+        'n' => b'\n',
+        't' => b'\t',
+        'r' => b'\r',
+        'a' => 7,
+        'b' => 8,
+        'e' | 'E' => 27,
+        'f' => 12,
+        'v' => 11,
+        '\\' | '\'' | '"' | '?' => return Some(Escape::Letter(kind)),
+        'x' => u8::try_from(number("", 2, 16)?).ok()?,
+        '0'..='7' => u8::try_from(number(kind.encode_utf8(&mut [0; 4]), 2, 8)?).ok()?,
+        'u' => return char::from_u32(number("", 4, 16)?).map(Escape::Letter),
+        'U' => return char::from_u32(number("", 8, 16)?).map(Escape::Letter),
+        _ => return None,
+    };
+    Some(Escape::Byte(byte))
+}
+
+fn push(bytes: &mut Vec<u8>, c: char) {
+    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }

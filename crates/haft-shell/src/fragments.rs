@@ -1,15 +1,10 @@
-//! Takes a command line with shell syntax apart as well as can be done without a grammar: for deny and ask only, never to allow.
+//! What can be seen in a line that is not read: its commands and targets, as far as the lexer finds them without a grammar.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
+use crate::lexer::{Lexer, Redirect, Token};
 use crate::word::is_assignment;
 
-/// Text looked at, in bytes; what is longer is asked about anyway.
-const LONGEST_SCAN: usize = 64 * 1024;
-
-/// Substitutions within substitutions that are followed.
-const DEEPEST: usize = 32;
+/// Text that is searched, in bytes.
+const LONGEST_SEARCH: usize = 64 * 1024;
 
 /// Words before a command that are part of the shell's grammar.
 const KEYWORDS: &[&str] = &[
@@ -19,94 +14,78 @@ const KEYWORDS: &[&str] = &[
 /// What a line probably runs and writes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Simple commands, without assignments before them.
+    /// Simple commands, without assignments before them. A file that a command reads by a redirection is one of its words.
     pub commands: Vec<Vec<String>>,
-    /// Targets of redirections.
+    /// Targets of redirections that write.
     pub targets: Vec<String>,
 }
 
-/// Every simple command and every target that can be seen in a line.
+/// Returns every simple command and every target that can be seen in a line, also where [`parse`](crate::parse) refuses it.
+///
+/// It finds too much rather than too little, but not everything: use it to forbid, never to allow.
+///
+/// ```
+/// let seen = haft_shell::fragments("sudo id; echo \"$((x))");
+/// assert_eq!(seen.commands[0], ["sudo", "id"]);
+/// ```
 pub fn fragments(line: &str) -> Fragments {
-    let end = line.floor_char_boundary(LONGEST_SCAN);
+    let end = line.floor_char_boundary(LONGEST_SEARCH);
     let mut found = Fragments::default();
-    Scan::new(&line[..end], 0, &mut found).commands();
+    Search::new(&line[..end], 0, &mut found).run();
     found
 }
 
-/// One level of the line: the whole, or the inside of a substitution.
-struct Scan<'a, 'f> {
-    chars: Peekable<Chars<'a>>,
-    depth: usize,
-    found: &'f mut Fragments,
+/// One text: the line, or what a substitution runs.
+struct Search<'a, 'f> {
+    lexer: Lexer<'a>,
     words: Vec<String>,
-    word: Option<String>,
-    target_next: bool,
-    here: Vec<(String, bool)>,
+    found: &'f mut Fragments,
 }
 
-impl<'a, 'f> Scan<'a, 'f> {
+impl<'a, 'f> Search<'a, 'f> {
     fn new(text: &'a str, depth: usize, found: &'f mut Fragments) -> Self {
         Self {
-            chars: text.chars().peekable(),
-            depth,
-            found,
+            lexer: Lexer::tolerant(text, depth),
             words: Vec::new(),
-            word: None,
-            target_next: false,
-            here: Vec::new(),
+            found,
         }
     }
 
-    fn commands(mut self) {
-        while let Some(c) = self.chars.next() {
-            match c {
-                ' ' | '\t' => self.end_word(),
-                '\n' => {
-                    self.end_command();
-                    self.skip_here_documents();
+    fn run(mut self) {
+        loop {
+            let Ok((token, _)) = self.lexer.next() else {
+                // What is no token is passed over.
+                self.lexer.walk.at += self.lexer.walk.peek().map_or(0, char::len_utf8);
+                continue;
+            };
+            self.go_within();
+            match token {
+                Token::Word(read) => self.word(read.word.text),
+                Token::Redirect(Redirect::Write(target)) => {
+                    self.go_within_quoted(&target.text);
+                    self.found.targets.push(target.text);
                 }
-                '#' if self.word.is_none() => while self.chars.next_if(|c| *c != '\n').is_some() {},
-                '&' if self.chars.peek() == Some(&'>') => self.end_word(),
-                ';' | '&' | '|' | '(' | ')' => self.end_command(),
-                '<' | '>' => self.redirection(c),
-                '`' => self.backticks(),
-                '$' => self.dollar(),
-                '\'' => {
-                    let text: String = self.chars.by_ref().take_while(|c| *c != '\'').collect();
-                    self.word.get_or_insert_default().push_str(&text);
+                Token::Redirect(Redirect::Read(word) | Redirect::Text(word)) => {
+                    self.word(word.text);
                 }
-                '"' => self.double_quoted(),
-                '\\' => match self.chars.next() {
-                    // A continued line is joined.
-                    Some('\n') => {}
-                    escaped => self.word.get_or_insert_default().extend(escaped),
-                },
-                c => self.word.get_or_insert_default().push(c),
+                Token::Redirect(Redirect::NoFile) => {}
+                Token::Sign(_) | Token::Newline => self.end_command(),
+                Token::End => break,
             }
         }
         self.end_command();
     }
 
-    fn end_word(&mut self) {
-        let Some(word) = self.word.take() else {
-            return;
-        };
-        // Bash may read a text again, as it does in arithmetic: what is quoted in it then runs.
-        if word.contains('`') || word.contains("$(") {
-            self.expansions(&word);
-        }
-        if std::mem::take(&mut self.target_next) {
-            self.found.targets.push(word);
-        } else if word == "{" || word == "}" {
+    fn word(&mut self, text: String) {
+        self.go_within_quoted(&text);
+        if text == "{" || text == "}" {
             self.end_command();
         } else {
-            self.words.push(word);
+            self.words.push(text);
         }
     }
 
     fn end_command(&mut self) {
-        self.end_word();
-        self.target_next = false;
         let words = std::mem::take(&mut self.words);
         let start = words
             .iter()
@@ -116,214 +95,115 @@ impl<'a, 'f> Scan<'a, 'f> {
         }
     }
 
-    /// `>`, `>>`, `>|`, `>&`, `<`, `<<`, `<<<`, `>(`, `<(`.
-    fn redirection(&mut self, sign: char) {
-        if self
-            .word
-            .as_deref()
-            .is_some_and(|w| w.chars().all(|c| c.is_ascii_digit()))
-        {
-            self.word = None;
-        }
-        self.end_word();
-        if self.chars.next_if_eq(&'(').is_some() {
-            return self.substitution();
-        }
-        let mut signs = 1;
-        while self.chars.next_if_eq(&sign).is_some() {
-            signs += 1;
-        }
-        if sign == '<' && signs == 2 {
-            return self.here_document();
-        }
-        let mut copied = false;
-        if self.chars.next_if(|c| matches!(c, '|' | '&')) == Some('&') {
-            while self
-                .chars
-                .next_if(|c| c.is_ascii_digit() || *c == '-')
-                .is_some()
-            {
-                copied = true;
-            }
-        }
-        self.target_next = sign == '>' && !copied;
-        if sign == '<' {
-            self.skip_blanks();
+    /// Bash may read a text again, as it does in arithmetic: what is quoted in it then runs.
+    fn go_within_quoted(&mut self, text: &str) {
+        let read = self.lexer.walk.ends_open;
+        if !read && (text.contains('`') || text.contains("$(")) {
+            let _ = self.lexer.walk.expansions(text, false);
+            self.go_within();
         }
     }
 
-    fn skip_blanks(&mut self) {
-        while self.chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
-    }
-
-    /// The delimiter after `<<`; the body comes after the end of the line.
-    fn here_document(&mut self) {
-        let _tabs = self.chars.next_if_eq(&'-');
-        self.skip_blanks();
-        let mut delimiter = String::new();
-        let mut quoted = false;
-        while let Some(c) = self.chars.next_if(|c| !" \t\n;&|<>()".contains(*c)) {
-            if matches!(c, '\'' | '"' | '\\') {
-                quoted = true;
-            } else {
-                delimiter.push(c);
-            }
-        }
-        self.here.push((delimiter, quoted));
-    }
-
-    fn skip_here_documents(&mut self) {
-        for (delimiter, quoted) in std::mem::take(&mut self.here) {
-            let mut body = String::new();
-            while self.chars.peek().is_some() {
-                let line: String = self.chars.by_ref().take_while(|c| *c != '\n').collect();
-                if line.trim_start_matches('\t') == delimiter {
-                    break;
-                }
-                body.push_str(&line);
-                body.push('\n');
-            }
-            if !quoted {
-                self.expansions(&body);
-            }
+    /// Searches the texts that were met since.
+    fn go_within(&mut self) {
+        for inner in std::mem::take(&mut self.lexer.walk.inner) {
+            Search::new(&inner.text, inner.depth, self.found).run();
         }
     }
+}
 
-    fn double_quoted(&mut self) {
-        self.word.get_or_insert_default();
-        while let Some(c) = self.chars.next() {
-            match c {
-                '"' => return,
-                '\\' => {
-                    if let Some(c) = self.chars.next().filter(|c| *c != '\n') {
-                        let word = self.word.get_or_insert_default();
-                        if !matches!(c, '$' | '`' | '"' | '\\') {
-                            word.push('\\');
-                        }
-                        word.push(c);
-                    }
-                }
-                '`' => self.backticks(),
-                '$' => self.dollar(),
-                c => self.word.get_or_insert_default().push(c),
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use super::fragments;
+    use crate::plain::join_words;
+
+    /// line → its commands, then its targets
+    fn check(line: &str, commands: &[&str], targets: &[&str]) {
+        let seen = fragments(line);
+        let texts: Vec<String> = seen
+            .commands
+            .iter()
+            .map(|words| join_words(words))
+            .collect();
+        assert_eq!(texts, commands, "{line:?}");
+        assert_eq!(seen.targets, targets, "{line:?}");
     }
 
-    /// After `$`: a substitution, an expansion, ANSI-C quoting, or a variable left as it is written.
-    fn dollar(&mut self) {
-        match self.chars.peek() {
-            Some('(') => {
-                self.chars.next();
-                self.substitution();
-            }
-            Some('{') => {
-                self.chars.next();
-                let body = self.until_closed('{', '}');
-                self.expansions(&body);
-                self.word.get_or_insert_default().push_str("${}");
-            }
-            Some('\'') => {
-                self.chars.next();
-                let text = self.ansi_c();
-                self.word.get_or_insert_default().push_str(&text);
-            }
-            Some('"') => {}
-            _ => self.word.get_or_insert_default().push('$'),
+    #[test]
+    fn what_can_be_seen_is_found_in_the_order_in_which_it_runs() {
+        for (line, commands, targets) in [
+            (
+                "cat <<'E' > a 2>&1; x > \"b c\" >| d &> e\nbody; rm y\nE\nlast $(in `deep`)",
+                &["cat", "x", "deep", "in '$()'", "last '$()'"][..],
+                &["a", "b c", "d", "e"][..],
+            ),
+            ("a '\\\n' b\\\nc", &["a '\\\n' bc"], &[]),
+            ("echo $((x)); y", &["x", "echo '$()'", "y"], &[]),
+            ("if ! a=1 b; then time -p c; fi", &["b", "c", "fi"], &[]),
+            ("x[$(a)]=(b c) d", &["a", "b c", "d"], &[]),
+            ("cat < a <<< b 3<&$x", &["cat a b"], &[]),
+            ("{a}> b c", &["'{a}' c"], &["b"]),
+            // What is quoted may be read again.
+            (
+                "printf -v 'x[$(a)]' y",
+                &["a", "printf -v 'x[$(a)]' y"],
+                &[],
+            ),
+            // Bash ends the text at a NUL.
+            ("$'su\\x64o\\0x' id", &["sudo id"], &[]),
+            ("$'a\\cb' $'\\xff' $\"c\"", &["'a\\cb' \u{fffd} c"], &[]),
+            // Backticks within backticks.
+            ("`a \\`b\\``", &["b", "a '$()'", "'$()'"], &[]),
+            // A line of a here-document ends it as bash has it: only `<<-` leaves tabs out.
+            ("cat <<E\n\tE\na\nE\nb", &["cat", "b"], &[]),
+            ("cat <<-E\n\tE\nb", &["cat", "b"], &[]),
+            // What is not closed goes on to the end, and is looked at.
+            ("a \"b; c", &["b", "c", "a 'b; c'"], &[]),
+            ("a 'b; $(c", &["b", "c", "'$()'", "a 'b; $(c'"], &[]),
+            ("a ${b; c", &["b", "c", "a '${}'"], &[]),
+            ("a $(b; c", &["b", "c", "a '$()'"], &[]),
+            ("a <<'E'\nb", &["b", "a"], &[]),
+            ("a <<E\n$(b)", &["b", "a"], &[]),
+            ("a\\", &["'a\\'"], &[]),
+        ] {
+            check(line, commands, targets);
         }
     }
 
-    fn substitution(&mut self) {
-        let body = self.until_closed('(', ')');
-        self.inner(&body);
-        self.word.get_or_insert_default().push_str("$()");
-    }
-
-    fn backticks(&mut self) {
-        let body: String = self.chars.by_ref().take_while(|c| *c != '`').collect();
-        self.inner(&body);
-        self.word.get_or_insert_default().push_str("$()");
-    }
-
-    fn inner(&mut self, text: &str) {
-        if self.depth < DEEPEST {
-            Scan::new(text, self.depth + 1, self.found).commands();
+    #[test]
+    fn every_text_is_searched_in_bounded_time() {
+        for odd in [
+            "",
+            "$(",
+            "`",
+            "${",
+            "<<",
+            "<<E",
+            ">",
+            "$'\\x",
+            "\"",
+            "\\",
+            "((((",
+            "<(<(<(",
+            "$'\\ud800",
+        ] {
+            fragments(odd);
         }
-    }
-
-    /// Text in which only substitutions run: expansions and here-documents.
-    fn expansions(&mut self, text: &str) {
-        if self.depth < DEEPEST {
-            let mut scan = Scan::new(text, self.depth + 1, self.found);
-            while let Some(c) = scan.chars.next() {
-                match c {
-                    '`' => scan.backticks(),
-                    '$' => scan.dollar(),
-                    // An escaped one may run when the text is read again.
-                    _ => {}
-                }
-            }
+        // Each opens something in what the one before opened.
+        for opened in [
+            "$(",
+            "\"$(",
+            "'$(",
+            "${x:-",
+            "\"${",
+            "`",
+            "<(",
+            "> '$(",
+            "<<E\n$(",
+            "<<'E'\n$(",
+            "$'$(",
+        ] {
+            fragments(&opened.repeat(50_000));
         }
-    }
-
-    /// The text up to the sign that closes this level; quoted signs do not count.
-    fn until_closed(&mut self, open: char, close: char) -> String {
-        let mut body = String::new();
-        let mut level = 1;
-        let mut quote = None;
-        while let Some(c) = self.chars.next() {
-            match (quote, c) {
-                (None, '\'' | '"') => quote = Some(c),
-                (Some(q), c) if q == c => quote = None,
-                (_, '\\') if quote != Some('\'') => {
-                    body.push(c);
-                    body.extend(self.chars.next());
-                    continue;
-                }
-                // Within double quotes a substitution opens and closes, too.
-                (None | Some('"'), c) if c == open => level += 1,
-                (None | Some('"'), c) if c == close => level -= 1,
-                _ => {}
-            }
-            if level == 0 {
-                break;
-            }
-            body.push(c);
-        }
-        body
-    }
-
-    /// The inside of `$'…'`.
-    fn ansi_c(&mut self) -> String {
-        let mut text = String::new();
-        while let Some(c) = self.chars.next() {
-            match c {
-                '\'' => break,
-                '\\' => {
-                    let Some(kind) = self.chars.next() else { break };
-                    match kind {
-                        'x' => text.extend(self.code("", 2, 16)),
-                        'u' => text.extend(self.code("", 4, 16)),
-                        'U' => text.extend(self.code("", 8, 16)),
-                        '0'..='7' => text.extend(self.code(kind.encode_utf8(&mut [0; 4]), 2, 8)),
-                        'n' => text.push('\n'),
-                        't' => text.push('\t'),
-                        other => text.push(other),
-                    }
-                }
-                c => text.push(c),
-            }
-        }
-        text
-    }
-
-    fn code(&mut self, first: &str, most: usize, radix: u32) -> Option<char> {
-        let mut digits = first.to_owned();
-        for _ in 0..most {
-            digits.extend(self.chars.next_if(|c| c.is_digit(radix)));
-        }
-        u32::from_str_radix(&digits, radix)
-            .ok()
-            .and_then(char::from_u32)
     }
 }

@@ -30,7 +30,9 @@ pub(crate) enum Sign {
 pub(crate) enum Redirect {
     Write(Word),
     Read(Word),
-    /// A descriptor, a text or a here-document: no file.
+    /// A here-string: its text.
+    Text(Word),
+    /// A descriptor or a here-document: no file.
     NoFile,
 }
 
@@ -68,6 +70,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// The same over a text that is only searched.
+    pub(crate) fn tolerant(text: &'a str, depth: usize) -> Self {
+        Self {
+            walk: Walk::new(text, depth).tolerant(),
+            ..Self::new(text, depth)
+        }
+    }
+
     /// The next token, and where it starts.
     pub(crate) fn next(&mut self) -> Result<(Token, usize), ParseError> {
         self.skip_blanks();
@@ -77,7 +87,7 @@ impl<'a> Lexer<'a> {
         }
         let Some(c) = self.walk.peek() else {
             if !self.here.is_empty() {
-                return Err(ParseError::Syntax("a here-document without its end"));
+                self.walk.refuse("a here-document without its end")?;
             }
             return Ok((Token::End, start));
         };
@@ -101,14 +111,15 @@ impl<'a> Lexer<'a> {
             return Ok((Token::Word(word), start));
         }
         if raw.starts_with('{') && raw.ends_with('}') {
-            return Err(ParseError::Syntax("{…}> sets the variable that it names"));
+            self.walk.refuse("{…}> sets the variable that it names")?;
         }
         if !is_descriptor(raw) {
             return Ok((Token::Word(word), start));
         }
         // A number that is too large for one is a word of the command.
         if raw.len() > LONGEST_DESCRIPTOR {
-            return Err(ParseError::Syntax("a descriptor of too many digits"));
+            self.walk.refuse("a descriptor of too many digits")?;
+            return Ok((Token::Word(word), start));
         }
         let token = self.redirect()?;
         Ok((token.unwrap_or(Token::Word(word)), start))
@@ -123,7 +134,7 @@ impl<'a> Lexer<'a> {
         let rest = self.walk.rest();
         let length = rest.find('\n');
         if length.is_none() && self.walk.depth > 0 {
-            return Err(ParseError::Syntax("a comment within a substitution"));
+            self.walk.refuse("a comment within a substitution")?;
         }
         self.walk.at += length.unwrap_or(rest.len());
         Ok(())
@@ -170,14 +181,18 @@ impl<'a> Lexer<'a> {
         self.skip_blanks();
         let target = self.walk.word()?;
         if target.span.is_empty() {
-            return Err(ParseError::Syntax("a redirection without a target"));
+            self.walk.refuse("a redirection without a target")?;
+            return Ok(Some(Token::Redirect(Redirect::NoFile)));
         }
         let raw = &self.walk.text[target.span.clone()];
         let copies = sign.ends_with('&') && copies_descriptor(raw);
         let found = match sign {
             _ if copies => Redirect::NoFile,
-            "<<<" => Redirect::NoFile,
-            "<&" => return Err(ParseError::Syntax("a descriptor that is none")),
+            "<<<" => Redirect::Text(target.word),
+            "<&" => {
+                self.walk.refuse("a descriptor that is none")?;
+                Redirect::NoFile
+            }
             // What a substitution is connected to is no file.
             _ if target.is_process(self.walk.text) => Redirect::NoFile,
             "<" => Redirect::Read(target.word),
@@ -199,9 +214,11 @@ impl<'a> Lexer<'a> {
             || raw.contains(['$', '`', '\n'])
             || self.seen_here > MOST_HERE
         {
-            return Err(ParseError::Syntax(
-                "a here-document's last line cannot be told",
-            ));
+            self.walk
+                .refuse("a here-document's last line cannot be told")?;
+            if raw.contains('\n') {
+                self.walk.commands(word.word.text.clone())?;
+            }
         }
         self.here.push(Here {
             expands: !raw.contains(['\'', '"', '\\']),
@@ -218,7 +235,13 @@ impl<'a> Lexer<'a> {
             let end = loop {
                 let rest = self.walk.rest();
                 if rest.is_empty() {
-                    return Err(ParseError::Syntax("a here-document without its end"));
+                    self.walk.refuse("a here-document without its end")?;
+                    let body = &self.walk.text[start..];
+                    return if here.expands {
+                        self.walk.expansions(body, false)
+                    } else {
+                        self.walk.commands(body.to_owned())
+                    };
                 }
                 let line = rest.split('\n').next().unwrap_or(rest);
                 let shown = if here.tabs {
@@ -233,7 +256,7 @@ impl<'a> Lexer<'a> {
                 }
                 // The line would be joined with the next before it is compared.
                 if here.expands && line.ends_with('\\') {
-                    return Err(ParseError::Syntax("a joined line in a here-document"));
+                    self.walk.refuse("a joined line in a here-document")?;
                 }
             };
             if here.expands {

@@ -44,6 +44,7 @@ mod condition;
 #[cfg(feature = "grammar")]
 mod tree;
 mod line;
+mod plain;
 mod fragments;
 
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
@@ -53,5 +54,6 @@ pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::Options;
+pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
 pub use crate::word::{AsWord, Expansions, Word};
 pub use crate::wrapper::{Layer, base_name, inner_command, is_wrapper};

@@ -89,8 +89,7 @@ fn second_reading(text: &str, found: &Found) -> Result<(), ParseError> {
 
 /// Without the grammar, no text with more than words and lists is read.
 #[cfg(not(feature = "grammar"))]
-fn second_reading(_: &str, found: &Found) -> Result<(), ParseError> {
-    let _unused = (&found.names, &found.prefixes);
+fn second_reading(_: &str, _: &Found) -> Result<(), ParseError> {
     Err(ParseError::Syntax(
         "it holds more than words and lists, and this build has no grammar",
     ))

@@ -30,6 +30,10 @@ pub(crate) struct Found {
 
 /// Where a command is named, and whether right after a prefix.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "grammar"),
+    expect(dead_code, reason = "only the second reading compares places")
+)]
 pub(crate) struct Name {
     pub(crate) at: usize,
     pub(crate) prefixed: bool,
@@ -271,7 +275,7 @@ impl<'a> Parser<'a> {
         match redirect {
             Redirect::Write(target) => self.found.writes.push(target),
             Redirect::Read(target) => self.found.reads.push(target),
-            Redirect::NoFile => {}
+            Redirect::Text(_) | Redirect::NoFile => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reads one word as bash does: quotes undone, and what the shell would expand in it noted and taken out for reading.
 
-use std::ops::Range;
+use std::ops::{BitOr, BitOrAssign, Range};
 
 use crate::arithmetic;
 use crate::error::{DEEPEST, ParseError};
@@ -9,11 +9,47 @@ use crate::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_singl
 use crate::variables::Variables;
 use crate::word::{Expansions, Word};
 
+/// Deepest nesting that is followed in a text that is only searched.
+const DEEPEST_SEARCH: usize = 32;
+
 /// Text that a shell reads as commands within other text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Inner {
     pub(crate) text: String,
     pub(crate) depth: usize,
+}
+
+/// Signs of a word that tell how much of it is left to the shell: a set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// It holds what the shell reads as more than text.
+    pub(crate) const SYNTAX: Self = Self(1);
+    /// It holds `=` outside quotes.
+    pub(crate) const EQUALS: Self = Self(2);
+    /// A backslash quotes something in it.
+    pub(crate) const ESCAPE: Self = Self(4);
+    /// It holds what another shell, or a terminal, may read as more than text.
+    pub(crate) const UNUSUAL: Self = Self(8);
+
+    pub(crate) fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Marks {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Marks {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
 }
 
 /// A word as it was read.
@@ -22,6 +58,7 @@ pub(crate) struct ReadWord {
     pub(crate) word: Word,
     /// Where it stands.
     pub(crate) span: Range<usize>,
+    pub(crate) marks: Marks,
     /// Substitutions in it, and what stands for each when the word is shown.
     cuts: Vec<(Range<usize>, String)>,
 }
@@ -61,6 +98,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) at: usize,
     /// How deep the text itself lies.
     pub(crate) depth: usize,
+    /// The text is only searched: what cannot be read exactly is passed over, and nothing is an error.
+    tolerant: bool,
+    /// A quote is open at the end of a text that is only searched: what it holds is in `inner`.
+    pub(crate) ends_open: bool,
     /// What substitutions run.
     pub(crate) inner: Vec<Inner>,
     /// Something was met that is more than words and lists of them.
@@ -74,6 +115,7 @@ pub(crate) struct Walk<'a> {
 struct Draft {
     text: String,
     expansions: Expansions,
+    marks: Marks,
     cuts: Vec<(Range<usize>, String)>,
     start: usize,
     /// Unquoted signs that make a pattern or a list of names when another follows.
@@ -83,6 +125,12 @@ struct Draft {
 }
 
 impl Draft {
+    fn mark(&mut self, holds: bool, mark: Marks) {
+        if holds {
+            self.marks |= mark;
+        }
+    }
+
     /// Where a tilde is a home folder: at the start, and behind a sign of assignments.
     fn takes_tilde(&self, text: &str, at: usize) -> bool {
         at == self.start || text[self.start..at].ends_with(['=', ':'])
@@ -95,9 +143,60 @@ impl<'a> Walk<'a> {
             text,
             at: 0,
             depth,
+            tolerant: false,
+            ends_open: false,
             inner: Vec::new(),
             structured: false,
             variables: Variables::default(),
+        }
+    }
+
+    /// The same over a text that is only searched.
+    pub(crate) fn tolerant(self) -> Self {
+        Self {
+            tolerant: true,
+            ..self
+        }
+    }
+
+    /// Refuses the text, unless it is only searched.
+    pub(crate) fn refuse(&self, why: &'static str) -> Result<(), ParseError> {
+        if self.tolerant {
+            return Ok(());
+        }
+        Err(ParseError::Syntax(why))
+    }
+
+    /// Where something ends. In a text that is only searched, what is not closed goes on to its end.
+    fn closed(&self, end: Result<usize, ParseError>) -> Result<usize, ParseError> {
+        if self.tolerant {
+            return Ok(end.unwrap_or(self.text.len()));
+        }
+        end
+    }
+
+    /// Searches what an open quote holds as commands, and drops what was found in it since `known`. Bash runs no such text, but
+    /// nothing that may be a command is overlooked.
+    fn unclosed(&mut self, from: usize, known: usize) -> Result<(), ParseError> {
+        self.refuse("an open quote")?;
+        self.ends_open = true;
+        self.inner.truncate(known);
+        self.at = self.text.len();
+        let rest = self.text.get(from..).unwrap_or_default();
+        self.commands(rest.to_owned())
+    }
+
+    /// The place behind the sign that closes something.
+    fn behind(&self, end: usize) -> usize {
+        (end + 1).min(self.text.len())
+    }
+
+    /// Whether texts in this one are read, too.
+    fn goes_deeper(&self) -> Result<bool, ParseError> {
+        match (self.tolerant, self.depth) {
+            (true, depth) => Ok(depth < DEEPEST_SEARCH),
+            (false, depth) if depth < DEEPEST => Ok(true),
+            (false, _) => Err(ParseError::TooDeep),
         }
     }
 
@@ -129,25 +228,15 @@ impl<'a> Walk<'a> {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
                 '<' | '>' if !self.rest()[1..].starts_with('(') => break,
                 '<' | '>' => self.process(&mut draft)?,
-                '\'' => {
-                    let end = end_of_single(self.text, self.at + 1)?;
-                    draft.text.push_str(&self.text[self.at + 1..end]);
-                    self.at = end + 1;
-                }
+                '\'' => self.single_quoted(&mut draft)?,
                 '"' => self.double_quoted(&mut draft)?,
+                '\\' if self.tolerant && self.eat("\\\n") => {}
                 '\\' if self.rest().starts_with("\\\n") => {
                     end = Some(self.at);
                     self.joined()?;
                     break;
                 }
-                '\\' => {
-                    self.at += 1;
-                    let escaped = self
-                        .peek()
-                        .ok_or(ParseError::Syntax("a backslash at its end"))?;
-                    self.at += escaped.len_utf8();
-                    draft.text.push(escaped);
-                }
+                '\\' => self.escaped(&mut draft)?,
                 '`' => self.backticks(&mut draft, false)?,
                 '$' => self.dollar(&mut draft, false)?,
                 c => self.unquoted(c, &mut draft),
@@ -159,6 +248,7 @@ impl<'a> Walk<'a> {
                 expansions: draft.expansions,
             },
             span: draft.start..end.unwrap_or(self.at),
+            marks: draft.marks,
             cuts: draft.cuts,
         })
     }
@@ -176,36 +266,74 @@ impl<'a> Walk<'a> {
     fn unquoted(&mut self, c: char, draft: &mut Draft) {
         match c {
             '*' | '?' => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
+            '=' => draft.marks |= Marks::EQUALS,
             '[' => draft.bracket = true,
             ']' if draft.bracket => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
             '{' => draft.brace = true,
             ',' => draft.list |= draft.brace,
             '.' => draft.list |= draft.brace && draft.text.ends_with('.'),
             '}' if draft.list => draft.expansions |= Expansions::BRACE | Expansions::SPLIT,
-            '~' if draft.takes_tilde(self.text, self.at) => draft.expansions |= Expansions::TILDE,
+            '~' if draft.takes_tilde(self.text, self.at) => {
+                draft.expansions |= Expansions::TILDE;
+                draft.marks |= Marks::SYNTAX;
+            }
             _ => {}
         }
+        draft.mark("*?[{}!".contains(c), Marks::SYNTAX);
+        draft.mark(matches!(c, '^' | ']') || c.is_control(), Marks::UNUSUAL);
         draft.text.push(c);
         self.at += c.len_utf8();
     }
 
+    fn escaped(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        draft.marks |= Marks::ESCAPE;
+        self.at += 1;
+        let Some(escaped) = self.peek() else {
+            draft.text.push('\\');
+            return self.refuse("a backslash at its end");
+        };
+        self.at += escaped.len_utf8();
+        draft.text.push(escaped);
+        Ok(())
+    }
+
+    fn single_quoted(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        let from = self.at + 1;
+        let Ok(end) = end_of_single(self.text, from) else {
+            draft.text.push_str(&self.text[from..]);
+            return self.unclosed(from, self.inner.len());
+        };
+        let inner = &self.text[from..end];
+        draft.mark(inner.contains('\r'), Marks::UNUSUAL);
+        draft.text.push_str(inner);
+        self.at = end + 1;
+        Ok(())
+    }
+
     fn double_quoted(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
         self.at += 1;
+        let (from, known) = (self.at, self.inner.len());
         let (mut joined, mut expanded) = (false, false);
         loop {
-            let c = self.peek().ok_or(ParseError::Syntax("an open quote"))?;
+            let Some(c) = self.peek() else {
+                return self.unclosed(from, known);
+            };
             expanded |= matches!(c, '`' | '$');
+            draft.mark(c == '\\', Marks::ESCAPE);
+            draft.mark(matches!(c, '!' | '\r'), Marks::UNUSUAL);
             match c {
-                '"' if joined && expanded => {
-                    return Err(ParseError::Syntax("a line is joined beside an expansion"));
-                }
                 '"' => {
                     self.at += 1;
+                    if joined && expanded {
+                        self.refuse("a line is joined beside an expansion")?;
+                    }
                     return Ok(());
                 }
                 '\\' => {
                     self.at += 1;
-                    let next = self.peek().ok_or(ParseError::Syntax("an open quote"))?;
+                    let Some(next) = self.peek() else {
+                        continue;
+                    };
                     self.at += next.len_utf8();
                     match next {
                         '\n' => joined = true,
@@ -225,29 +353,31 @@ impl<'a> Walk<'a> {
 
     /// At a `$`.
     fn dollar(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
         let after = &self.text[start + 1..];
         match after.chars().next() {
             Some('(') => self.substitution(draft, quoted),
-            Some('{') => {
-                let end = end_of_parameter(self.text, start + 2, quoted)?;
-                let body = &self.text[start + 2..end];
-                self.at = end + 1;
-                draft.expansions |= Expansions::VALUE | split(quoted && !body.contains(['@', '*']));
-                let shown = self.parameter(body)?;
-                draft.text.push_str(&shown);
-                draft.cuts.push((start..end + 1, shown));
-                Ok(())
-            }
+            Some('{') => self.braced(draft, quoted),
             Some('\'') if !quoted => {
-                let end = end_of_ansi(self.text, start + 2)?;
-                draft.text.push_str(&ansi_c(&self.text[start + 2..end])?);
+                let Ok(end) = end_of_ansi(self.text, start + 2) else {
+                    return self.unclosed(start + 2, self.inner.len());
+                };
+                let body = &self.text[start + 2..end];
+                draft.text.push_str(&ansi_c(body, self.tolerant)?);
                 self.at = end + 1;
                 Ok(())
             }
             // Bash expands what it finds as the translation of `$"…"`.
-            Some('"') if !quoted => Err(ParseError::Syntax("a text to be translated, $\"…\"")),
-            Some('[') => Err(ParseError::Syntax("arithmetic in $[…]")),
+            Some('"') if !quoted => {
+                self.at += 1;
+                self.refuse("a text to be translated, $\"…\"")
+            }
+            Some('[') => {
+                self.at += 1;
+                draft.text.push('$');
+                self.refuse("arithmetic in $[…]")
+            }
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let name = |c: char| c != '_' && !c.is_ascii_alphanumeric();
                 let length = 1 + after.find(name).unwrap_or(after.len());
@@ -270,13 +400,37 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// `${…}`.
+    fn braced(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
+        let start = self.at;
+        let end = match end_of_parameter(self.text, start + 2, quoted) {
+            Err(_) if self.tolerant => {
+                draft.text.push_str("${}");
+                return self.unclosed(start + 2, self.inner.len());
+            }
+            end => end?,
+        };
+        let body = &self.text[start + 2..end];
+        self.at = end + 1;
+        draft.expansions |= Expansions::VALUE | split(quoted && !body.contains(['@', '*']));
+        let shown = if self.tolerant {
+            self.expansions(body, true)?;
+            "${}".to_owned()
+        } else {
+            self.parameter(body)?
+        };
+        draft.text.push_str(&shown);
+        draft.cuts.push((start..self.at, shown));
+        Ok(())
+    }
+
     /// `$(…)`: a command, or arithmetic.
     fn substitution(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
         let start = self.at;
-        let end = end_of(self.text, start + 2, Bracket::Round)?;
+        let end = self.closed(end_of(self.text, start + 2, Bracket::Round))?;
         let body = &self.text[start + 2..end];
-        self.at = end + 1;
-        if body.starts_with('(') {
+        self.at = self.behind(end);
+        if body.starts_with('(') && !self.tolerant {
             if !is_arithmetic(body) {
                 return Err(ParseError::Syntax("$(( that may be arithmetic or a group"));
             }
@@ -287,48 +441,45 @@ impl<'a> Walk<'a> {
             self.commands(body.to_owned())?;
         }
         draft.text.push_str("$()");
-        draft.cuts.push((start..end + 1, "$()".to_owned()));
+        draft.cuts.push((start..self.at, "$()".to_owned()));
         Ok(())
     }
 
     /// `<(…)` or `>(…)`.
     fn process(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
-        let end = end_of(self.text, start + 2, Bracket::Round)?;
+        let end = self.closed(end_of(self.text, start + 2, Bracket::Round))?;
         self.commands(self.text[start + 2..end].to_owned())?;
-        self.at = end + 1;
+        self.at = self.behind(end);
         draft.expansions |= Expansions::OUTPUT;
         let shown = format!("{}()", &self.text[start..=start]);
         draft.text.push_str(&shown);
-        draft.cuts.push((start..end + 1, shown));
+        draft.cuts.push((start..self.at, shown));
         Ok(())
     }
 
     fn backticks(&mut self, draft: &mut Draft, quoted: bool) -> Result<(), ParseError> {
+        draft.marks |= Marks::SYNTAX;
         let start = self.at;
-        let end = end_of_backticks(self.text, start + 1)?;
+        let end = self.closed(end_of_backticks(self.text, start + 1))?;
         let body = &self.text[start + 1..end];
-        self.at = end + 1;
+        self.at = self.behind(end);
         // Within double quotes an escaped quote is one of the inner commands.
         if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
-            return Err(ParseError::Syntax(
-                "a joined line or a quote within backticks",
-            ));
+            self.refuse("a joined line or a quote within backticks")?;
         }
         self.commands(unescaped(body))?;
         draft.expansions |= Expansions::OUTPUT | split(quoted);
         draft.text.push_str("$()");
-        draft.cuts.push((start..end + 1, "$()".to_owned()));
+        draft.cuts.push((start..self.at, "$()".to_owned()));
         Ok(())
     }
 
     /// Commands to be read on their own.
-    fn commands(&mut self, text: String) -> Result<(), ParseError> {
-        if text.trim().is_empty() {
+    pub(crate) fn commands(&mut self, text: String) -> Result<(), ParseError> {
+        if text.trim().is_empty() || !self.goes_deeper()? {
             return Ok(());
-        }
-        if self.depth >= DEEPEST {
-            return Err(ParseError::TooDeep);
         }
         self.structured = true;
         self.inner.push(Inner {
@@ -341,23 +492,25 @@ impl<'a> Walk<'a> {
     /// Notes what runs within a text that is no word: the word in `${…}`, a here-document. Quotes are not looked at: what stands
     /// in them is found as well.
     pub(crate) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), ParseError> {
-        if !text.contains(['$', '`', '<', '>']) {
+        if !text.contains(['$', '`', '<', '>']) || !self.goes_deeper()? {
             return Ok(());
         }
-        if self.depth >= DEEPEST {
-            return Err(ParseError::TooDeep);
-        }
-        let mut walk = Walk::new(text, self.depth + 1);
+        let mut walk = Walk {
+            tolerant: self.tolerant,
+            ..Walk::new(text, self.depth + 1)
+        };
         let mut draft = Draft::default();
         while let Some(c) = walk.peek() {
             match c {
-                '\\' => {
+                // In a text that is only searched, an escaped one may run when bash reads it again.
+                '\\' if !walk.tolerant => {
                     walk.at += 1;
                     walk.at += walk.peek().map_or(0, char::len_utf8);
                 }
                 '`' => walk.backticks(&mut draft, true)?,
                 '$' if processes && walk.rest()[1..].starts_with('"') => {
-                    return Err(ParseError::Syntax("a text to be translated, $\"…\""));
+                    walk.at += 1;
+                    walk.refuse("a text to be translated, $\"…\"")?;
                 }
                 '$' => walk.dollar(&mut draft, true)?,
                 '<' | '>' if processes && walk.rest()[1..].starts_with('(') => {

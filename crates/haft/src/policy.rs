@@ -54,6 +54,7 @@ pub use explain::{
 pub use guard::{
     CommandChanges, Floor, Guard, OwnFiles, PrivateAddresses, ProtectedPaths, WorkspaceEdge,
 };
+pub use haft_shell::{join_words, plain_words};
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
@@ -62,7 +63,6 @@ pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
-pub use words::{join_words, plain_words};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, parse_simple,
+    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, StartError, direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -113,7 +113,7 @@ impl Commands {
             (Some(line), None) if line.trim().is_empty() => {
                 Err(ToolError::invalid_arguments("command is empty"))
             }
-            (Some(line), None) => Ok((line.clone(), parse_simple(line))),
+            (Some(line), None) => Ok((line.clone(), direct_words(line))),
             (None, Some(argv)) if argv.first().is_some_and(|name| !name.is_empty()) => {
                 Ok((join_words(argv), Some(argv.clone())))
             }

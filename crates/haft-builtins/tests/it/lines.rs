@@ -1,7 +1,7 @@
 //! The words that the policy judges, the words that are started and the words that a shell would see are the same words.
 
 use haft::policy::{CommandLine, CommandPart, plain_words};
-use haft_sandbox::parse_simple;
+use haft_sandbox::direct_words;
 use proptest::prelude::*;
 
 /// How bash splits a line into arguments; `None` where it does not parse.
@@ -20,7 +20,7 @@ fn bash_words(line: &str) -> Option<Vec<String>> {
 }
 
 fn check(line: &str) {
-    let (judged, started) = (plain_words(line), parse_simple(line));
+    let (judged, started) = (plain_words(line), direct_words(line));
     if let (Some(judged), Some(started)) = (&judged, &started) {
         assert_eq!(judged, started, "{line:?}");
     }

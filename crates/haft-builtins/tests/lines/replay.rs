@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use haft::permission::Verdict;
 use haft::policy::{CommandLine, Policy, Profile, RuleSet, RuleText};
 use haft::testing::command_verdict;
-use haft_sandbox::{CommandSpec, Mounts, Sandbox, parse_simple};
+use haft_sandbox::{CommandSpec, Mounts, Sandbox, direct_words};
 
 use crate::generator::{Lines, Random};
 
@@ -88,7 +88,7 @@ fn grounds() -> Vec<Ground> {
 
 /// How a policy rules on a line, as the command tool states it.
 fn line_verdict(policy: &Policy, line: &str) -> Verdict {
-    let read = match parse_simple(line) {
+    let read = match direct_words(line) {
         Some(argv) => CommandLine::of_argv(line.to_owned(), argv),
         None => CommandLine::new(line),
     };

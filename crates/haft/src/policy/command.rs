@@ -1,12 +1,11 @@
 //! What a command does, as far as its words tell: how harmful it is.
 
-use haft_shell::{AsWord, inner_command, is_too_long};
+use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
 use super::paths::clean;
 use super::readers::only_reads;
 use super::removal::{Ground, removes_critical};
-use super::words::join_words;
 use crate::spec::Risk;
 
 /// Places a policy knows by name: the folder its relative paths start at, and the user's own.

@@ -1,6 +1,6 @@
 //! `CommandLines`: the guard over command lines.
 
-use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers};
+use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
 use super::JudgedCall;
 use super::command::{Places, keeps_nothing};
@@ -9,7 +9,6 @@ use super::guard::{Floor, Guard, runs_command};
 use super::remembered::take_apart;
 use super::removal::{Ground, removes_critical};
 use super::suggest::clip;
-use super::words::{may_spell, plain_words};
 use crate::permission::{Effect, PathClaim, Permission};
 
 /// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.

@@ -1,11 +1,10 @@
 //! Folders of a call that runs commands: where its relative paths start.
 
-use haft_shell::{AsWord, inner_command};
+use haft_shell::{AsWord, inner_command, may_spell};
 
 use super::JudgedCall;
 use super::paths::clean;
 use super::remembered::take_apart;
-use super::words::may_spell;
 use crate::permission::{Effect, Permission};
 
 /// Where a command goes that changes the folder, if it is one and the folder is another; empty where that cannot be told.

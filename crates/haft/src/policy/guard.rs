@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use haft_shell::{Word, fragments};
+use haft_shell::{Word, fragments, plain_words};
 
 use super::JudgedCall;
 use super::address::{check_host, refusal};
@@ -11,7 +11,6 @@ use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
 use super::remembered::take_apart;
 use super::ruling::Label;
-use super::words::plain_words;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
 

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
-use haft_shell::{AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, runs_quoted};
+use haft_shell::{
+    AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words,
+    runs_quoted,
+};
 
 use super::command::{command_risk, harmless, keeps_nothing, risk};
 use super::folders::{folder_of, may_move};
 use super::remembered::take_apart;
-use super::words::{join_words, plain_words};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 

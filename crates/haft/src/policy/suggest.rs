@@ -1,12 +1,12 @@
 //! Rules offered to a person: each covers what the call shows and no more.
 
+use haft_shell::{join_words, plain_words};
 use serde_json::Value;
 
 use super::command::sets_variables;
 use super::glob::escape;
 use super::judge::{Source, by_profile, own_permission};
 use super::paths::{clean, escape_path};
-use super::words::{join_words, plain_words};
 use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;

@@ -2,7 +2,7 @@
 
 use haft_shell::{
     AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
-    inner_command, is_shell, is_too_long, is_wrapper, layers, script,
+    inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
 use super::command::{harmless, keeps_nothing};
@@ -11,7 +11,6 @@ use super::glob::{Glob, Piece};
 use super::paths::clean;
 use super::remembered::take_apart;
 use super::touched::{Touched, touched};
-use super::words::{join_words, plain_words};
 
 /// Scripts within scripts (`sh -c "sh -c …"`) that are looked into.
 const DEEPEST_SCRIPT: usize = 8;

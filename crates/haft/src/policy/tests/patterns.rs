@@ -1,10 +1,8 @@
 //! Command patterns, words and scanning.
 
-use haft_shell::fragments;
+use haft_shell::{fragments, join_words, plain_words};
 
 use super::super::command::command_risk;
-use super::super::join_words as join;
-use super::super::words::{join_words, plain_words};
 use super::*;
 
 fn check(rule: &str, line: &str, expect: Verdict) {
@@ -147,6 +145,8 @@ fn deny_sees_through_wrappers_paths_and_scripts() {
         "ls 2>&1 | sudo tee x",
         "ls > x; sudo id",
         "ls >x &&sudo id",
+        "$'su\\x64o\\0x' id",
+        "sudo id; echo 'open",
     ] {
         let lists = Lists {
             deny: &["Bash(sudo *)"],
@@ -198,11 +198,14 @@ fn only_plain_words_are_words() {
         ("a=b c", None),
         ("a 'b", None),
         ("a \\", None),
+        ("a 'b\0c'", None),
+        ("a $'b'", None),
+        ("a b\\\nc", None),
     ] {
         let expect = words.map(|words| words.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(plain_words(line), expect, "{line:?}");
         if let Some(words) = expect {
-            assert_eq!(plain_words(&join(&words)), Some(words), "{line:?}");
+            assert_eq!(plain_words(&join_words(&words)), Some(words), "{line:?}");
         }
     }
     assert_eq!(plain_words(&"a".repeat(10_001)), None);

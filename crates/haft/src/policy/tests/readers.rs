@@ -1,7 +1,8 @@
 //! The built-in set of commands that only read (clause 4), and lines that are too long to be judged (clause 16).
 
+use haft_shell::plain_words;
+
 use super::super::command::command_risk;
-use super::super::words::plain_words;
 use super::*;
 
 fn check(line: &str, risk: Risk) {

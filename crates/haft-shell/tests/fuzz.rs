@@ -1,0 +1,124 @@
+//! Fuzz targets of the reader: its parts agree with each other on every line.
+
+use std::path::Path;
+
+use haft_fuzz::fuzz;
+use haft_shell::{AsWord, MOST_PARTS, fragments, join_words, parse, plain_words};
+
+const SHELL_WORDS: &[&str] = &[
+    "$(",
+    "${",
+    "`",
+    "<<E\n",
+    "E\n",
+    ";",
+    "&&",
+    "|",
+    "(",
+    ")",
+    "{ ",
+    " }",
+    "'",
+    "\"",
+    "$'",
+    "\\",
+    "\\\n",
+    "> ",
+    "2>&1",
+    "# ",
+    "sudo ",
+    "sh -c ",
+    "timeout 5 ",
+    "env A=1 ",
+    "if ",
+    "; then ",
+    "; fi",
+    "case x in x) ",
+    ";; esac",
+    "for i in a; do ",
+    "; done",
+    "f() ",
+    "[[ ",
+    " ]]",
+    "((",
+    "))",
+    "=(",
+    "<(",
+    "<<<",
+    "${x:-",
+    "$((",
+    "@P}",
+    "coproc ",
+    "! ",
+    "printf -v 'x[",
+];
+
+/// Words that begin a construct of the shell, or are none of the command.
+const KEYWORDS: &[&str] = &[
+    "if", "then", "else", "elif", "while", "until", "do", "time", "coproc",
+];
+
+fn each_line(target: impl Fn(&str)) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/shell");
+    fuzz(&corpus, SHELL_WORDS, |input| {
+        target(&String::from_utf8_lossy(input));
+    });
+}
+
+/// A line that is plain words is one command of these words for the exact reader too, where that reads it.
+#[test]
+fn fuzz_plain_words_are_the_words_of_the_one_command() {
+    each_line(|line| {
+        let Some(words) = plain_words(line) else {
+            return;
+        };
+        // `time` is a word of the shell's own.
+        if words[0] != "time"
+            && let Ok(read) = parse(line)
+        {
+            assert_eq!(read.commands.len(), 1, "{:?}", read.commands);
+            assert_eq!(read.commands[0].argv(), Some(words.clone()));
+        }
+        if let Some(again) = plain_words(&join_words(&words)) {
+            assert_eq!(again, words);
+        }
+    });
+}
+
+/// A command behind a line that is read is found, and what is read is bounded.
+#[test]
+fn fuzz_a_command_behind_a_line_is_found() {
+    each_line(|line| {
+        let Ok(read) = parse(line) else { return };
+        assert!(read.commands.len() + read.writes.len() + read.reads.len() <= MOST_PARTS);
+        // A backslash at the end joins what comes next.
+        if !line.ends_with('\\')
+            && let Ok(more) = parse(&format!("{line}\nzq9 x"))
+        {
+            assert!(more.commands.iter().any(|command| command.text == "zq9 x"));
+        }
+    });
+}
+
+/// What is read is also seen by the search for lines that are not read.
+#[test]
+fn fuzz_a_command_that_is_read_is_also_seen() {
+    each_line(|line| {
+        let Ok(read) = parse(line) else { return };
+        let seen = fragments(line);
+        for command in &read.commands {
+            let Some(name) = command.words.first().map(|word| word.text.as_str()) else {
+                continue;
+            };
+            let plain = !name.is_empty() && name.chars().all(char::is_alphanumeric);
+            if plain && !KEYWORDS.contains(&name) {
+                let named = |words: &Vec<String>| words.iter().any(|word| word == name);
+                assert!(seen.commands.iter().any(named), "{name}: {seen:?}");
+            }
+        }
+        for target in &read.writes {
+            let known = target.is_known();
+            assert!(!known || seen.targets.contains(&target.text), "{seen:?}");
+        }
+    });
+}
