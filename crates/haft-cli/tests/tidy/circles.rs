@@ -95,38 +95,6 @@ const CIRCLES: &[Circle] = &[
         reason: "the parts of a patch stand in the reader of both forms; they move down",
     },
     Circle {
-        home: "haft-sandbox",
-        files: &["code/interpreter.rs", "code/locks.rs", "code/stage.rs"],
-        reason: "constants to move down",
-    },
-    Circle {
-        home: "haft-sandbox",
-        files: &[
-            "filter.rs",
-            "filter/command.rs",
-            "filter/outside.rs",
-            "jail.rs",
-            "running.rs",
-            "tree.rs",
-        ],
-        reason: "constants and guards to move down",
-    },
-    Circle {
-        home: "haft-sandbox",
-        files: &[
-            "jail/inside.rs",
-            "jail/lock.rs",
-            "jail/root.rs",
-            "jail/script.rs",
-            "jail/supervisor.rs",
-            "jail/users.rs",
-            "jail/waiting.rs",
-            "jail/watch.rs",
-            "jail/zygote.rs",
-        ],
-        reason: "errors and steps to move down",
-    },
-    Circle {
         home: "haft-mcp",
         files: &[
             "http.rs",
