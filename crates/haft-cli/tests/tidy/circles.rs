@@ -94,27 +94,6 @@ const CIRCLES: &[Circle] = &[
         ],
         reason: "the parts of a patch stand in the reader of both forms; they move down",
     },
-    Circle {
-        home: "haft-mcp",
-        files: &[
-            "http.rs",
-            "http/access.rs",
-            "listen.rs",
-            "server.rs",
-            "stdio.rs",
-        ],
-        reason: "the server knows its transports; what they share moves down",
-    },
-    Circle {
-        home: "haft-mcp",
-        files: &["resource.rs", "skill.rs"],
-        reason: "skills are resources; the shape of a resource moves down",
-    },
-    Circle {
-        home: "haft-mcp",
-        files: &["stdio/backlog.rs", "stdio/line.rs"],
-        reason: "a line and what waits to be written as one",
-    },
 ];
 
 /// Whether the file `below` is in the folder of the module `above`.
