@@ -85,15 +85,6 @@ const CIRCLES: &[Circle] = &[
         files: &["skill/lenient.rs", "skill/strict.rs"],
         reason: "both readers share their parts; the parts move down",
     },
-    Circle {
-        home: "haft-builtins",
-        files: &[
-            "files/patch/parse.rs",
-            "files/patch/unified.rs",
-            "files/patch/v4a.rs",
-        ],
-        reason: "the parts of a patch stand in the reader of both forms; they move down",
-    },
 ];
 
 /// Whether the file `below` is in the folder of the module `above`.
