@@ -24,11 +24,6 @@ struct Circle {
 const CIRCLES: &[Circle] = &[
     Circle {
         home: "haft",
-        files: &["audit/run_folder.rs", "audit/runs.rs", "audit/verify.rs"],
-        reason: "a run is found, opened and verified in one folder format; the format moves down",
-    },
-    Circle {
-        home: "haft",
         files: &[
             "context.rs",
             "policy.rs",
@@ -74,16 +69,6 @@ const CIRCLES: &[Circle] = &[
             "executor/stop.rs",
         ],
         reason: "the stages of one path; what a call carries is being split",
-    },
-    Circle {
-        home: "haft",
-        files: &["skill/folder.rs", "skill/resources.rs"],
-        reason: "a skill finds its files when it is read and again when they are asked for",
-    },
-    Circle {
-        home: "haft",
-        files: &["skill/lenient.rs", "skill/strict.rs"],
-        reason: "both readers share their parts; the parts move down",
     },
 ];
 
