@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use foldhash::fast::RandomState;
+use haft_search::Index;
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -16,7 +17,6 @@ use crate::json::bind::Binding;
 use crate::json::schema::Schema;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
-use crate::toolset::search::Index;
 
 pub mod into_tool;
 pub mod list;

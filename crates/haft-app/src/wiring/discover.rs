@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::skill::set::SkillSet;
-use haft::toolset::search::meaning::Embedder;
+use haft_builtins::discover::meaning::Embedder;
 use haft_builtins::discover::DiscoverOptions;
 use haft_builtins::discover::embeddings::HttpEmbedder;
 use haft_builtins::web::http::Http;
