@@ -15,6 +15,8 @@ mod names;
 mod parts;
 mod paths;
 mod pattern;
+mod phrase;
+mod places;
 mod protected;
 mod readers;
 mod remembered;
@@ -40,10 +42,9 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
-use crate::toolset::{Snapshot, Toolset};
 use crate::workspace::Workspace;
 
-pub use command::{Places, command_risk};
+pub use command::command_risk;
 pub use command_lines::CommandLines;
 pub use denials::Denials;
 pub use explain::{
@@ -55,6 +56,7 @@ pub use guard::{
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
+pub use places::Places;
 pub use protected::{PROTECTED, is_git_setting, protected, protected_from_commands};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
@@ -361,7 +363,7 @@ pub struct PolicyBuilder {
     places: Places,
     hidden: Arc<[PathBuf]>,
     guards: Vec<Arc<dyn Guard>>,
-    tools: Option<Arc<Snapshot>>,
+    tools: Option<Vec<Arc<ToolSpec>>>,
     commands: Commands,
 }
 
@@ -407,8 +409,8 @@ impl PolicyBuilder {
 
     /// The tools that the rules are about: a rule that names none of them is an error. One for `server.tool` is none, for servers
     /// come and go.
-    pub fn for_tools(mut self, tools: &dyn Toolset) -> Self {
-        self.tools = Some(tools.snapshot());
+    pub fn for_tools(mut self, tools: impl IntoIterator<Item = Arc<ToolSpec>>) -> Self {
+        self.tools = Some(tools.into_iter().collect());
         self
     }
 

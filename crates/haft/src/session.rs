@@ -26,6 +26,7 @@ use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
 
+mod activation;
 mod active;
 pub(crate) mod at_work;
 pub(crate) mod budget;
@@ -37,7 +38,8 @@ mod patience;
 mod queue;
 mod running;
 
-pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
+pub use activation::{Activated, Activation, ActiveSkill};
+pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
 pub use nest::Ending;
@@ -382,7 +384,7 @@ impl Session {
         if view.is_some() {
             child.narrowed = Arc::default();
         }
-        child.view = crate::toolset::view::within(&self.0.view, view);
+        child.view = crate::toolset::within(&self.0.view, view);
         child.cancel = self.0.cancel.child_token();
         child.leave = self.0.leave.child_token();
         child.lane = Arc::default();

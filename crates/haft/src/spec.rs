@@ -205,6 +205,9 @@ pub enum Declaration {
     },
 }
 
+/// The source word of the tools that come with haft.
+pub const BUILTIN: &str = "builtin";
+
 /// What a tool says of itself. Everything but name and schemas has a safe default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {

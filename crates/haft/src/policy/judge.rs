@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::command_lines::is_critical_removal;
 use super::guard::{Floor, Guard};
+use super::phrase::{clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
 use super::subject::Subject;
-use super::suggest::{clip, phrase};
 use super::{Commands, JudgedCall, Policy, Profile};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;

@@ -1,10 +1,10 @@
 //! `Restriction`: what an active skill narrows a run to, matched as the policy's own rules are; it only ever denies.
 
-use super::command::Places;
+use super::phrase::{clip, phrase};
+use super::places::Places;
 use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
 use super::rules::{RuleText, read};
 use super::subject::{Side, Subject};
-use super::suggest::{clip, phrase};
 use super::{JudgedCall, Policy};
 use crate::permission::Effect;
 use crate::spec::ToolSpec;

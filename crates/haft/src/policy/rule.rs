@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::command::Places;
 use super::glob::Glob;
 use super::paths::{PathPattern, PathProblem};
 use super::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use super::places::Places;
 use super::words::NotPlain;
 
 /// The three lists, in the order they are read.

@@ -7,9 +7,9 @@ use hashbrown::{HashMap, HashSet};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::command::Places;
 use super::names::UnknownName;
 use super::paths::PathView;
+use super::places::Places;
 use super::rule::{Class, KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
 use super::subject::{Side, Subject, matches_example};
 use crate::permission::{Effect, Verdict};

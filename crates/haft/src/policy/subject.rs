@@ -5,9 +5,10 @@ use std::cell::OnceCell;
 use haft_shell::alters_shell;
 
 use super::JudgedCall;
-use super::command::{Places, sets_variables};
+use super::command::sets_variables;
 use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
 use super::paths::{PathPattern, PathView, clean};
+use super::places::Places;
 use super::remembered::take_apart;
 use super::rule::{Class, List, Rule, Selector, Specifier};
 use super::view::{CommandView, Reach};
