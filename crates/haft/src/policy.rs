@@ -1,6 +1,7 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
 pub mod address;
+mod classes;
 mod command;
 mod command_lines;
 mod denials;
@@ -41,9 +42,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::spec::{Risk, ToolSpec};
+use crate::spec::{Risk, ToolClass, ToolSpec};
 use crate::workspace::Workspace;
 
+pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
 pub use denials::Denials;
@@ -321,7 +323,9 @@ impl Policy {
 
     /// The deny rule without specifier that takes this tool out of every list, if there is one.
     pub fn removes(&self, tool: &str) -> Option<&str> {
-        self.rules.removal(tool).map(|rule| &*rule.text)
+        self.rules
+            .removal(tool, &self.places)
+            .map(|rule| &*rule.text)
     }
 
     /// Rules that can never match, with the form that works: to be reported when settings are loaded.
@@ -407,10 +411,19 @@ impl PolicyBuilder {
         self
     }
 
-    /// The tools that the rules are about: a rule that names none of them is an error. One for `server.tool` is none, for servers
+    /// Which tools are of which class, where the policy is made before the tools are. Without it, and without
+    /// [`for_tools`](Self::for_tools), a deny or ask rule with a specifier for such a tool covers all its calls.
+    pub fn classes<'a>(mut self, tools: impl IntoIterator<Item = (&'a str, ToolClass)>) -> Self {
+        self.places.classes.extend(tools);
+        self
+    }
+
+    /// The tools that the rules are about, from whose specs their classes are known: a rule that names none of them is an error. One for `server.tool` is none, for servers
     /// come and go.
     pub fn for_tools(mut self, tools: impl IntoIterator<Item = Arc<ToolSpec>>) -> Self {
-        self.tools = Some(tools.into_iter().collect());
+        let tools: Vec<_> = tools.into_iter().collect();
+        self.places.classes.learn(&tools);
+        self.tools = Some(tools);
         self
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Policy;
-use super::rule::{Class, List, Rule, Selector, Specifier, class_of_foreign};
-use crate::spec::ToolSpec;
+use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
+use crate::spec::{ToolClass, ToolSpec};
 
 /// How alike two names must be for one to be proposed for the other (Jaro-Winkler).
 const LIKE_ENOUGH: f64 = 0.7;
@@ -59,7 +59,7 @@ impl<'a> Known<'a> {
     }
 
     fn selects(&self, selector: &Selector) -> bool {
-        self.names().any(|name| selector.selects(name))
+        self.names().any(|name| selector.names(name))
     }
 
     /// What of the rule no tool has.
@@ -88,7 +88,7 @@ impl<'a> Known<'a> {
         let candidates: Vec<&str> = if let Some(spec) = spec {
             parameters(spec).collect()
         } else {
-            let classes = Class::ALL.map(Class::as_str);
+            let classes = ToolClass::ALL.map(ToolClass::as_str);
             self.names().chain(classes).collect()
         };
         let like = |known: &&str| strsim::jaro_winkler(name, known);

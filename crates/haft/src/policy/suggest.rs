@@ -20,7 +20,7 @@ impl Policy {
     /// where rules cannot say it, and none for a critical call or a removal, which are decided each time.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let asked_otherwise = |permission: &Permission| {
             let judged = self.judge_effect(call, &naming, permission);
             judged.verdict > Verdict::Allow && !matches!(judged.source, Source::Profile)
@@ -56,7 +56,7 @@ impl Policy {
     /// The same under another profile, guards and other rules aside.
     pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let mut rules: Vec<String> = Vec::new();
         for permission in std::iter::once(&own).chain(call.permissions) {
             let allowed = by_profile(profile, call, permission) == Verdict::Allow
