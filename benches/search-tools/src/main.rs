@@ -5,7 +5,9 @@
 use std::collections::HashSet;
 use std::hint::black_box;
 
-use haft::toolset::search::{Document, Index};
+use haft::spec::{ToolName, ToolSpec};
+use haft::toolset::search::document;
+use haft_search::Index;
 use measure::{Row, Step, each, fact, interleave, wall_ms};
 
 mod data;
@@ -21,7 +23,7 @@ const TOP: usize = 10;
 
 fn main() {
     let data = Data::load();
-    let tools = copies(&data.tools, COPIES);
+    let tools = specs(&copies(&data.tools, COPIES));
     fact("tools", format!("{} from {}", tools.len(), data.source));
     fact("requests", data.requests.len());
     let (made, index) = wall_ms(|| ours(&tools));
@@ -72,13 +74,22 @@ fn copies(tools: &[Tool], times: usize) -> Vec<Tool> {
     (0..times).flat_map(copy).collect()
 }
 
-fn ours(tools: &[Tool]) -> Index {
-    Index::new(tools.iter().map(Tool::document).enumerate())
+fn ours(tools: &[ToolSpec]) -> Index {
+    Index::new(tools.iter().map(document::of_tool).enumerate())
+}
+
+fn specs(tools: &[Tool]) -> Vec<ToolSpec> {
+    let spec = |tool: &Tool| {
+        let name = ToolName::new(&tool.name).expect("a tool's name");
+        ToolSpec::new(name, &*tool.description, tool.parameters.clone())
+    };
+    tools.iter().map(spec).collect()
 }
 
 /// Both find equally well among the tools as they are.
 fn compare(data: &Data) {
-    let (index, peer) = (ours(&data.tools), Peer::new(&data.tools));
+    let tools = specs(&data.tools);
+    let (index, peer) = (ours(&tools), Peer::new(&tools));
     let mine = data.recall(|query| {
         let hits = index.search(query, TOP, |_| true);
         hits.into_iter().map(|hit| hit.document).collect()
@@ -88,15 +99,6 @@ fn compare(data: &Data) {
     fact("recall at 10, tantivy", format!("{theirs:.4}"));
     // Ties and tantivy's coarse lengths apart.
     assert!((mine - theirs).abs() < 0.01, "{mine} beside {theirs}");
-}
-
-impl Tool {
-    fn document(&self) -> Document<'_> {
-        Document {
-            parameters: Some(&self.parameters),
-            ..Document::new(&self.name, &self.description)
-        }
-    }
 }
 
 impl Data {

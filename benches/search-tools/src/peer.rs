@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use haft::toolset::search::terms;
+use haft::spec::ToolSpec;
+use haft::toolset::search::document;
+use haft_search::terms;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
@@ -11,8 +13,6 @@ use tantivy::schema::{
 use tantivy::tokenizer::{TextAnalyzer, WhitespaceTokenizer};
 use tantivy::{Index, Searcher, TantivyDocument, Term};
 
-use crate::data::Tool;
-
 pub(crate) struct Peer {
     searcher: Searcher,
     text: Field,
@@ -20,7 +20,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(tools: &[Tool]) -> Self {
+    pub(crate) fn new(tools: &[ToolSpec]) -> Self {
         let mut schema = Schema::builder();
         let indexing = TextFieldIndexing::default()
             .set_tokenizer("blanks")
@@ -38,7 +38,7 @@ impl Peer {
             .expect("a writer");
         for (place, tool) in tools.iter().enumerate() {
             let mut words: Vec<String> = Vec::new();
-            tool.document().terms(|term| words.push(term.to_owned()));
+            document::of_tool(tool).terms(|term| words.push(term.to_owned()));
             let mut document = TantivyDocument::default();
             document.add_text(text, words.join(" "));
             document.add_u64(number, place as u64);

@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use haft::approval::{ApprovalRequest, KeptRules, RuleStore};
 use haft::clock;
-use haft::policy::{Policy, RuleSet, RuleText};
+use haft::policy::{Policy, Profile, RuleSet, RuleText};
 use haft::spec::Risk;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -81,7 +81,8 @@ pub fn problem(rule: &str) -> Option<String> {
         allow: vec![RuleText::new(rule)],
         ..RuleSet::default()
     };
-    let read = Policy::workspace().with_rules(rules);
+    let policy = Policy::builder(Profile::Workspace).classes(haft_builtins::classes());
+    let read = policy.rules(rules).build();
     read.err().map(|error| error.to_string())
 }
 

@@ -2,15 +2,52 @@
 
 use std::sync::Arc;
 
-use haft::spec::{Annotations, Risk, ToolSpec};
+use haft::spec::{Annotations, Risk, ToolClass, ToolSpec};
 use haft::toolset::registry::BUILTIN;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+/// The standard tools with a class; the others have none.
+const CLASSES: [(&str, ToolClass); 14] = [
+    ("read_file", ToolClass::Read),
+    ("list_files", ToolClass::Read),
+    ("glob_files", ToolClass::Read),
+    ("grep_files", ToolClass::Read),
+    ("view_image", ToolClass::Read),
+    ("write_file", ToolClass::Edit),
+    ("edit_file", ToolClass::Edit),
+    ("apply_patch", ToolClass::Edit),
+    ("move_file", ToolClass::Edit),
+    ("delete_file", ToolClass::Edit),
+    ("run_command", ToolClass::Bash),
+    ("await_command", ToolClass::Bash),
+    ("kill_command", ToolClass::Bash),
+    ("fetch_url", ToolClass::WebFetch),
+];
+
+/// Standard tools that reach nothing beyond the run's own state, beside those of skills, which have names of their own.
+const STAY_IN_RUN: [&str; 5] = [
+    "tool_search",
+    "tool_expand_tools",
+    "read_artifact",
+    "todo_write",
+    "todo_read",
+];
+
+/// Returns the standard tools with the class that each declares, for a policy that is made before the tools are
+/// ([`PolicyBuilder::classes`](haft::policy::PolicyBuilder::classes)).
+pub fn classes() -> impl Iterator<Item = (&'static str, ToolClass)> {
+    CLASSES.into_iter()
+}
+
 /// A standard tool of this category whose `data` is a `T`.
 pub(crate) fn builtin<T: JsonSchema>(spec: ToolSpec, category: &str) -> ToolSpec {
+    let name = spec.name.as_str();
+    let declared = CLASSES.iter().find(|(tool, _)| *tool == name);
     ToolSpec {
+        class: declared.map(|(_, class)| *class),
+        stays_in_run: STAY_IN_RUN.contains(&name),
         output_schema: Some(Arc::new(output_schema::<T>())),
         category: Some(category.to_owned()),
         source: BUILTIN.to_owned(),
@@ -31,6 +68,14 @@ fn output_schema<T: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema.to_value()
+}
+
+/// Reaches nothing beyond the run's own state.
+pub(crate) fn stays_in_run(spec: ToolSpec) -> ToolSpec {
+    ToolSpec {
+        stays_in_run: true,
+        ..spec
+    }
 }
 
 /// Changes nothing: may run beside others, and again.

@@ -2,13 +2,15 @@
 
 mod expand;
 pub mod embeddings;
+pub mod meaning;
 mod search;
 mod skills;
 
 use std::sync::Arc;
 
 use haft::skill::set::SkillSet;
-use haft::toolset::search::meaning::Embedder;
+
+use crate::discover::meaning::Embedder;
 
 pub use expand::{ExpandData, ExpandInput, Names, ToolExpandTools};
 pub use search::{

@@ -51,6 +51,8 @@ pub mod todo;
 pub mod web;
 mod work;
 
+pub use describe::classes;
+
 use std::sync::Arc;
 
 use haft::session::Limits as SessionLimits;

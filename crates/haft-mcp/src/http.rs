@@ -17,10 +17,10 @@ use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OP
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 
+use crate::core::{Answer, Core, shares};
 use crate::intake::{Intake, IntakeError, Outgoing, Within};
 use crate::job::Job;
 use crate::opener::Transport;
-use crate::server::{Answer, Core, shares};
 use crate::wire::{self, Id, Message, Refused, RpcError};
 
 mod access;

@@ -1,9 +1,9 @@
 //! The Model Context Protocol: our own wire layer and the server side of both eras.
 //!
 //! ```text
-//! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► server.rs ──► run.rs ──► haft::Executor
-//!          framing, sessions      envelope    what is    answers       one governed run,
-//!                                             asked                    from the host's Opener
+//! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► core.rs ──► run.rs ──► haft::Executor
+//!          framing, sessions      envelope    what is    answers     one governed run,
+//!                                             asked                  from the host's Opener
 //! ```
 //!
 //! No SDK: arguments reach the executor byte for byte, and a bad message costs one error, never the connection.
@@ -18,6 +18,7 @@ pub mod server;
 pub mod stdio;
 
 mod carrier;
+mod core;
 mod in_flight;
 mod job;
 mod listen;

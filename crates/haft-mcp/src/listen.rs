@@ -5,8 +5,8 @@ use std::sync::Arc;
 use haft::toolset::Changes;
 use serde_json::value::RawValue;
 
+use crate::core::write_tail;
 use crate::run::Run;
-use crate::server::write_tail;
 use crate::wire::Id;
 use crate::wire::reply;
 

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore};
 use haft::call::RunId;
 use serde::Serialize;
-use serde_json::json;
 
+pub(crate) mod listed;
+
+use self::listed::{Listed, SCHEME, missing};
 use crate::run::Run;
 use crate::skill;
 use crate::wire::RpcError;
 use crate::wire::reply;
-use haft::text::clip;
 
-const SCHEME: &str = "artifact://";
 /// How long a client may keep an artifact: its name is the hash of its bytes.
 const ARTIFACT_TTL_MS: u64 = 3_600_000;
 /// The same of a skill's file, which its author may be working on.
@@ -32,30 +32,6 @@ pub(crate) fn ttl_ms(uri: &str) -> u64 {
 /// The address of a run's artifact.
 pub(crate) fn artifact_uri(run: &RunId, reference: &str) -> String {
     format!("{SCHEME}{run}/{reference}")
-}
-
-/// A resource in a list.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
-    pub(crate) uri: String,
-    pub(crate) name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) description: Option<String>,
-    pub(crate) mime_type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) size: Option<u64>,
-}
-
-impl Listed {
-    /// What a cursor names that stands after it: an artifact's ref, a skill's address.
-    fn cursor(&self) -> &str {
-        if self.uri.starts_with(SCHEME) {
-            &self.name
-        } else {
-            &self.uri
-        }
-    }
 }
 
 /// Writes `"resources":[…]` with at most `size` skills and artifacts after the cursor, and `nextCursor` where more follow.
@@ -197,16 +173,6 @@ async fn encode(
     out.extend_from_slice(b"\"contents\":");
     out.extend_from_slice(&encoded);
     Ok(())
-}
-
-/// The error of an address that names nothing here.
-pub(crate) fn missing(run: &Run, uri: &str) -> RpcError {
-    let shown = clip(uri, 256);
-    RpcError::new(
-        run.era.missing_resource_code(),
-        format!("no resource {shown} in this run"),
-    )
-    .with_data(json!({ "uri": shown }).to_string())
 }
 
 /// Asks the run's store, which may block on a disk; `None` where the host keeps no artifacts.

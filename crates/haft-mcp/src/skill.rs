@@ -6,7 +6,7 @@ use haft::skill::{Skill, SkillError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::json;
 
-use crate::resource::{Listed, missing};
+use crate::resource::listed::{Listed, missing};
 use crate::run::Run;
 use crate::wire::RpcError;
 use crate::wire::reply;

@@ -8,6 +8,7 @@ use haft::bounds::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use crate::core::{Answer, Asked, Core, Limits};
 use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::job::{Envelope, Job, unsupported_version};
@@ -15,14 +16,13 @@ use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
 use crate::run::Run;
-use crate::server::{Answer, Asked, Core, Limits};
 use crate::wire::params::{Implementation, Meta, Params};
 use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError, reply};
 
 mod backlog;
 mod line;
 
-use backlog::Backlog;
+use backlog::{Backlog, Line};
 use line::Writing;
 
 /// Messages that wait to be written.
@@ -126,12 +126,12 @@ impl Connection {
                 line = lines.next() => line,
             };
             match line {
-                Some(line::Line::Message(bytes)) => self.take(&bytes).await,
-                Some(line::Line::TooLong) => {
+                Some(Line::Message(bytes)) => self.take(&bytes).await,
+                Some(Line::TooLong) => {
                     self.refuse(&Refused::too_long(self.core.limits.message_bytes))
                         .await;
                 }
-                Some(line::Line::Broken(error)) => return Err(StdioError::Read(error)),
+                Some(Line::Broken(error)) => return Err(StdioError::Read(error)),
                 None => return Ok(()),
             }
         }

@@ -17,6 +17,9 @@ use self::tree::Answer;
 pub(crate) type Error = seccompiler::BackendError;
 pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// The Landlock ABI from which a command's abstract sockets are kept apart from the host's.
+pub(crate) const SCOPES: u32 = 6;
+
 /// What is around a confined process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Around {
@@ -31,7 +34,7 @@ pub(crate) enum Around {
 impl Around {
     /// What is around a process by its level and the Landlock ABI.
     pub(crate) fn of(namespaces: bool, landlock: u32) -> Self {
-        match (namespaces, landlock >= crate::jail::SCOPES) {
+        match (namespaces, landlock >= SCOPES) {
             (true, _) => Self::Own,
             (false, true) => Self::Host,
             (false, false) => Self::HostOfOld,

@@ -1,14 +1,16 @@
 //! The jail driver, host side: plans a jail, starts its supervisor, hears how it went.
 
 pub(crate) mod bare;
-mod guards;
+pub(crate) mod guards;
 mod inside;
 mod lock;
 mod placeholder;
 pub(crate) mod plan;
 mod probe;
+pub(crate) mod report;
 mod root;
 mod script;
+mod shared;
 mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod system;
@@ -19,7 +21,7 @@ mod zygote;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSliceMut, Read};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -33,11 +35,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
-pub(crate) use self::guards::Guards;
+use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
-use self::supervisor::{Held, Report};
+use self::report::{Held, Report};
 use self::system::SystemList;
 use self::watch::names::Names;
 use crate::command::{CommandSpec, Guard, Limits, Mounts, Network, Stdin, View};
@@ -50,16 +52,13 @@ use crate::places::{Places, Wanted};
 use crate::running::{self, Running, Started};
 use crate::spawn::Start;
 use crate::strength::{Probe, Strength};
-use crate::tree::{End, Tree};
+use crate::tree::Tree;
 use crate::{Config, StartError};
 
 /// What the supervisor is called in place of a program's name.
 const MARKER: &str = "haft-jail-supervisor";
 /// How long a jail may take to set up; a machine that swaps needs some, a hang is an error.
 pub(crate) const SETUP: Duration = Duration::from_secs(30);
-
-/// The Landlock ABI from which a command's abstract sockets are kept apart from the host's.
-pub(crate) const SCOPES: u32 = 6;
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
@@ -312,30 +311,6 @@ async fn receive(
     Ok(())
 }
 
-/// How the command ended, once the supervisor is gone; without a word from inside it was killed.
-pub(crate) fn read_end(link: &mut UnixStream) -> End {
-    let mut bytes = Vec::new();
-    let mut part = [0; 256];
-    while let Ok(count @ 1..) = link.read(&mut part) {
-        bytes.extend_from_slice(&part[..count]);
-    }
-    let mut end = End::default();
-    let mut rest = bytes.as_slice();
-    while let Some((report, length)) = Report::decode(rest) {
-        rest = &rest[length..];
-        match report {
-            Report::Ended { code, signal } => (end.code, end.signal) = (code, signal),
-            Report::TooMuch { .. } => end.over_memory = true,
-            Report::Guard(event) => end.guard_events.push(event),
-            _ => {}
-        }
-    }
-    if end.code.is_none() && end.signal.is_none() {
-        end.signal = Some(libc::SIGKILL);
-    }
-    end
-}
-
 fn wrong(path: &Path, why: &str) -> StartError {
     StartError::Spec(format!("`{}` {why}", path.display()))
 }
@@ -582,7 +557,7 @@ fn filters(level: Level, network: &Network) -> Result<Vec<BpfProgram>, StartErro
     let namespaces = level.strength > Strength::LandlockSeccomp;
     let differs = Differs {
         around: Around::of(namespaces, level.landlock),
-        sockets: sockets(network, namespaces, level.landlock >= SCOPES),
+        sockets: sockets(network, namespaces, level.landlock >= filter::SCOPES),
         // Where memory is only looked at, what no process maps would not be seen.
         memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
         role: filter::command::Role::Command,

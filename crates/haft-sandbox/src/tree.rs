@@ -11,6 +11,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
 use crate::guard_event::GuardEvent;
+use crate::jail::guards::Guards;
+use crate::jail::report::Report;
+use crate::jail::sys;
 use crate::memory::cgroup::Group;
 
 /// A tree of processes, by its first one.
@@ -30,7 +33,7 @@ enum Kind {
     Jail {
         link: UnixStream,
         /// Hold places in the workspace for as long as anything of the jail lives.
-        guards: crate::jail::Guards,
+        guards: Guards,
         /// Bounds its memory.
         group: Option<Group>,
     },
@@ -68,14 +71,14 @@ impl Tree {
             child,
             Kind::Jail {
                 link,
-                guards: crate::jail::Guards::default(),
+                guards: Guards::default(),
                 group: None,
             },
         )
     }
 
     /// Keeps the guards of a jail until it is gone.
-    pub(crate) fn hold(&mut self, held: crate::jail::Guards) {
+    pub(crate) fn hold(&mut self, held: Guards) {
         if let Kind::Jail { guards, .. } = &mut self.kind {
             *guards = held;
         }
@@ -91,7 +94,7 @@ impl Tree {
     fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
         let watch = |child: &Child| {
             let pidfd = pidfd_open(pid(child), PidfdFlags::NONBLOCK)?;
-            crate::jail::sys::watch(pidfd)
+            sys::watch(pidfd)
         };
         match watch(&child) {
             Ok(pidfd) => Ok(Self {
@@ -169,7 +172,7 @@ impl Tree {
             } => {
                 // Before anybody hears of the end, so that whoever does finds no placeholder.
                 drop(std::mem::take(guards));
-                let mut end = crate::jail::read_end(link);
+                let mut end = read_end(link);
                 end.group = group.take();
                 let full = end.group.as_ref().is_some_and(Group::was_full);
                 end.over_memory |= full && end.code != Some(0);
@@ -198,6 +201,30 @@ impl Drop for Tree {
         let _ = kill_process_group(pid(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
+}
+
+/// How the command ended, once the supervisor is gone; without a word from inside it was killed.
+fn read_end(link: &mut UnixStream) -> End {
+    let mut bytes = Vec::new();
+    let mut part = [0; 256];
+    while let Ok(count @ 1..) = link.read(&mut part) {
+        bytes.extend_from_slice(&part[..count]);
+    }
+    let mut end = End::default();
+    let mut rest = bytes.as_slice();
+    while let Some((report, length)) = Report::decode(rest) {
+        rest = &rest[length..];
+        match report {
+            Report::Ended { code, signal } => (end.code, end.signal) = (code, signal),
+            Report::TooMuch { .. } => end.over_memory = true,
+            Report::Guard(event) => end.guard_events.push(event),
+            _ => {}
+        }
+    }
+    if end.code.is_none() && end.signal.is_none() {
+        end.signal = Some(libc::SIGKILL);
+    }
+    end
 }
 
 fn pid(child: &Child) -> Pid {

@@ -19,6 +19,7 @@ pub mod verify;
 
 mod line;
 mod queue;
+mod layout;
 mod run_folder;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! `Policy`: a profile, the rules a user writes, and guards that only raise the verdict.
 
 pub mod address;
+mod classes;
 mod command;
 mod command_lines;
 mod denials;
@@ -15,6 +16,8 @@ mod names;
 mod parts;
 mod paths;
 mod pattern;
+mod phrase;
+mod places;
 mod protected;
 mod readers;
 mod remembered;
@@ -41,11 +44,11 @@ use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::spec::{Risk, ToolSpec};
-use crate::toolset::{Snapshot, Toolset};
+use crate::spec::{Risk, ToolClass, ToolSpec};
 use crate::workspace::Workspace;
 
-pub use command::{Places, command_risk};
+pub use classes::Classes;
+pub use command::command_risk;
 pub use command_lines::CommandLines;
 pub use denials::Denials;
 pub use explain::{
@@ -58,6 +61,7 @@ pub use haft_shell::{join_words, plain_words};
 pub use judge::EffectVerdict;
 pub use names::UnknownName;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
+pub use places::Places;
 pub use protected::{PROTECTED, is_git_setting, protected, protected_from_commands};
 pub use restriction::{Outside, Restriction};
 pub use rule::List;
@@ -329,7 +333,9 @@ impl Policy {
 
     /// The deny rule without specifier that takes this tool out of every list, if there is one.
     pub fn removes(&self, tool: &str) -> Option<&str> {
-        self.rules.removal(tool).map(|rule| &*rule.text)
+        self.rules
+            .removal(tool, &self.places)
+            .map(|rule| &*rule.text)
     }
 
     /// Rules that can never match, with the form that works: to be reported when settings are loaded.
@@ -371,7 +377,7 @@ pub struct PolicyBuilder {
     places: Places,
     hidden: Arc<[PathBuf]>,
     guards: Vec<Arc<dyn Guard>>,
-    tools: Option<Arc<Snapshot>>,
+    tools: Option<Vec<Arc<ToolSpec>>>,
     commands: Commands,
 }
 
@@ -415,10 +421,19 @@ impl PolicyBuilder {
         self
     }
 
-    /// The tools that the rules are about: a rule that names none of them is an error. One for `server.tool` is none, for servers
+    /// Which tools are of which class, where the policy is made before the tools are. Without it, and without
+    /// [`for_tools`](Self::for_tools), a deny or ask rule with a specifier for such a tool covers all its calls.
+    pub fn classes<'a>(mut self, tools: impl IntoIterator<Item = (&'a str, ToolClass)>) -> Self {
+        self.places.classes.extend(tools);
+        self
+    }
+
+    /// The tools that the rules are about, from whose specs their classes are known: a rule that names none of them is an error. One for `server.tool` is none, for servers
     /// come and go.
-    pub fn for_tools(mut self, tools: &dyn Toolset) -> Self {
-        self.tools = Some(tools.snapshot());
+    pub fn for_tools(mut self, tools: impl IntoIterator<Item = Arc<ToolSpec>>) -> Self {
+        let tools: Vec<_> = tools.into_iter().collect();
+        self.places.classes.learn(&tools);
+        self.tools = Some(tools);
         self
     }
 

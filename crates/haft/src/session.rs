@@ -26,6 +26,7 @@ use crate::spec::{Risk, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot, Toolset};
 
+mod activation;
 mod active;
 pub(crate) mod at_work;
 pub(crate) mod budget;
@@ -37,7 +38,8 @@ mod patience;
 mod queue;
 mod running;
 
-pub use active::{Activated, Activation, ActiveSkill, SKILL_TOKENS};
+pub use activation::{Activated, Activation, ActiveSkill};
+pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
 pub use limits::{Limits, LimitsError};
 pub use nest::Ending;
@@ -228,7 +230,8 @@ impl Session {
 
     /// Whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
-        self.run.skills
+        self.run
+            .skills
             .as_ref()
             .is_none_or(|seen| seen.contains(name))
     }
@@ -376,7 +379,7 @@ impl Session {
             if view.is_some() {
                 child.narrowed = Arc::default();
             }
-            child.view = crate::toolset::view::within(&self.scope.view, view);
+            child.view = crate::toolset::within(&self.scope.view, view);
             child.cancel = self.scope.cancel.child_token();
             child.leave = self.scope.leave.child_token();
             child.lane = Arc::default();
@@ -429,7 +432,8 @@ impl Session {
     /// Counts time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.scope.spent_nanoseconds
+        self.scope
+            .spent_nanoseconds
             .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 

@@ -30,9 +30,10 @@ mod yaml;
 mod tests;
 
 pub use error::SkillError;
+pub use folder::Slice;
 pub use front::FrontMatter;
 pub use project::{ProjectError, Projected};
-pub use resources::{Resource, Resources, Slice};
+pub use resources::{Resource, Resources};
 
 use crate::skill::folder::Folder;
 use crate::skill::lenient::Declared;

@@ -131,6 +131,37 @@ pub enum Exposure {
     Hidden,
 }
 
+/// A class of tools, under the name that users of coding agents know: a rule may name it instead of tools.
+///
+/// A rule of a class with a specifier covers effects of its kind, whatever tool has them; a bare one also covers the plain call of
+/// the tools that declare the class ([`ToolSpec::class`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ToolClass {
+    /// Reads files.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Runs commands.
+    Bash,
+    /// Reads from the web.
+    WebFetch,
+}
+
+impl ToolClass {
+    /// All classes.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Edit, Self::Bash, Self::WebFetch];
+
+    /// The name in rules.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "Read",
+            Self::Edit => "Edit",
+            Self::Bash => "Bash",
+            Self::WebFetch => "WebFetch",
+        }
+    }
+}
+
 /// When a call of a tool may wait for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Suspension {
@@ -205,6 +236,9 @@ pub enum Declaration {
     },
 }
 
+/// The source word of the tools that come with haft.
+pub const BUILTIN: &str = "builtin";
+
 /// What a tool says of itself. Everything but name and schemas has a safe default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
@@ -228,6 +262,10 @@ pub struct ToolSpec {
     pub concurrency_safe: bool,
     /// Running it twice is as running it once.
     pub idempotent: bool,
+    /// The class whose rules speak of the tool.
+    pub class: Option<ToolClass>,
+    /// It reaches nothing beyond the run's own state, so no active skill takes it away. Believed of built-in tools alone.
+    pub stays_in_run: bool,
     /// For browsing: `files`, `commands`, `web`, …
     pub category: Option<String>,
     /// For search.
@@ -266,6 +304,8 @@ impl ToolSpec {
             annotations: Annotations::default(),
             concurrency_safe: false,
             idempotent: false,
+            class: None,
+            stays_in_run: false,
             category: None,
             tags: Vec::new(),
             aliases: Vec::new(),

@@ -18,7 +18,7 @@ use crate::json::canonical::args_digest;
 use crate::permission::{Condition, PathClaim, Permission, Verdict};
 use crate::policy::{CommandLine, JudgedCall, Policy, Target};
 use crate::result::ToolResult;
-use crate::spec::{Risk, ToolName, ToolSpec};
+use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
 use crate::tool::Tool;
 
 /// A request of risk high for a call of this tool, by the local user, that stands for an hour.
@@ -246,7 +246,10 @@ pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
         .collect();
     let reads: Vec<Permission> = read.reads.iter().map(claim).map(Permission::read).collect();
     let permissions: Vec<Permission> = read.runs(true, false).chain(writes).chain(reads).collect();
-    let spec = TestTool::echo("run_command");
+    let spec = ToolSpec {
+        class: Some(ToolClass::Bash),
+        ..TestTool::echo("run_command")
+    };
     let arguments = Arguments::new("{}".to_owned());
     let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, &permissions));
     ruling.verdict

@@ -2,28 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 
+use arc_swap::ArcSwapOption;
 use foldhash::fast::RandomState;
+use haft_search::Index;
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 
 use crate::json::bind::Binding;
 use crate::json::schema::Schema;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
-use crate::toolset::search::Index;
 
 pub mod into_tool;
 pub mod list;
 pub mod page;
+mod changes;
 pub mod registry;
 pub mod search;
 pub mod view;
+
+pub use changes::Changes;
 
 /// Who runs a tool.
 #[derive(Clone)]
@@ -161,6 +161,14 @@ impl Snapshot {
         self.index.get(name)
     }
 
+    /// The specs of all entries, in the order of their names: what a policy compares its rules with.
+    pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        self.entries
+            .iter()
+            .map(|entry| Arc::clone(entry.spec()))
+            .collect()
+    }
+
     /// The entries shown to callers.
     pub fn listed(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
         self.entries
@@ -224,49 +232,88 @@ impl<T: Toolset + ?Sized> Toolset for Arc<T> {
     }
 }
 
-/// Waits for changes of one or several toolsets. A change between two waits is seen by the second.
-#[derive(Debug, Default)]
-pub struct Changes {
-    receivers: Vec<watch::Receiver<u64>>,
+/// A view never wider than `outer`: the tools of `inner` that `outer` has, too, under the same entry's runner.
+pub(crate) fn within(
+    outer: &Arc<dyn Toolset>,
+    inner: Option<Arc<dyn Toolset>>,
+) -> Arc<dyn Toolset> {
+    let Some(inner) = inner else {
+        return Arc::clone(outer);
+    };
+    Arc::new(Derived::new([Arc::clone(outer), inner], |all| {
+        let [outer, inner] = all else {
+            return Vec::new();
+        };
+        let entries = inner
+            .entries()
+            .iter()
+            .filter_map(|e| outer.entry(e.spec.name.as_str()));
+        entries.cloned().collect()
+    }))
 }
 
-impl Changes {
-    /// Changes of one source.
-    pub(crate) fn of(receiver: watch::Receiver<u64>) -> Self {
+type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync;
+
+/// A view: computed once for each version of its sources.
+pub struct Derived {
+    sources: Vec<Arc<dyn Toolset>>,
+    derive: Box<Derive>,
+    cached: ArcSwapOption<(Vec<u64>, Arc<Snapshot>)>,
+}
+
+impl Derived {
+    pub(crate) fn new(
+        sources: impl IntoIterator<Item = Arc<dyn Toolset>>,
+        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync + 'static,
+    ) -> Self {
+        let sources = sources.into_iter().collect();
         Self {
-            receivers: vec![receiver],
+            sources,
+            derive: Box::new(derive),
+            cached: ArcSwapOption::empty(),
         }
     }
+}
 
-    /// Changes of this and that.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.receivers.extend(other.receivers);
-        self
+impl Toolset for Derived {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        if let Some(cached) = &*self.cached.load()
+            && self
+                .sources
+                .iter()
+                .map(Toolset::version)
+                .eq(cached.0.iter().copied())
+        {
+            return Arc::clone(&cached.1);
+        }
+        let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
+        let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
+        // Sources only ever count up, so the sum rises with every change of any of them.
+        let snapshot = Arc::new(Snapshot::new(
+            versions.iter().sum(),
+            (self.derive)(&sources),
+        ));
+        self.cached
+            .store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
+        snapshot
     }
 
-    /// Completes at the next change; never where all sources are gone.
-    pub async fn changed(&mut self) {
-        let mut waits: Vec<Pin<Box<_>>> = self
-            .receivers
-            .iter_mut()
-            .map(|receiver| Box::pin(receiver.changed()))
-            .collect();
-        poll_fn(|cx| {
-            let mut changed = false;
-            waits.retain_mut(|wait| match wait.as_mut().poll(cx) {
-                Poll::Ready(Ok(())) => {
-                    changed = true;
-                    true
-                }
-                Poll::Ready(Err(_)) => false,
-                Poll::Pending => true,
-            });
-            if changed {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
+    fn version(&self) -> u64 {
+        self.sources.iter().map(Toolset::version).sum()
+    }
+
+    fn changes(&self) -> Changes {
+        self.sources
+            .iter()
+            .map(Toolset::changes)
+            .fold(Changes::default(), Changes::and)
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Derived")
+            .field("sources", &self.sources)
+            .finish_non_exhaustive()
     }
 }

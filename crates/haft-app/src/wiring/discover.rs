@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use haft::skill::set::SkillSet;
-use haft::toolset::search::meaning::Embedder;
 use haft_builtins::discover::DiscoverOptions;
 use haft_builtins::discover::embeddings::HttpEmbedder;
+use haft_builtins::discover::meaning::Embedder;
 use haft_builtins::web::http::Http;
 use haft_builtins::web::target::Target;
 

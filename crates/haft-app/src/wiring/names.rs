@@ -58,5 +58,5 @@ fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {
     for name in selection::elsewhere() {
         more.push(name);
     }
-    policy.unknown_names(&tools.registry.snapshot(), &more)
+    policy.unknown_names(&tools.registry.snapshot().specs(), &more)
 }

@@ -36,6 +36,7 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
         places: Places {
             workspace: Some(shown(&at.workspace)),
             home: at.environment.folder("HOME").map(|home| shown(&home)),
+            classes: haft_builtins::classes().collect(),
         },
     })
 }
@@ -72,6 +73,7 @@ pub(crate) struct Ground {
 pub(crate) fn build(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
     let workspace = workspace(at, settings)?;
     let mut builder = Policy::builder(profile(settings))
+        .classes(haft_builtins::classes())
         .rules(written(at, settings)?.rules)
         .commands(changes::commands(settings))
         .workspace(&workspace);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use haft::spec::ToolClass;
+use haft_builtins::classes;
 use haft_chain::TOOL_CHAIN;
 
 use crate::config::Settings;
@@ -15,32 +17,6 @@ const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
 /// Bundles: a category of tools by one name.
 const BUNDLES: [&str; 7] = [
     "files", "commands", "web", "memory", "skills", "discover", "chain",
-];
-
-/// Classes of rules, which name tools, too.
-const CLASSES: [(&str, &[&str]); 4] = [
-    (
-        "Read",
-        &[
-            "read_file",
-            "list_files",
-            "glob_files",
-            "grep_files",
-            "view_image",
-        ],
-    ),
-    (
-        "Edit",
-        &[
-            "write_file",
-            "edit_file",
-            "apply_patch",
-            "move_file",
-            "delete_file",
-        ],
-    ),
-    ("Bash", &["run_command", "await_command", "kill_command"]),
-    ("WebFetch", &["fetch_url"]),
 ];
 
 /// Standard tools that later releases bring, or other settings take away: naming them is no mistake.
@@ -224,15 +200,13 @@ pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
 }
 
 fn meant(all: &[Offer], word: &str) -> Vec<String> {
-    let class = CLASSES
-        .iter()
-        .find(|(class, _)| *class == word)
-        .map(|(_, tools)| *tools);
+    let is_of_class =
+        |name: &str| classes().any(|(tool, class)| class.as_str() == word && tool == name);
     let fits = |offer: &&Offer| {
         let name = offer.name.as_str();
         name == word
             || word == "*"
-            || class.is_some_and(|tools| tools.contains(&name))
+            || is_of_class(name)
             || (BUNDLES.contains(&word) && offer.bundle == word)
     };
     all.iter()
@@ -246,14 +220,14 @@ fn known(word: &str) -> bool {
         || BUNDLES.contains(&word)
         || LATER.contains(&word)
         || unconfigured(word).is_some()
-        || CLASSES.iter().any(|(class, _)| *class == word)
+        || ToolClass::ALL.iter().any(|class| class.as_str() == word)
 }
 
 fn nearest(all: &[Offer], word: &str) -> Option<String> {
     let names = all.iter().map(|offer| offer.name.as_str());
     let words: Vec<&str> = names
         .chain(BUNDLES)
-        .chain(CLASSES.map(|(class, _)| class))
+        .chain(ToolClass::ALL.map(ToolClass::as_str))
         .collect();
     crate::nearest::nearest(word, &words).map(str::to_owned)
 }

@@ -1,9 +1,9 @@
 //! `HttpEmbedder`: embeddings from any service that speaks `OpenAI`'s `/v1/embeddings`.
 
 use haft::future::BoxFuture;
-use haft::toolset::search::meaning::{EmbedError, Embedder};
 use serde::{Deserialize, Serialize};
 
+use crate::discover::meaning::{EmbedError, Embedder};
 use crate::web::http::Http;
 
 /// A service, and how it is asked.

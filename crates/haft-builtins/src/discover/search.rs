@@ -9,7 +9,6 @@ use haft::result::{Content, ToolResult};
 use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::TypedTool;
-use haft::toolset::search::meaning::Meaning;
 use haft::toolset::search::{Found, category_of};
 use haft::toolset::{Entry, Snapshot};
 use schemars::JsonSchema;
@@ -18,6 +17,7 @@ use serde_json::Value;
 
 use crate::describe::{builtin, known_as, read_only};
 use crate::discover::DiscoverOptions;
+use crate::discover::meaning::Meaning;
 use crate::discover::skills::SkillFinder;
 
 /// The tool that loads what is found of skills.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use haft::skill::Skill;
 use haft::skill::set::{Catalogue, SkillSet};
-use haft::toolset::search::{Document, Index};
+use haft::toolset::search::document;
+use haft_search::Index;
 use parking_lot::Mutex;
 
 /// Finds skills that a model may load.
@@ -56,7 +57,7 @@ impl SkillFinder {
         {
             return made.clone();
         }
-        let documents = catalogue.skills().iter().map(Document::of_skill);
+        let documents = catalogue.skills().iter().map(document::of_skill);
         let index = Arc::new(Index::new(documents.enumerate()));
         made.insert(Made { catalogue, index }).clone()
     }

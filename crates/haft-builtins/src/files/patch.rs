@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::check::{Check, syntax};
 use crate::files::edit::diff;
-use crate::files::patch::parse::{Action, PatchError, parse};
+use crate::files::patch::parse::parse;
 use crate::files::patch::plan::{Planned, Target, plan, targets};
+use crate::files::patch::section::{Action, PatchError};
 use crate::files::{Caller, Files, sha256};
 
 mod fit;
@@ -21,6 +22,7 @@ mod lines;
 mod names;
 mod parse;
 mod plan;
+mod section;
 mod seek;
 mod unified;
 mod v4a;

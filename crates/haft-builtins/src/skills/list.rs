@@ -10,7 +10,7 @@ use haft::tool::{Tool, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::describe::{builtin, known_as, read_only};
+use crate::describe::{builtin, known_as, read_only, stays_in_run};
 use crate::skills::{SKILLS, Shelf, seen_by};
 use crate::work::blocking;
 
@@ -55,7 +55,7 @@ impl TypedTool for ListSkills {
     type Input = ListSkillsInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        let spec = read_only(builtin::<ListSkillsData>(spec, SKILLS));
+        let spec = read_only(stays_in_run(builtin::<ListSkillsData>(spec, SKILLS)));
         known_as(spec, &["skills", "available_skills"])
     }
 

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::describe::{builtin, known_as};
+use crate::describe::{builtin, known_as, stays_in_run};
 use crate::skills::body::{Values, filled, holds_commands};
 use crate::skills::content::{named, wrapped};
 use crate::skills::{SKILLS, Shelf, seen_by};
@@ -291,7 +291,7 @@ impl Tool for LoadSkill {
 
 fn spec(name: &str, description: &str, schema: Value) -> Result<ToolSpec, NameError> {
     let spec = ToolSpec::new(ToolName::new(name)?, description, schema);
-    let spec = builtin::<LoadSkillData>(spec, SKILLS);
+    let spec = stays_in_run(builtin::<LoadSkillData>(spec, SKILLS));
     Ok(ToolSpec {
         idempotent: true,
         annotations: Annotations {

@@ -1,11 +1,13 @@
 //! One workspace for tools and policy: its root, its hidden paths and what rules let a call see hold by themselves.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::call::ToolCall;
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
 use haft::result::Outcome;
+use haft::spec::ToolClass;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
@@ -171,5 +173,51 @@ fn e5_every_standard_tool_on_files_or_commands_names_its_workspace() {
         let name = builtin.tool.spec().name.clone();
         let starts = builtin.bundle == "files" || name.as_str() == "run_command";
         assert_eq!(builtin.tool.workspace().is_some(), starts, "{name}");
+    }
+}
+
+#[test]
+fn the_class_that_a_tool_declares_is_the_one_that_policies_know_beforehand() {
+    let dir = folder();
+    let mut builtins = Builtins::new(opened(dir.path()));
+    builtins.sandbox = Some(Sandbox::new(Config::default()));
+    let tools = builtins.tools().unwrap();
+    let specs: Vec<_> = tools.iter().map(|one| one.tool.spec()).collect();
+    let known: BTreeMap<&str, ToolClass> = haft_builtins::classes().collect();
+    let declared: BTreeMap<&str, ToolClass> = specs
+        .iter()
+        .filter_map(|spec| Some((spec.name.as_str(), spec.class?)))
+        .collect();
+    for (name, class) in &declared {
+        assert_eq!(known.get(name), Some(class), "{name}");
+    }
+    // Those that need the web or a picture's model are made elsewhere.
+    let elsewhere = ["fetch_url", "view_image"];
+    let missing = known.keys().filter(|name| !declared.contains_key(*name));
+    let missing: Vec<&str> = missing
+        .copied()
+        .filter(|name| !elsewhere.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[tokio::test]
+async fn a_deny_rule_holds_for_a_tool_whose_class_the_policy_did_not_know() {
+    let dir = folder();
+    let workspace = opened(dir.path());
+    let rules = RuleSet {
+        deny: vec![RuleText::new("read_file(state/**)")],
+        ..RuleSet::default()
+    };
+    let args = json!({"path": "plain.txt"});
+    for (knows, denied) in [(true, false), (false, true)] {
+        let mut policy = Policy::builder(Profile::Trusted).rules(rules.clone());
+        if knows {
+            policy = policy.classes(haft_builtins::classes());
+        }
+        let policy = policy.workspace(&workspace).build().unwrap();
+        let outcome = call(&policy, &workspace, "read_file", &args).await;
+        let kind = outcome.error.map(|error| error.kind);
+        assert_eq!(kind == Some(ErrorKind::Denied), denied, "{knows}: {kind:?}");
     }
 }

@@ -10,6 +10,7 @@ use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::call::ToolCall;
 use haft::future::BoxFuture;
 use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
+use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{ErrorKind, Executor, Session};
@@ -292,7 +293,8 @@ async fn p8_a_search_shows_no_file_that_a_rule_keeps_from_it() {
         let tools = Builtins::new(workspace);
         let tools = tools.tools().unwrap().into_iter().map(|one| one.tool);
         registry.add_all(tools).unwrap();
-        let executor = Executor::new(builder.for_tools(&registry).build().unwrap());
+        let policy = builder.for_tools(registry.snapshot().specs()).build();
+        let executor = Executor::new(policy.unwrap());
         let session = Session::new(registry);
         for (tool, arguments) in &searches {
             let call = ToolCall::new(*tool, arguments.to_string());

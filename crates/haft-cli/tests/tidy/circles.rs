@@ -21,114 +21,11 @@ struct Circle {
     reason: &'static str,
 }
 
-const CIRCLES: &[Circle] = &[
-    Circle {
-        home: "haft",
-        files: &["audit/run_folder.rs", "audit/runs.rs", "audit/verify.rs"],
-        reason: "a run is found, opened and verified in one folder format; the format moves down",
-    },
-    Circle {
-        home: "haft",
-        files: &[
-            "context.rs",
-            "policy.rs",
-            "policy/command.rs",
-            "policy/command_lines.rs",
-            "policy/denials.rs",
-            "policy/folders.rs",
-            "policy/guard.rs",
-            "policy/judge.rs",
-            "policy/names.rs",
-            "policy/pattern.rs",
-            "policy/removal.rs",
-            "policy/restriction.rs",
-            "policy/rule.rs",
-            "policy/rules.rs",
-            "policy/subject.rs",
-            "policy/suggest.rs",
-            "policy/view.rs",
-            "session.rs",
-            "session/active.rs",
-            "tool.rs",
-            "toolset.rs",
-            "toolset/registry.rs",
-            "toolset/view.rs",
-        ],
-        reason: "a tool is given a context, which holds the session, whose view holds the tools; the policy leaves the circle",
-    },
-    Circle {
-        home: "haft",
-        files: &["skill/folder.rs", "skill/resources.rs"],
-        reason: "a skill finds its files when it is read and again when they are asked for",
-    },
-    Circle {
-        home: "haft",
-        files: &["skill/lenient.rs", "skill/strict.rs"],
-        reason: "both readers share their parts; the parts move down",
-    },
-    Circle {
-        home: "haft-builtins",
-        files: &[
-            "files/patch/parse.rs",
-            "files/patch/unified.rs",
-            "files/patch/v4a.rs",
-        ],
-        reason: "the parts of a patch stand in the reader of both forms; they move down",
-    },
-    Circle {
-        home: "haft-sandbox",
-        files: &["code/interpreter.rs", "code/locks.rs", "code/stage.rs"],
-        reason: "constants to move down",
-    },
-    Circle {
-        home: "haft-sandbox",
-        files: &[
-            "filter.rs",
-            "filter/command.rs",
-            "filter/outside.rs",
-            "jail.rs",
-            "running.rs",
-            "tree.rs",
-        ],
-        reason: "constants and guards to move down",
-    },
-    Circle {
-        home: "haft-sandbox",
-        files: &[
-            "jail/inside.rs",
-            "jail/lock.rs",
-            "jail/root.rs",
-            "jail/script.rs",
-            "jail/supervisor.rs",
-            "jail/users.rs",
-            "jail/waiting.rs",
-            "jail/watch.rs",
-            "jail/zygote.rs",
-        ],
-        reason: "errors and steps to move down",
-    },
-    Circle {
-        home: "haft-mcp",
-        files: &[
-            "http.rs",
-            "http/access.rs",
-            "listen.rs",
-            "server.rs",
-            "stdio.rs",
-        ],
-        reason: "the server knows its transports; what they share moves down",
-    },
-    Circle {
-        home: "haft-mcp",
-        files: &["resource.rs", "skill.rs"],
-        reason: "skills are resources; the shape of a resource moves down",
-    },
-    Circle {
-        home: "haft-mcp",
-        files: &["stdio/backlog.rs", "stdio/line.rs"],
-        reason: "a line and what waits to be written as one",
-    },
-];
+const CIRCLES: &[Circle] = &[Circle {
+    home: "haft",
+    files: &["context.rs", "session.rs", "tool.rs", "toolset.rs"],
+    reason: "a tool is called with a context, a context has the session, a session sees a toolset, and a toolset holds tools",
+}];
 
 /// Whether the file `below` is in the folder of the module `above`.
 fn is_below(above: &str, below: &str) -> bool {

@@ -160,7 +160,7 @@ fn first_names(text: &str) -> BTreeSet<String> {
 /// The crates by floor, from the ground up. A crate names crates of the floors below its own; every crate stands here once.
 const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing of tools and are useful alone.
-    &["haft-json", "haft-shell", "haft-tokens"],
+    &["haft-json", "haft-search", "haft-shell", "haft-tokens"],
     // Contracts and pipeline; processes.
     &["haft", "haft-macros", "haft-sandbox"],
     // Satellites: strangers to each other.
@@ -229,6 +229,8 @@ fn an_arrow_that_points_up_or_aside_is_found() {
         ("haft-app", "haft-server", "dependencies", false),
         ("haft-mcp", "haft-store", "dependencies", false),
         ("haft", "haft-macros", "dependencies", true),
+        ("haft", "haft-search", "dependencies", true),
+        ("haft-search", "haft", "dev-dependencies", false),
         ("haft", "haft-sandbox", "dependencies", false),
         ("haft", "haft-store", "dev-dependencies", false),
         ("haft-mcp", "haft-fuzz", "dev-dependencies", true),

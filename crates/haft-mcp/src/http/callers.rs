@@ -9,8 +9,8 @@ use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::session::{Lease, Session, least_missed};
+use crate::core::{Core, Limits, shares};
 use crate::opener::ClientInfo;
-use crate::server::{Core, Limits, shares};
 use crate::wire::RpcError;
 
 /// How often it is looked whether a run that is over still has calls.

@@ -10,8 +10,8 @@ use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::{McpBody, busy, respond};
+use crate::core::Answer;
 use crate::intake::Outgoing;
-use crate::server::Answer;
 use crate::wire::Id;
 
 /// Frames that wait for a client that asked for progress: few, since what comes meanwhile is gathered where it is charged.

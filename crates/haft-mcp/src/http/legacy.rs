@@ -12,12 +12,12 @@ use super::{
     Caller, Door, McpBody, Post, Step, Work, accepted, accepted_empty, json, not_allowed, refuse,
     respond, route,
 };
+use crate::core::{Answer, Asked};
 use crate::era::{Era, Revision};
 use crate::job::Job;
 use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
 use crate::replies::Reply;
-use crate::server::{Answer, Asked};
 use crate::wire::params::Params;
 use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
 

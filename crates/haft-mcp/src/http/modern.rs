@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 
 use super::exchange::{self, Sending};
 use super::{Door, McpBody, Post, Step, Work, accepted_empty, refuse, route};
+use crate::core::Asked;
 use crate::elicit::Elicitation;
 use crate::era::{Era, MODERN};
 use crate::job::{Envelope, Job, unsupported_version};
 use crate::listen::{self, Change, Watch};
 use crate::opener::{Arrival, ClientInfo, Transport};
-use crate::server::Asked;
 use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
 

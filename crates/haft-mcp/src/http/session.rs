@@ -8,8 +8,8 @@ use haft::bounds::Class;
 use haft::call::Principal;
 use tokio::time::Instant;
 
+use crate::core::Answer;
 use crate::run::Run;
-use crate::server::Answer;
 
 /// When something was last used, and how often it is in use now.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Caller;
 use super::session::{Lease, Session, least_missed};
+use crate::core::{Limits, shares};
 use crate::run::Run;
-use crate::server::{Limits, shares};
 use haft::text::hex;
 
 /// How often idle sessions are looked for, at most.

@@ -2,12 +2,32 @@
 //! noticed while the output stands still.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use super::line::Line;
+/// What the reading thread comes to.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// A line that is not blank, without its newline.
+    Message(Vec<u8>),
+    /// A line over the limit; it was skipped to its end.
+    TooLong,
+    /// The stream broke.
+    Broken(io::Error),
+}
+
+impl Line {
+    /// What it takes of a backlog.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Message(bytes) => bytes.len(),
+            Self::TooLong | Self::Broken(_) => 0,
+        }
+    }
+}
 
 /// Lines between the thread that reads and the server.
 #[derive(Debug)]

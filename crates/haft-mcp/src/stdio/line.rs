@@ -9,31 +9,10 @@ use memchr::memchr;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot};
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Line};
 
 /// How much is read or written at once.
 const CHUNK: usize = 64 * 1024;
-
-/// What the reader found.
-#[derive(Debug)]
-pub(crate) enum Line {
-    /// A line that is not blank, without its newline.
-    Message(Vec<u8>),
-    /// A line over the limit; it was skipped to its end.
-    TooLong,
-    /// The stream broke.
-    Broken(io::Error),
-}
-
-impl Line {
-    /// What it takes of a backlog.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Message(bytes) => bytes.len(),
-            Self::TooLong | Self::Broken(_) => 0,
-        }
-    }
-}
 
 /// Starts the thread that reads lines; it ends at the stream's end or when nobody takes them.
 pub(crate) fn reader(

@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::lock::{FOLDER, Step};
-use super::stage::DEVICES;
 use crate::StartError;
 use crate::filter::command::SCRIPT_NAMESPACES;
 use crate::filter::{Around, script};
@@ -13,6 +12,8 @@ use crate::jail::NO_CORE;
 use crate::jail::sys::pid_max_is_of_a_namespace;
 use crate::strength::Strength;
 
+/// Without `/dev/zero`: what is mapped of that is shared memory without a file.
+pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
 /// The script's folder where it has a root of its own.
 pub(super) const WORKSPACE: &str = "/workspace";
 /// An empty folder of its root.

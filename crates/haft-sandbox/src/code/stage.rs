@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::interpreter::Interpreter;
-use super::locks::{self, Locks, NOTHING, WORKSPACE};
+use super::locks::{self, DEVICES, Locks, NOTHING, WORKSPACE};
 use super::{CodeConfig, Kind};
 use crate::StartError;
 use crate::filter::Around;
@@ -22,8 +22,6 @@ const ZYGOTE: &str = include_str!("zygote.py");
 const FRESH: &str = include_str!("fresh.py");
 /// Our own files inside; no script is granted them.
 const OWN: &str = "/.haft";
-/// Without `/dev/zero`: what is mapped of that is shared memory without a file.
-pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
 /// Files of `/etc` that the loader and the clock read.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/localtime"];
 /// Where the loader of dynamic programs lies, by architecture and C library.

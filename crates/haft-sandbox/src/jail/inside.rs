@@ -3,22 +3,22 @@
 //! It is pid 1 of the pid namespace, so its end is the end of every process in the jail, and it dies
 //! with the supervisor. It is confined by the same locks as the command before the command exists.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, umask, wait};
+use rustix::process::{WaitOptions, umask, wait};
 
 use super::plan::{Net, Plan, Role};
-use super::supervisor::{self, Around, Fail, Held, Pipes, Report, hand, leave, step, tell};
+use super::report::{Fail, Held, Report, hand, step, tell};
+use super::shared::{Around, Pipes, die_with, environment, open_proc};
+use super::sys::leave;
 use super::users::Users;
-use super::zygote::{self, MountHost};
+use super::zygote::{self, First};
 use super::{lock, root, script, sys};
 use crate::outlet::OUTLET_ADDRESS;
 use crate::spawn::{self, Start};
@@ -91,7 +91,7 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
     let (mut held, mut listener) = (Held::default(), None);
-    let proc = supervisor::open_proc()?;
+    let proc = open_proc()?;
     held.watched = around.watched;
     held.grouped = around.grouped;
     // Where the machine runs out of memory, the kernel takes it from a jail first.
@@ -144,23 +144,6 @@ fn set_oom_score(proc: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Dies when the supervisor does, also when that happened just before.
-pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    rustix::io::ioctl_fionbio(parent, true)?;
-    match rustix::io::read(parent, &mut [0; 1]) {
-        Err(rustix::io::Errno::AGAIN) => Ok(()),
-        _ => leave(125),
-    }
-}
-
-/// What the plan is for, started.
-pub(super) struct First {
-    pub(super) number: u32,
-    /// Who makes mounts for a zygote's children.
-    pub(super) mounts: Option<MountHost>,
-}
-
 fn begin(plan: &Plan, users: Users, parent: &OwnedFd, given: Given) -> io::Result<First> {
     let number = match plan.role {
         Role::Command => start(plan, given.stdin)?.id(),
@@ -185,21 +168,6 @@ fn start(plan: &Plan, stdin: Stdio) -> io::Result<Child> {
         cwd: &plan.cwd,
     };
     start.spawn(stdin, Stdio::inherit(), Stdio::inherit())
-}
-
-/// The environment as pairs.
-pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
-    plan.env
-        .iter()
-        .filter_map(|pair| {
-            let bytes = pair.as_bytes();
-            let at = bytes.iter().position(|byte| *byte == b'=')?;
-            Some((
-                OsStr::from_bytes(&bytes[..at]).into(),
-                OsStr::from_bytes(&bytes[at + 1..]).into(),
-            ))
-        })
-        .collect()
 }
 
 /// Reaps everybody until the command itself ends.

@@ -15,7 +15,7 @@ use rustix::thread::{
 };
 
 use super::plan::{Caps, Grant, Plan};
-use super::supervisor::{Fail, step};
+use super::report::{Fail, step};
 
 /// The newest rules this was written for; a kernel with fewer enforces those it has, and the probe
 /// says which.

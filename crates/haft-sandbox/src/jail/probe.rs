@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::supervisor::Held;
+use super::report::Held;
 use super::{Level, Machine, is_entered, set_up};
 use crate::command::CommandSpec;
 use crate::memory::MemoryBound;

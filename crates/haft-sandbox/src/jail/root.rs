@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 
 use super::plan::{Bind, Cover, Entry, Plan, Role};
-use super::supervisor::{Fail, step};
+use super::report::{Fail, step};
 use super::sys::{self, mount_setattr};
 use super::users::Users;
 use crate::strength::Strength;

@@ -9,8 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::thread::UnshareFlags;
 
 use super::plan::Plan;
+use super::shared::environment;
+use super::sys::leave;
 use super::users::{self, Users};
-use super::{inside, lock as own_lock, supervisor, sys};
+use super::{lock as own_lock, sys};
 use crate::code::lock;
 use crate::spawn::Start;
 use crate::strength::Strength;
@@ -28,7 +30,7 @@ pub(super) fn fresh(plan: &Plan, users: Users) -> io::Result<u32> {
         sys::unshare(UnshareFlags::NEWPID)?;
     }
     let Some(child) = sys::fork()? else {
-        supervisor::leave(locked(plan, users, &folder))
+        leave(locked(plan, users, &folder))
     };
     let_go()?;
     own_lock::capabilities()?;
@@ -64,7 +66,7 @@ fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
     if let Err(fault) = lock::settle(number, -1).and_then(|()| lock::take(&plan.locks, folder)) {
         return say(format!("E{} {}", fault.step, fault.errno));
     }
-    let env = inside::environment(plan);
+    let env = environment(plan);
     let start = Start {
         program: program.as_ref(),
         argv: &plan.argv,

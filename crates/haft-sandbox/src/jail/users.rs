@@ -10,8 +10,8 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use super::supervisor::{Fail, leave, step};
-use super::sys;
+use super::report::{Fail, step};
+use super::sys::{self, leave};
 
 /// Who owns nothing and is nobody's.
 const NOBODY: u32 = 65534;

@@ -18,9 +18,10 @@ use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior};
 use rustix::process::{set_parent_process_death_signal, setsid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::inside::{self, First};
 use super::plan::Plan;
-use super::supervisor::{self, Fail};
+use super::report::{self, Fail};
+use super::shared::{die_with, environment};
+use super::sys::leave;
 use super::users::{self, Users};
 use super::{lock, script, sys};
 use crate::code::lock::take;
@@ -36,6 +37,13 @@ pub(super) struct MountHost {
     /// This process's own.
     base: OwnedFd,
     proc: OwnedFd,
+}
+
+/// What the plan is for, started.
+pub(super) struct First {
+    pub(super) number: u32,
+    /// Who makes mounts for a zygote's children.
+    pub(super) mounts: Option<MountHost>,
 }
 
 /// Starts the zygote; `proc` is the `/proc` of this process's old root.
@@ -61,7 +69,7 @@ pub(super) fn start(
     }
     let Some(child) = sys::fork()? else {
         drop(mounts);
-        supervisor::leave(locked(plan, theirs.as_ref()))
+        leave(locked(plan, theirs.as_ref()))
     };
     script::let_go()?;
     if mounts.is_some() {
@@ -85,7 +93,7 @@ fn nest(users: Users, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
     }
     sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
     // Other credentials may have switched it off.
-    inside::die_with(parent)
+    die_with(parent)
 }
 
 /// In the child: takes the locks and becomes the interpreter. What went wrong goes to the host over its
@@ -94,7 +102,7 @@ fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
     let why = if let Err(Fail { step, errno }) = take_locks(plan, mounts) {
         format!("{step}: {}", io::Error::from_raw_os_error(errno))
     } else {
-        let env = inside::environment(plan);
+        let env = environment(plan);
         let program = plan.argv.first().cloned().unwrap_or_default();
         let start = Start {
             program: program.as_ref(),
@@ -109,7 +117,7 @@ fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
 }
 
 fn take_locks(plan: &Plan, mounts: Option<&OwnedFd>) -> Result<(), Fail> {
-    let failed = supervisor::step;
+    let failed = report::step;
     let own = |errno: rustix::io::Errno| io::Error::from(errno);
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(own)

@@ -7,23 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::audit::Event;
 use crate::audit::index::Closed;
+use crate::audit::layout::{BEGINNER, ERRORS, FOLDERS, RECORD, TOOLS};
 use crate::audit::line::{self, Place, Scribe, Written};
-use crate::audit::runs::Holder;
 use crate::audit::verify::{self, End};
 use crate::call::RunId;
 use crate::file_lock;
-
-/// The record.
-pub(super) const RECORD: &str = "events.jsonl";
-/// The view of calls, one line each, as they ended.
-pub(super) const TOOLS: &str = "logs/tools.jsonl";
-/// The view of calls that did not succeed.
-pub(super) const ERRORS: &str = "logs/errors.jsonl";
-/// The folders of a run.
-const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
-
-/// The folder that the process that began the run has locked besides: whoever resumes the run has not.
-const BEGINNER: &str = "logs";
 
 /// Most bytes that are written at once.
 const BATCH: usize = 64 << 10;
@@ -196,19 +184,6 @@ fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
         io::ErrorKind::ResourceBusy,
         format!("run {run} is still at work in another process"),
     ))
-}
-
-/// Who has the folder of a run for itself.
-pub(super) fn holder(dir: &Path) -> io::Result<Holder> {
-    let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::try_lock_shared(File::open(dir)?)?);
-    if is_locked(&dir.join(BEGINNER))? {
-        return Ok(Holder::Owner);
-    }
-    Ok(if is_locked(dir)? {
-        Holder::Resumer
-    } else {
-        Holder::Free
-    })
 }
 
 /// One file of lines, with what is not yet written of it.

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use crate::audit::RunStart;
 use crate::audit::index::{Closed, RunEntry, RunState};
+use crate::audit::layout::{self, RECORD, TOOLS};
 use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
-use crate::audit::run_folder::{self, RECORD, TOOLS};
 use crate::call::{Principal, RunId};
 use crate::result::Status;
+
+pub use crate::audit::layout::Holder;
 
 /// Longest run id: it names a folder.
 const LONGEST_ID: usize = 128;
@@ -138,24 +140,13 @@ impl Iterator for Events {
     }
 }
 
-/// Which process of this machine writes a run's record now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Holder {
-    /// No process.
-    Free,
-    /// The process that began the run.
-    Owner,
-    /// A process that resumes it.
-    Resumer,
-}
-
 /// Finds the process that writes a run's record now.
 ///
 /// # Errors
 /// The run has no folder here, so that another machine may hold it; or its folder cannot be opened.
 pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
     let dir = run_dir(home, run)?;
-    run_folder::holder(&dir).map_err(|error| match error.kind() {
+    layout::holder(&dir).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => RunsError::NotFound(run.to_owned()),
         _ => RunsError::at(&dir)(error),
     })

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::audit::index::{Closed, RunState};
+use crate::audit::layout::{ERRORS, RECORD, TOOLS};
 use crate::audit::line::{self, GENESIS, ReadLine, VERSION, kind};
-use crate::audit::run_folder::{ERRORS, RECORD, TOOLS};
 use crate::audit::runs::{Lines, Next};
 
 #[cfg(test)]

@@ -4,18 +4,10 @@ use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
 use super::paths::clean;
+use super::places::Places;
 use super::readers::only_reads;
 use super::removal::{Ground, removes_critical};
 use crate::spec::Risk;
-
-/// Places a policy knows by name: the folder its relative paths start at, and the user's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
-    /// The workspace's root, absolute and cleaned.
-    pub workspace: Option<String>,
-    /// The user's home folder, absolute and cleaned.
-    pub home: Option<String>,
-}
 
 /// How harmful a command is: the built-in read-only set is safe, removing a critical path is critical, all else is high.
 pub fn command_risk(argv: &[String]) -> Risk {

@@ -3,12 +3,13 @@
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
 use super::JudgedCall;
-use super::command::{Places, keeps_nothing};
+use super::command::keeps_nothing;
 use super::folders::moves;
 use super::guard::{Floor, Guard, runs_command};
+use super::phrase::clip;
+use super::places::Places;
 use super::remembered::take_apart;
 use super::removal::{Ground, removes_critical};
-use super::suggest::clip;
 use crate::permission::{Effect, PathClaim, Permission};
 
 /// Command lines that cannot be judged part by part, and removals of critical paths, are never run unasked.

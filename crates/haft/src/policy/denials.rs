@@ -2,7 +2,8 @@
 
 use super::Policy;
 use super::paths::{PathPattern, PathView};
-use super::rule::{Class, List, Rule, Selector, Specifier};
+use super::rule::{List, Rule, Selector, Specifier};
+use crate::spec::ToolClass;
 
 /// The paths that the deny rules of the classes `Read` and `Edit` name. Rules of one tool do not count, for a program is no
 /// tool, and neither do rules that ask. Paths have the form of a [`PathClaim`](crate::permission::PathClaim).
@@ -71,21 +72,21 @@ impl Denials {
 impl Policy {
     /// The paths that its deny rules keep from every program.
     pub fn denials(&self) -> Denials {
-        let of = |class: Class| {
+        let of = |class: ToolClass| {
             let rules = self.rules.all().iter();
             let patterns = rules.filter_map(move |rule| denied(rule, class));
             patterns.cloned().collect()
         };
         Denials {
-            read: of(Class::Read),
-            edit: of(Class::Edit),
+            read: of(ToolClass::Read),
+            edit: of(ToolClass::Edit),
             workspace: self.places.workspace.clone(),
         }
     }
 }
 
 /// What a deny rule of this class names, if the rule is one.
-fn denied(rule: &Rule, class: Class) -> Option<&PathPattern> {
+fn denied(rule: &Rule, class: ToolClass) -> Option<&PathPattern> {
     let is_of = rule.list == List::Deny && rule.selector == Selector::Class(class);
     match &rule.specifier {
         Specifier::Path(pattern) if is_of => Some(pattern),

@@ -131,7 +131,7 @@ impl Policy {
     pub fn explain(&self, call: &JudgedCall<'_>) -> Explanation {
         let own = own_permission(call);
         let permissions: Vec<&Permission> = std::iter::once(&own).chain(call.permissions).collect();
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let parts: Vec<Part> = permissions
             .iter()
             .map(|permission| {
@@ -176,7 +176,7 @@ impl Policy {
         call: &JudgedCall<'_>,
         permissions: &[&Permission],
     ) -> Layer {
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let rule = permissions
             .iter()
             .filter_map(|permission| {

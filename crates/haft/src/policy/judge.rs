@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::command_lines::is_critical_removal;
 use super::guard::{Floor, Guard};
+use super::phrase::{clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
 use super::ruling::{Label, Ruling};
 use super::subject::Subject;
-use super::suggest::{clip, phrase};
 use super::{Commands, JudgedCall, Policy, Profile};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
@@ -74,7 +74,7 @@ impl Policy {
     pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
         let _judgement = remember();
         let own = own_permission(call);
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let (mut decisive, mut top) = (&own, self.judge_effect(call, &naming, &own));
         let mut risk = call.spec.risk;
         for permission in call.permissions {
@@ -107,7 +107,7 @@ impl Policy {
     /// What is said of each permission by itself, in their order.
     pub(crate) fn verdicts(&self, call: &JudgedCall<'_>) -> Vec<Verdict> {
         let _judgement = remember();
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let each = call.permissions.iter();
         each.map(|one| self.judge_effect(call, &naming, one).verdict)
             .collect()
@@ -116,7 +116,7 @@ impl Policy {
     /// The same, with reasons.
     pub(crate) fn effect_verdicts(&self, call: &JudgedCall<'_>) -> Vec<EffectVerdict> {
         let _judgement = remember();
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let judge = |permission| {
             let judged = self.judge_effect(call, &naming, permission);
             let verdict = judged.verdict;

@@ -1,11 +1,11 @@
 //! `UnknownName`: a name in a rule that no tool has. Such a rule never matches: a misspelt deny would let through what it names.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::Policy;
-use super::rule::{Class, List, Rule, Selector, Specifier, class_of_foreign};
-use crate::spec::ToolSpec;
-use crate::toolset::Snapshot;
+use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
+use crate::spec::{ToolClass, ToolSpec};
 
 /// How alike two names must be for one to be proposed for the other (Jaro-Winkler).
 const LIKE_ENOUGH: f64 = 0.7;
@@ -48,19 +48,18 @@ impl fmt::Display for UnknownName {
 
 /// The tools there are, and names of tools that could be there under other settings.
 struct Known<'a> {
-    tools: &'a Snapshot,
+    tools: &'a [Arc<ToolSpec>],
     more: &'a [&'a str],
 }
 
 impl<'a> Known<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
-        let entries = self.tools.entries().iter();
-        let names = entries.map(|entry| entry.spec().name.as_str());
+        let names = self.tools.iter().map(|spec| spec.name.as_str());
         names.chain(self.more.iter().copied())
     }
 
     fn selects(&self, selector: &Selector) -> bool {
-        self.names().any(|name| selector.selects(name))
+        self.names().any(|name| selector.names(name))
     }
 
     /// What of the rule no tool has.
@@ -75,8 +74,9 @@ impl<'a> Known<'a> {
                 let Specifier::Param(pattern) = &rule.specifier else {
                     return None;
                 };
-                let specs = names.iter().filter_map(|name| self.tools.entry(name));
-                let mut specs = specs.map(|entry| &**entry.spec());
+                let named =
+                    |spec: &&Arc<ToolSpec>| names.iter().any(|name| **name == *spec.name.as_str());
+                let mut specs = self.tools.iter().filter(named).map(|spec| &**spec);
                 let first = pattern.path.split('.').next().unwrap_or_default();
                 let spec = specs.find(|spec| !may_have(spec, first))?;
                 Some((first.to_owned(), Some(spec)))
@@ -88,7 +88,7 @@ impl<'a> Known<'a> {
         let candidates: Vec<&str> = if let Some(spec) = spec {
             parameters(spec).collect()
         } else {
-            let classes = Class::ALL.map(Class::as_str);
+            let classes = ToolClass::ALL.map(ToolClass::as_str);
             self.names().chain(classes).collect()
         };
         let like = |known: &&str| strsim::jaro_winkler(name, known);
@@ -116,7 +116,7 @@ fn may_have(spec: &ToolSpec, name: &str) -> bool {
 
 impl Policy {
     /// Names in rules that none of these tools has, nor any of the names in `more`: tools that other settings would bring.
-    pub fn unknown_names(&self, tools: &Snapshot, more: &[&str]) -> Vec<UnknownName> {
+    pub fn unknown_names(&self, tools: &[Arc<ToolSpec>], more: &[&str]) -> Vec<UnknownName> {
         let known = Known { tools, more };
         let unknown = |rule: &Rule| {
             let (name, spec) = known.missing(rule)?;

@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use haft_shell::{AsWord, Expansions, Layer, base_name, fragments, layers};
 
 use super::JudgedCall;
-use super::command::Places;
 use super::folders::{folder_of, folders, goes_anywhere, within};
 use super::paths::clean;
+use super::places::Places;
 use super::remembered::take_apart;
 
 /// Most texts within texts (`sh -c "sh -c …"`) that are looked into; more are critical.

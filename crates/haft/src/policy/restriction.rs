@@ -1,28 +1,13 @@
 //! `Restriction`: what an active skill narrows a run to, matched as the policy's own rules are; it only ever denies.
 
-use super::command::Places;
+use super::phrase::{clip, phrase};
+use super::places::Places;
 use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
 use super::rules::{RuleText, read};
 use super::subject::{Side, Subject};
-use super::suggest::{clip, phrase};
 use super::{JudgedCall, Policy};
 use crate::permission::Effect;
-use crate::spec::ToolSpec;
-
-/// Standard tools that no skill takes away: without them a run could not load the next skill, find a tool, read the rest of a
-/// result that was cut, or keep its list. None of them reaches beyond the run's own state.
-const FREE: [&str; 7] = [
-    "list_skills",
-    "load_skill",
-    "tool_search",
-    "tool_expand_tools",
-    "read_artifact",
-    "todo_write",
-    "todo_read",
-];
-
-/// The category whose standard tools are free, too: a skill that is a tool of its own only loads itself.
-const SKILLS: &str = "skills";
+use crate::spec::{BUILTIN, ToolSpec};
 
 /// Most rules named in a sentence.
 const NAMED: usize = 12;
@@ -49,8 +34,7 @@ impl Restriction {
 
     /// May the tool be shown? Not where every call of it would be denied.
     pub(crate) fn shows(&self, spec: &ToolSpec) -> bool {
-        let tool = spec.name.as_str();
-        let selects = |rule: &Rule| rule.selector.selects(tool);
+        let selects = |rule: &Rule| rule.selector.selects(spec);
         let whole = |rule: &Rule| rule.specifier == Specifier::All && selects(rule);
         is_free(spec)
             || (self
@@ -71,8 +55,7 @@ impl Restriction {
             return Some(phrase(call, effect));
         }
         let only = self.only.as_ref()?;
-        let tool = call.spec.name.as_str();
-        let selecting = || only.iter().filter(|rule| rule.selector.selects(tool));
+        let selecting = || only.iter().filter(|rule| rule.selector.selects(call.spec));
         // A rule without specifier lets every call of its tools through; the policy judges them as ever.
         if selecting().any(|rule| rule.specifier == Specifier::All) {
             return None;
@@ -117,7 +100,7 @@ impl Restriction {
 
 /// Does the rule's selector fit the tool? A class is looked at effect by effect.
 fn concerns(rule: &Rule, call: &JudgedCall<'_>) -> bool {
-    matches!(rule.selector, Selector::Class(_)) || rule.selector.selects(call.spec.name.as_str())
+    matches!(rule.selector, Selector::Class(_)) || rule.selector.selects(call.spec)
 }
 
 /// Does one of the rules cover the effect as an allow rule would, and one where links lead?
@@ -143,10 +126,10 @@ fn texts(rules: &[Rule]) -> String {
     texts.join(", ")
 }
 
-/// A tool that no skill takes away. A server's tool of the same name is none.
+/// A tool that no skill takes away: without some of them a run could not load the next skill, find a tool, read the rest of a result
+/// that was cut, or keep its list. What another server's tool says of itself is not believed.
 fn is_free(spec: &ToolSpec) -> bool {
-    spec.source == "builtin"
-        && (FREE.contains(&spec.name.as_str()) || spec.category.as_deref() == Some(SKILLS))
+    spec.source == BUILTIN && spec.stays_in_run
 }
 
 impl Policy {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::command::Places;
 use super::glob::Glob;
 use super::paths::{PathPattern, PathProblem};
 use super::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use super::places::Places;
 use super::words::NotPlain;
+use crate::spec::{ToolClass, ToolSpec};
 
 /// The three lists, in the order they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -40,107 +41,57 @@ impl fmt::Display for List {
     }
 }
 
-/// A class of effects, under the name that users of coding agents know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    Read,
-    Edit,
-    Bash,
-    WebFetch,
+/// Arguments that the class's own specifier covers: a rule on the parameter would never be consulted.
+fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
+    match class {
+        ToolClass::Read | ToolClass::Edit => &["path", "file_path", "from", "to", "patch"],
+        ToolClass::Bash => &["command", "argv", "cmd"],
+        ToolClass::WebFetch => &["url", "urls"],
+    }
 }
 
-impl Class {
-    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Edit, Self::Bash, Self::WebFetch];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "Read",
-            Self::Edit => "Edit",
-            Self::Bash => "Bash",
-            Self::WebFetch => "WebFetch",
-        }
-    }
-
-    /// The standard tools whose bare call a bare class rule speaks of.
-    pub(crate) fn tools(self) -> &'static [&'static str] {
-        match self {
-            Self::Read => &[
-                "read_file",
-                "list_files",
-                "glob_files",
-                "grep_files",
-                "view_image",
-            ],
-            Self::Edit => &[
-                "write_file",
-                "edit_file",
-                "apply_patch",
-                "move_file",
-                "delete_file",
-            ],
-            Self::Bash => &["run_command", "await_command", "kill_command"],
-            Self::WebFetch => &["fetch_url"],
-        }
-    }
-
-    fn of_tool(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|class| class.tools().contains(&name))
-    }
-
-    /// Arguments that the class's own specifier covers: a rule on the parameter would never be consulted.
-    fn covered_parameters(self) -> &'static [&'static str] {
-        match self {
-            Self::Read | Self::Edit => &["path", "file_path", "from", "to", "patch"],
-            Self::Bash => &["command", "argv", "cmd"],
-            Self::WebFetch => &["url", "urls"],
-        }
-    }
-
-    /// Arguments of the class's tools that a `param:value` rule may speak of.
-    fn parameters(self) -> &'static [&'static str] {
-        match self {
-            Self::Read => &[
-                "start_line",
-                "max_lines",
-                "depth",
-                "hidden",
-                "limit",
-                "pattern",
-                "glob",
-                "type",
-                "output",
-                "ignore_case",
-                "multiline",
-                "before",
-                "after",
-                "question",
-            ],
-            Self::Edit => &["mode", "content", "overwrite", "recursive"],
-            Self::Bash => &[
-                "cwd",
-                "timeout_s",
-                "background",
-                "on_timeout",
-                "task",
-                "pattern",
-            ],
-            Self::WebFetch => &["format", "max_chars"],
-        }
+/// Arguments of the class's tools that a `param:value` rule may speak of.
+pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
+    match class {
+        ToolClass::Read => &[
+            "start_line",
+            "max_lines",
+            "depth",
+            "hidden",
+            "limit",
+            "pattern",
+            "glob",
+            "type",
+            "output",
+            "ignore_case",
+            "multiline",
+            "before",
+            "after",
+            "question",
+        ],
+        ToolClass::Edit => &["mode", "content", "overwrite", "recursive"],
+        ToolClass::Bash => &[
+            "cwd",
+            "timeout_s",
+            "background",
+            "on_timeout",
+            "task",
+            "pattern",
+        ],
+        ToolClass::WebFetch => &["format", "max_chars"],
     }
 }
 
 /// Tool names of other programs, and the class that stands for them here.
-const FOREIGN: &[(&str, Class)] = &[
-    ("Write", Class::Edit),
-    ("MultiEdit", Class::Edit),
-    ("NotebookEdit", Class::Edit),
-    ("Grep", Class::Read),
-    ("Glob", Class::Read),
-    ("LS", Class::Read),
-    ("BashOutput", Class::Bash),
-    ("KillShell", Class::Bash),
+const FOREIGN: &[(&str, ToolClass)] = &[
+    ("Write", ToolClass::Edit),
+    ("MultiEdit", ToolClass::Edit),
+    ("NotebookEdit", ToolClass::Edit),
+    ("Grep", ToolClass::Read),
+    ("Glob", ToolClass::Read),
+    ("LS", ToolClass::Read),
+    ("BashOutput", ToolClass::Bash),
+    ("KillShell", ToolClass::Bash),
 ];
 
 /// The class that stands for another program's name of a tool.
@@ -155,16 +106,25 @@ pub(crate) enum Selector {
     Any,
     Named(Vec<Box<str>>),
     Glob(Glob),
-    Class(Class),
+    Class(ToolClass),
 }
 
 impl Selector {
-    pub(crate) fn selects(&self, tool: &str) -> bool {
+    /// Does it speak of this tool?
+    pub(crate) fn selects(&self, spec: &ToolSpec) -> bool {
+        match self {
+            Self::Class(class) => spec.class == Some(*class),
+            _ => self.names(spec.name.as_str()),
+        }
+    }
+
+    /// Does it speak of a tool of this name, by the name alone?
+    pub(crate) fn names(&self, tool: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Named(names) => names.iter().any(|name| **name == *tool),
             Self::Glob(glob) => glob.matches(tool),
-            Self::Class(class) => class.tools().contains(&tool),
+            Self::Class(_) => false,
         }
     }
 }
@@ -203,6 +163,8 @@ pub(crate) struct Rule {
     pub(crate) layer: Arc<str>,
     pub(crate) reason: Option<Arc<str>>,
     pub(crate) selector: Selector,
+    /// The class of the tool that the selector names, as far as it was known when the rule was read.
+    pub(crate) class: Option<ToolClass>,
     pub(crate) specifier: Specifier,
     pub(crate) never: Option<Never>,
     /// The one call that it was kept for, and calls like it.
@@ -256,7 +218,7 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
     let at = At { list, places };
     let result = match &selector {
         Selector::Class(class) => of_class(*class, tool, inner, at)?,
-        Selector::Named(names) => match names.first().and_then(|name| Class::of_tool(name)) {
+        Selector::Named(names) => match names.first().and_then(|name| places.classes.of(name)) {
             Some(class) => of_standard_tool(class, tool, inner, at)?,
             None => of_parameter(tool, inner),
         },
@@ -294,7 +256,10 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
     if tool == "*" {
         return Ok(Selector::Any);
     }
-    if let Some(class) = Class::ALL.into_iter().find(|class| class.as_str() == tool) {
+    if let Some(class) = ToolClass::ALL
+        .into_iter()
+        .find(|class| class.as_str() == tool)
+    {
         return Ok(Selector::Class(class));
     }
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '*');
@@ -354,27 +319,27 @@ struct At<'a> {
     places: &'a Places,
 }
 
-fn of_class(class: Class, tool: &str, inner: &str, at: At<'_>) -> Read {
+fn of_class(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
     if let Some((name, value)) = inner.split_once(':')
-        && class.covered_parameters().contains(&name)
+        && covered_parameters(class).contains(&name)
     {
         let why = format!("{tool} rules do not speak of the parameter {name}");
         let form = match class {
-            Class::WebFetch => format!("{tool}(domain:example.com)"),
+            ToolClass::WebFetch => format!("{tool}(domain:example.com)"),
             _ => format!("{tool}({value})"),
         };
         return Ok(Err(never(why, &form)));
     }
     match class {
-        Class::Bash => of_command(tool, inner),
-        Class::WebFetch => Ok(of_domain(tool, inner)),
-        Class::Read | Class::Edit => of_path(tool, inner, at),
+        ToolClass::Bash => of_command(tool, inner),
+        ToolClass::WebFetch => Ok(of_domain(tool, inner)),
+        ToolClass::Read | ToolClass::Edit => of_path(tool, inner, at),
     }
 }
 
-fn of_standard_tool(class: Class, tool: &str, inner: &str, at: At<'_>) -> Read {
+fn of_standard_tool(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
     let name = inner.split(':').next().unwrap_or_default();
-    if inner.contains(':') && class.parameters().contains(&name) {
+    if inner.contains(':') && parameters(class).contains(&name) {
         return Ok(of_parameter(tool, inner));
     }
     of_class(class, tool, inner, at)

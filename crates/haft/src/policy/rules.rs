@@ -1,5 +1,6 @@
 //! `RuleSet`: the rules a user writes, and `Rules`: the same read, proven by their examples and indexed by tool.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,12 +8,13 @@ use hashbrown::{HashMap, HashSet};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::command::Places;
 use super::names::UnknownName;
 use super::paths::PathView;
-use super::rule::{Class, KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
+use super::places::Places;
+use super::rule::{KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
 use super::subject::{Side, Subject, matches_example};
 use crate::permission::{Effect, Verdict};
+use crate::spec::{ToolClass, ToolSpec};
 
 /// The layer of a rule that names none.
 const NO_LAYER: &str = "settings";
@@ -249,8 +251,13 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
     };
     let (selector, specifier, never) = parse(&text.rule, list, places).map_err(unreadable)?;
     let kept_for = text.kept(list).map_err(unreadable)?;
+    let class = match &selector {
+        Selector::Named(names) => names.first().and_then(|name| places.classes.of(name)),
+        _ => None,
+    };
     let rule = Rule {
         list,
+        class,
         text: text.rule.trim().into(),
         layer: layer.into(),
         reason: text.reason.as_deref().map(Into::into),
@@ -285,6 +292,8 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
 #[derive(Debug, Default)]
 struct Bucket {
     named: HashMap<Box<str>, Vec<usize>, foldhash::fast::RandomState>,
+    /// Bare rules of each class, in the order of [`ToolClass::ALL`].
+    classed: [Vec<usize>; ToolClass::ALL.len()],
     wide: Vec<usize>,
     reads: Vec<usize>,
     writes: Vec<usize>,
@@ -299,7 +308,7 @@ impl Bucket {
             Selector::Named(names) => names.iter().for_each(|name| self.name(name, at)),
             Selector::Class(class) => {
                 if rule.specifier == Specifier::All {
-                    class.tools().iter().for_each(|name| self.name(name, at));
+                    self.classed[*class as usize].push(at);
                 }
                 self.kinds(*class, rule.list)
                     .into_iter()
@@ -312,14 +321,14 @@ impl Bucket {
         self.named.entry(name.into()).or_default().push(at);
     }
 
-    fn kinds(&mut self, class: Class, list: List) -> Vec<&mut Vec<usize>> {
+    fn kinds(&mut self, class: ToolClass, list: List) -> Vec<&mut Vec<usize>> {
         match (class, list) {
-            (Class::Read, List::Allow) => vec![&mut self.reads],
-            (Class::Read, _) => vec![&mut self.reads, &mut self.writes, &mut self.runs],
-            (Class::Edit, List::Allow) => vec![&mut self.writes],
-            (Class::Edit, _) => vec![&mut self.writes, &mut self.runs],
-            (Class::Bash, _) => vec![&mut self.runs],
-            (Class::WebFetch, _) => vec![&mut self.connects],
+            (ToolClass::Read, List::Allow) => vec![&mut self.reads],
+            (ToolClass::Read, _) => vec![&mut self.reads, &mut self.writes, &mut self.runs],
+            (ToolClass::Edit, List::Allow) => vec![&mut self.writes],
+            (ToolClass::Edit, _) => vec![&mut self.writes, &mut self.runs],
+            (ToolClass::Bash, _) => vec![&mut self.runs],
+            (ToolClass::WebFetch, _) => vec![&mut self.connects],
         }
     }
 
@@ -337,7 +346,23 @@ impl Bucket {
         }
     }
 
-    fn of_tool(&self, tool: &str) -> &[usize] {
+    /// The rules for calls of this tool, by its name and by its class, in the order they are read.
+    fn of_tool(&self, spec: &ToolSpec) -> Cow<'_, [usize]> {
+        let named = self.of_name(spec.name.as_str());
+        let classed = spec
+            .class
+            .map_or(&[][..], |class| &self.classed[class as usize]);
+        match (named, classed) {
+            (all, []) | ([], all) => Cow::Borrowed(all),
+            _ => {
+                let mut all = [named, classed].concat();
+                all.sort_unstable();
+                Cow::Owned(all)
+            }
+        }
+    }
+
+    fn of_name(&self, tool: &str) -> &[usize] {
         if self.named.is_empty() {
             return &[];
         }
@@ -345,9 +370,9 @@ impl Bucket {
     }
 }
 
-/// The rules of each list that name one tool.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Naming<'a>([&'a [usize]; 3]);
+/// The rules of each list that name one tool or its class.
+#[derive(Debug)]
+pub(crate) struct Naming<'a>([Cow<'a, [usize]>; 3]);
 
 /// The rules, read and indexed: those for other tools cost a call nothing.
 #[derive(Debug, Default)]
@@ -384,15 +409,15 @@ impl Rules {
         &self.all
     }
 
-    /// The rules that name a tool, to be looked up once a call.
-    pub(crate) fn naming(&self, tool: &str) -> Naming<'_> {
-        Naming([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(tool)))
+    /// The rules that name a tool or its class, to be looked up once a call.
+    pub(crate) fn naming(&self, spec: &ToolSpec) -> Naming<'_> {
+        Naming([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(spec)))
     }
 
     /// Could any rule speak of this effect of the tool?
     pub(crate) fn speak_of(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
         let buckets = [&self.deny, &self.ask, &self.allow];
-        buckets.iter().zip(naming.0).any(|(bucket, named)| {
+        buckets.iter().zip(&naming.0).any(|(bucket, named)| {
             !named.is_empty() || !bucket.wide.is_empty() || !bucket.of_kind(effect).is_empty()
         })
     }
@@ -415,7 +440,7 @@ impl Rules {
                 .find(|rule| {
                     let glob = matches!(rule.selector, Selector::Glob(_));
                     only(rule)
-                        && (!glob || rule.selector.selects(subject.tool()))
+                        && (!glob || rule.selector.names(subject.tool()))
                         && subject.is_kept_by(rule)
                         && covers(rule)
                 })
@@ -446,7 +471,7 @@ impl Rules {
     /// Does a deny or ask rule of this tool or of the class `Read` name the path?
     pub(crate) fn withholds(&self, tool: &str, path: &PathView<'_>) -> bool {
         [&self.deny, &self.ask].into_iter().any(|bucket| {
-            let found = bucket.of_tool(tool).iter().chain(&bucket.reads);
+            let found = bucket.of_name(tool).iter().chain(&bucket.reads);
             found
                 .filter_map(|at| self.all.get(*at))
                 .any(|rule| match &rule.specifier {
@@ -459,7 +484,7 @@ impl Rules {
     /// Is there a deny or ask rule on paths that this tool might read?
     pub(crate) fn withholds_from(&self, tool: &str) -> bool {
         [&self.deny, &self.ask].into_iter().any(|bucket| {
-            let mut found = bucket.of_tool(tool).iter().chain(&bucket.reads);
+            let mut found = bucket.of_name(tool).iter().chain(&bucket.reads);
             found.any(|at| {
                 let rule = self.all.get(*at);
                 rule.is_some_and(|rule| matches!(rule.specifier, Specifier::Path(_)))
@@ -468,11 +493,13 @@ impl Rules {
     }
 
     /// The deny rule that takes a tool out of every list, if one does.
-    pub(crate) fn removal(&self, tool: &str) -> Option<&Rule> {
+    pub(crate) fn removal(&self, tool: &str, places: &Places) -> Option<&Rule> {
+        let selects = |selector: &Selector| match selector {
+            Selector::Class(class) => places.classes.of(tool) == Some(*class),
+            _ => selector.names(tool),
+        };
         self.all.iter().find(|rule| {
-            rule.list == List::Deny
-                && rule.specifier == Specifier::All
-                && rule.selector.selects(tool)
+            rule.list == List::Deny && rule.specifier == Specifier::All && selects(&rule.selector)
         })
     }
 

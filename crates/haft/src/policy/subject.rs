@@ -5,14 +5,15 @@ use std::cell::OnceCell;
 use haft_shell::alters_shell;
 
 use super::JudgedCall;
-use super::command::{Places, sets_variables};
+use super::command::sets_variables;
 use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
 use super::paths::{PathPattern, PathView, clean};
+use super::places::Places;
 use super::remembered::take_apart;
-use super::rule::{Class, List, Rule, Selector, Specifier};
+use super::rule::{List, Rule, Selector, Specifier, parameters};
 use super::view::{CommandView, Reach};
 use crate::permission::{Effect, PathClaim, Permission};
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolClass};
 
 /// One effect of a call.
 #[derive(Debug)]
@@ -151,7 +152,8 @@ impl<'a> Subject<'a> {
         match &rule.specifier {
             // Clause 13: no rule for commands covers what a redirection writes.
             Specifier::All if self.changes_file() => {
-                !rule.selector.selects("run_command") || rule.selector == Selector::Any
+                self.call.spec.class != Some(ToolClass::Bash)
+                    || !matches!(rule.selector, Selector::Named(_))
             }
             Specifier::All => self
                 .command()
@@ -174,7 +176,7 @@ impl<'a> Subject<'a> {
             && !self.is_of(class, &rule.specifier)
         {
             return self.touched_by(class, &rule.specifier)
-                || (class == Class::Read
+                || (class == ToolClass::Read
                     && rule.list == List::Deny
                     && self.written_by(&rule.specifier));
         }
@@ -189,9 +191,27 @@ impl<'a> Subject<'a> {
                 self.paths().iter().any(covers) || self.elsewhere(&covers)
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
-            Specifier::Param(pattern) => pattern.matches(self.call.value()),
-            Specifier::Nothing => false,
+            Specifier::Param(pattern) => {
+                pattern.matches(self.call.value()) || self.is_misread(rule)
+            }
+            Specifier::Nothing => self.is_misread(rule),
         }
+    }
+
+    /// Was the class of the tool that the rule names not known when the rule was read, and could its specifier mean more than it was
+    /// read as? Such a rule forbids every call: it could be a deny that lets through what it names.
+    fn is_misread(&self, rule: &Rule) -> bool {
+        let Some(class) = self.call.spec.class else {
+            return false;
+        };
+        let plain = match &rule.specifier {
+            Specifier::Param(pattern) => {
+                let first = pattern.path.split('.').next().unwrap_or_default();
+                parameters(class).contains(&first)
+            }
+            _ => false,
+        };
+        matches!(rule.selector, Selector::Named(_)) && rule.class.is_none() && !plain
     }
 
     /// Does this hold of a redirection's target, taken from a folder that the command goes to?
@@ -219,13 +239,13 @@ impl<'a> Subject<'a> {
     }
 
     /// Is the effect of the class? The bare call of the class's own tools is, for a rule without specifier.
-    fn is_of(&self, class: Class, specifier: &Specifier) -> bool {
+    fn is_of(&self, class: ToolClass, specifier: &Specifier) -> bool {
         match self.effect {
-            Effect::Call => *specifier == Specifier::All && class.tools().contains(&self.tool()),
-            Effect::Read(_) => class == Class::Read,
-            Effect::Write(_) | Effect::Remove(_) => class == Class::Edit,
-            Effect::Run { .. } => class == Class::Bash,
-            Effect::Connect { .. } => class == Class::WebFetch,
+            Effect::Call => *specifier == Specifier::All && self.call.spec.class == Some(class),
+            Effect::Read(_) => class == ToolClass::Read,
+            Effect::Write(_) | Effect::Remove(_) => class == ToolClass::Edit,
+            Effect::Run { .. } => class == ToolClass::Bash,
+            Effect::Connect { .. } => class == ToolClass::WebFetch,
             Effect::Apply { .. }
             | Effect::Remember { .. }
             | Effect::Question
@@ -244,19 +264,19 @@ impl<'a> Subject<'a> {
     }
 
     /// Clause 14: rules on files speak of commands that name the file.
-    fn touched_by(&self, class: Class, specifier: &Specifier) -> bool {
+    fn touched_by(&self, class: ToolClass, specifier: &Specifier) -> bool {
         let Some(command) = self.command() else {
             return false;
         };
         let files: Vec<&String> = match class {
-            Class::Read => command.touched.reads.iter().collect(),
-            Class::Edit => command
+            ToolClass::Read => command.touched.reads.iter().collect(),
+            ToolClass::Edit => command
                 .touched
                 .edits
                 .iter()
                 .chain(&command.targets)
                 .collect(),
-            Class::Bash | Class::WebFetch => return false,
+            ToolClass::Bash | ToolClass::WebFetch => return false,
         };
         if files.is_empty() {
             return false;
@@ -321,10 +341,10 @@ impl<'a> Subject<'a> {
         };
         match (&rule.specifier, &rule.selector) {
             (Specifier::Command(pattern), _) => pattern.could_forbid(command),
-            (Specifier::Path(pattern), Selector::Class(Class::Read)) => {
+            (Specifier::Path(pattern), Selector::Class(ToolClass::Read)) => {
                 command.touched.unknown || self.may_read_below(command, pattern)
             }
-            (Specifier::Path(_), Selector::Class(Class::Edit)) => command.touched.unknown,
+            (Specifier::Path(_), Selector::Class(ToolClass::Edit)) => command.touched.unknown,
             _ => false,
         }
     }
@@ -336,9 +356,9 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bo
     let command = || CommandView::new(example, None);
     match &rule.specifier {
         Specifier::All => match rule.selector {
-            Selector::Class(Class::Bash) if allow => command().reach() == Reach::Pattern,
+            Selector::Class(ToolClass::Bash) if allow => command().reach() == Reach::Pattern,
             Selector::Class(_) => true,
-            _ => rule.selector.selects(example.trim()),
+            _ => rule.selector.names(example.trim()),
         },
         Specifier::Command(pattern) if allow => pattern.allows(&command()),
         Specifier::Command(pattern) => pattern.forbids(&command()),

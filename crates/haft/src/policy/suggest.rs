@@ -11,42 +11,8 @@ use super::{JudgedCall, Policy, Profile, RuleText};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
 
-/// Longest part of a call that is repeated in a sentence, in characters.
-const LONGEST_QUOTE: usize = 160;
-
 /// Most rules offered at once: a person must be able to read what they would allow.
 const MOST_RULES: usize = 5;
-
-/// A text short enough for a sentence, on one line.
-pub(super) fn clip(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .take(LONGEST_QUOTE)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    if text.chars().nth(LONGEST_QUOTE).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-/// An effect in words: `writing src/a.rs`.
-pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
-    let value = clip(effect.value());
-    match effect {
-        Effect::Call => format!("calls of {}", call.spec.name),
-        Effect::Read(_) => format!("reading {value}"),
-        Effect::Write(_) => format!("writing {value}"),
-        Effect::Remove(_) => format!("removing {value}"),
-        Effect::Run { jailed: true, .. } => format!("running {value}"),
-        Effect::Run { jailed: false, .. } => format!("running {value} without the jail"),
-        Effect::Apply { .. } => format!("applying what {value} changed"),
-        Effect::Connect { .. } => format!("connecting to {value}"),
-        Effect::Remember { .. } => format!("writing to the memory {value}"),
-        Effect::Question => "asking the person".to_owned(),
-        Effect::Other { kind, .. } => format!("{} {value}", clip(kind)),
-    }
-}
 
 impl Policy {
     /// The allow rules that, kept for calls like this one, would let it run where now a person is asked: one an effect,
@@ -54,7 +20,7 @@ impl Policy {
     /// where rules cannot say it, and none for a critical call or a removal, which are decided each time.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let asked_otherwise = |permission: &Permission| {
             let judged = self.judge_effect(call, &naming, permission);
             judged.verdict > Verdict::Allow && !matches!(judged.source, Source::Profile)
@@ -90,7 +56,7 @@ impl Policy {
     /// The same under another profile, guards and other rules aside.
     pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
-        let naming = self.rules.naming(call.spec.name.as_str());
+        let naming = self.rules.naming(call.spec);
         let mut rules: Vec<String> = Vec::new();
         for permission in std::iter::once(&own).chain(call.permissions) {
             let allowed = by_profile(profile, call, permission) == Verdict::Allow

@@ -26,12 +26,36 @@ use super::{
 };
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::spec::{Risk, ToolName, ToolSpec};
+use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
 
 const WORKSPACE: &str = "/home/dev/app";
 const HOME: &str = "/home/dev";
 /// The digest that stands for the arguments of every scene that its permissions do not state.
 const UNSTATED: &str = "rest";
+
+/// Tools with a class, as the standard tools declare it.
+pub(super) const CLASSES: [(&str, ToolClass); 11] = [
+    ("read_file", ToolClass::Read),
+    ("list_files", ToolClass::Read),
+    ("grep_files", ToolClass::Read),
+    ("write_file", ToolClass::Edit),
+    ("edit_file", ToolClass::Edit),
+    ("apply_patch", ToolClass::Edit),
+    ("move_file", ToolClass::Edit),
+    ("delete_file", ToolClass::Edit),
+    ("run_command", ToolClass::Bash),
+    ("kill_command", ToolClass::Bash),
+    ("fetch_url", ToolClass::WebFetch),
+];
+
+/// Tools that say that they reach nothing beyond the run.
+const STAYS: [&str; 5] = [
+    "load_skill",
+    "list_skills",
+    "tool_search",
+    "read_artifact",
+    "todo_write",
+];
 
 /// Rules by list, in one layer called `test`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,6 +96,7 @@ impl Scene {
 
 pub(super) fn builder(profile: Profile, rules: RuleSet) -> PolicyBuilder {
     Policy::builder(profile)
+        .classes(CLASSES)
         .workspace_root(Path::new(WORKSPACE))
         .home(Path::new(HOME))
         .rules(rules)
@@ -96,6 +121,9 @@ pub(super) fn tool(
 ) -> Scene {
     let mut spec = ToolSpec::new(ToolName::new(name).unwrap(), "", json!({"type": "object"}));
     spec.risk = risk;
+    let declared = CLASSES.iter().find(|(tool, _)| *tool == name);
+    spec.class = declared.map(|(_, class)| *class);
+    spec.stays_in_run = STAYS.contains(&name);
     spec.source = if name.contains('.') {
         "mcp:server"
     } else {

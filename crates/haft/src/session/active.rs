@@ -1,6 +1,6 @@
 //! `Active`: the skills a run has loaded: their token budget, and what they narrow the run to.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -10,73 +10,14 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::permission::Verdict;
-use crate::policy::{JudgedCall, Label, Policy, Restriction, Ruling};
+use crate::policy::{JudgedCall, Label, Policy, Ruling};
+use crate::session::activation::{Activated, Activation, ActiveSkill};
 use crate::spec::Risk;
 use crate::tokens::Tokenizer;
 use crate::toolset::{Changes, Snapshot};
 
 /// Tokens of all active skills together where nobody says otherwise (the seed's figure; a body has at most 5,000 by the format's advice).
 pub const SKILL_TOKENS: usize = 18_000;
-
-/// A skill to be loaded into a run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Activation<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its instructions, which count against the run's budget of tokens.
-    pub body: &'a str,
-    /// Its folder, which commands may read while it is active.
-    pub folder: Option<&'a Path>,
-    /// The only rules a call may fall under while it is active; `None` restricts nothing.
-    pub restricts_to: Option<&'a [String]>,
-    /// Rules no call may fall under while it is active.
-    pub excludes: &'a [String],
-}
-
-/// What loading a skill came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Activated {
-    /// It was active already, with the same text and the same limits: nothing changed.
-    pub already: bool,
-    /// Tokens of its instructions.
-    pub tokens: usize,
-    /// Skills that had to go to keep the budget, oldest first; their limits went with them.
-    pub evicted: Vec<String>,
-    /// Rules of its limits that could not be read.
-    pub unread: Vec<String>,
-}
-
-/// A skill that is active in a run.
-#[derive(Debug)]
-pub struct ActiveSkill {
-    name: String,
-    folder: Option<PathBuf>,
-    tokens: usize,
-    digest: [u8; 32],
-    restriction: Restriction,
-}
-
-impl ActiveSkill {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its folder.
-    pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
-    }
-
-    /// Tokens of its instructions.
-    pub fn tokens(&self) -> usize {
-        self.tokens
-    }
-
-    /// What it narrows the run to.
-    pub fn restriction(&self) -> &Restriction {
-        &self.restriction
-    }
-}
 
 type List = Arc<Vec<Arc<ActiveSkill>>>;
 

@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::skill::{SkillError, Slice};
+use crate::skill::SkillError;
 
 /// The names of a skill's file, in the order they are looked for.
 pub(super) const FILES: [&str; 2] = ["SKILL.md", "skill.md"];
@@ -29,6 +29,15 @@ const MAX_SLICE: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
+}
+
+/// Bytes of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// The bytes; fewer than asked for at the end of the file, and never more than 1 MiB.
+    pub bytes: Vec<u8>,
+    /// The size of the whole file.
+    pub total: u64,
 }
 
 /// The beginning of a file.

@@ -4,12 +4,10 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::skill::front::{self, FrontMatter, NARROWING, ToolRules};
 use crate::skill::split::{self, Split, Uncut};
+use crate::skill::strict::MAX_DESCRIPTION;
 use crate::skill::yaml::{self, Node, Note};
 use crate::skill::{Level, Problem, overlay, strict};
 use crate::text::clip;
-
-/// The longest description that is used, in characters (Agent Skills format).
-pub(super) const MAX_DESCRIPTION: usize = 1024;
 
 /// The longest name that is used, in characters; the format says 64, which is warned about.
 const MAX_NAME: usize = 128;

@@ -41,15 +41,6 @@ pub struct Resources {
     pub problems: Vec<Problem>,
 }
 
-/// Bytes of a resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slice {
-    /// The bytes; fewer than asked for at the end of the file, and never more than 1 MiB.
-    pub bytes: Vec<u8>,
-    /// The size of the whole file.
-    pub total: u64,
-}
-
 /// Lists what is below a skill's folder, but for its own file.
 pub(super) fn list(dir: &Path, own: &str) -> Result<Resources, SkillError> {
     let mut walk = Walk {

@@ -3,12 +3,14 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::skill::lenient::MAX_DESCRIPTION;
 use crate::skill::split::{self, Uncut};
 use crate::skill::yaml::{self, Node, Note};
 
 /// The longest name, in characters after NFKC.
 const MAX_NAME: usize = 64;
+
+/// The longest description that is used, in characters (Agent Skills format).
+pub(super) const MAX_DESCRIPTION: usize = 1024;
 
 /// The longest `compatibility`, in characters.
 const MAX_COMPATIBILITY: usize = 500;

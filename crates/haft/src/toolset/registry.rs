@@ -13,8 +13,7 @@ use crate::spec::{Declaration, ToolName, ToolSpec};
 use crate::tool::Tool;
 use crate::toolset::{Changes, Entry, Run, Snapshot, Toolset};
 
-/// The source word of the tools that come with haft.
-pub const BUILTIN: &str = "builtin";
+pub use crate::spec::BUILTIN;
 
 /// Why a tool was not taken.
 #[derive(Debug, thiserror::Error)]

@@ -1,18 +1,17 @@
 //! Views: narrower or renamed looks at a toolset. A view changes entries, it never wraps a tool.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use serde_json::{Map, Value};
 
 use crate::json::bind::{BindError, Binding};
-use crate::spec::{Exposure, NameError, Overflow, ToolName, ToolSpec};
+use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
-use crate::toolset::registry::BUILTIN;
-use crate::toolset::{Changes, Entry, Snapshot, Toolset};
+use crate::toolset::{Entry, Snapshot, Toolset};
+
+pub use crate::toolset::Derived;
 
 /// Short ways to make views of anything that is a toolset.
 pub trait View: Toolset + Sized + 'static {
@@ -119,26 +118,6 @@ pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
     })
 }
 
-/// A view never wider than `outer`: the tools of `inner` that `outer` has, too, under the same entry's runner.
-pub(crate) fn within(
-    outer: &Arc<dyn Toolset>,
-    inner: Option<Arc<dyn Toolset>>,
-) -> Arc<dyn Toolset> {
-    let Some(inner) = inner else {
-        return Arc::clone(outer);
-    };
-    Arc::new(Derived::new([Arc::clone(outer), inner], |all| {
-        let [outer, inner] = all else {
-            return Vec::new();
-        };
-        let entries = inner
-            .entries()
-            .iter()
-            .filter_map(|e| outer.entry(e.spec.name.as_str()));
-        entries.cloned().collect()
-    }))
-}
-
 /// What settings may change of a tool (`tools.NAME.*`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolSettings {
@@ -237,70 +216,4 @@ pub fn unknown<'a, S: AsRef<str> + 'a>(
     names
         .filter(|name| snapshot.entry(name).is_none())
         .collect()
-}
-
-type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync;
-
-/// A view: computed once for each version of its sources.
-pub struct Derived {
-    sources: Vec<Arc<dyn Toolset>>,
-    derive: Box<Derive>,
-    cached: ArcSwapOption<(Vec<u64>, Arc<Snapshot>)>,
-}
-
-impl Derived {
-    fn new(
-        sources: impl IntoIterator<Item = Arc<dyn Toolset>>,
-        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync + 'static,
-    ) -> Self {
-        let sources = sources.into_iter().collect();
-        Self {
-            sources,
-            derive: Box::new(derive),
-            cached: ArcSwapOption::empty(),
-        }
-    }
-}
-
-impl Toolset for Derived {
-    fn snapshot(&self) -> Arc<Snapshot> {
-        if let Some(cached) = &*self.cached.load()
-            && self
-                .sources
-                .iter()
-                .map(Toolset::version)
-                .eq(cached.0.iter().copied())
-        {
-            return Arc::clone(&cached.1);
-        }
-        let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
-        let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
-        // Sources only ever count up, so the sum rises with every change of any of them.
-        let snapshot = Arc::new(Snapshot::new(
-            versions.iter().sum(),
-            (self.derive)(&sources),
-        ));
-        self.cached
-            .store(Some(Arc::new((versions, Arc::clone(&snapshot)))));
-        snapshot
-    }
-
-    fn version(&self) -> u64 {
-        self.sources.iter().map(Toolset::version).sum()
-    }
-
-    fn changes(&self) -> Changes {
-        self.sources
-            .iter()
-            .map(Toolset::changes)
-            .fold(Changes::default(), Changes::and)
-    }
-}
-
-impl fmt::Debug for Derived {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Derived")
-            .field("sources", &self.sources)
-            .finish_non_exhaustive()
-    }
 }

@@ -18,7 +18,9 @@ fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
         ask: vec!["Read(asked)".into(), "Edit(asked)".into()],
         ..RuleSet::default()
     };
-    let policy = Policy::builder(Profile::Trusted).workspace(workspace);
+    let policy = Policy::builder(Profile::Trusted)
+        .classes(crate::classes())
+        .workspace(workspace);
     policy.rules(rules).build().unwrap().denials()
 }
 

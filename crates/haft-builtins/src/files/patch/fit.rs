@@ -1,7 +1,7 @@
 //! Hunks applied to one text: each place found, then all lines put together anew.
 
 use crate::files::patch::lines::{Line, MAX_LINES, join, split, usual};
-use crate::files::patch::parse::{Hunk, Kind, Op};
+use crate::files::patch::section::{Hunk, Kind, Op};
 use crate::files::patch::seek::{Level, Text};
 
 /// Most notes about one file.

@@ -8,7 +8,7 @@ use haft::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError}
 
 use crate::files::edit::MAX_EDITED;
 use crate::files::patch::fit::{FitError, Fitted, fit};
-use crate::files::patch::parse::{Action, Hunk, Section};
+use crate::files::patch::section::{Action, Hunk, Section};
 use crate::files::read::{cancelled, whole};
 use crate::files::seen::Purpose;
 use crate::files::text::grouped;

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use similar::TextDiff;
 
 use super::fit::fit;
-use super::parse::{Action, parse};
+use super::parse::parse;
+use super::section::Action;
 
 /// The new text, or the error.
 fn applied(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {

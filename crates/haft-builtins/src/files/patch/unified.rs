@@ -1,8 +1,7 @@
 //! Unified diffs, as `diff -u` and git write them.
 
 use crate::files::patch::names::{self, Names};
-use crate::files::patch::parse::{Action, Hunk, Kind, Op, PatchError, Reader, Section};
-use crate::files::patch::v4a::clipped;
+use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
 
 const NULL: &str = "/dev/null";
 

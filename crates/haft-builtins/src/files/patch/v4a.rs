@@ -1,8 +1,6 @@
 //! The format between `*** Begin Patch` and `*** End Patch`: places are found by context, not by numbers.
 
-use haft::text::clip;
-
-use crate::files::patch::parse::{Action, Hunk, Kind, Op, PatchError, Reader, Section};
+use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
 use crate::files::patch::unified;
 
 /// The first line.
@@ -165,9 +163,4 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         return Err(reader.error("expected a hunk's lines, beginning with a blank, + or -"));
     }
     Ok(hunk)
-}
-
-/// The beginning of a line, quoted, for a message.
-pub(super) fn clipped(line: &str) -> String {
-    format!("{:?}", clip(line, 60))
 }

@@ -207,6 +207,7 @@ fn settings_hold_rules_as_text_or_table() {
 #[test]
 fn f8_rules_are_held_against_the_tools_of_a_registry() {
     use crate::testing::TestTool;
+    use crate::toolset::Toolset;
     use crate::toolset::registry::ToolRegistry;
     let tools = ToolRegistry::new();
     tools
@@ -222,7 +223,10 @@ fn f8_rules_are_held_against_the_tools_of_a_registry() {
             ..RuleSet::default()
         };
         let builder = Policy::builder(Profile::Workspace).rules(rules);
-        let error = builder.for_tools(&tools).build().unwrap_err();
+        let error = builder
+            .for_tools(tools.snapshot().specs())
+            .build()
+            .unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     }
     let fine = RuleSet {
@@ -232,5 +236,5 @@ fn f8_rules_are_held_against_the_tools_of_a_registry() {
         ..RuleSet::default()
     };
     let builder = Policy::builder(Profile::Workspace).rules(fine);
-    assert!(builder.for_tools(&tools).build().is_ok());
+    assert!(builder.for_tools(tools.snapshot().specs()).build().is_ok());
 }

@@ -142,7 +142,7 @@ fn what_a_run_needs_to_go_on_is_never_taken_away_but_from_a_server_of_that_name(
     }
     let mut skill = tool("skill.pdf", Risk::Safe, &json!({}), Vec::new());
     skill.spec.source = "builtin".into();
-    skill.spec.category = Some("skills".into());
+    skill.spec.stays_in_run = true;
     assert_eq!(outside(Some(&[]), &[], &skill), None);
 }
 

@@ -1,4 +1,4 @@
-//! Texts taken apart into terms: words and their parts, without the commonest, without their endings.
+//! Takes texts apart into terms: words and their parts, without stop words and without endings.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ const STOP: [&str; 72] = [
     "when", "where", "which", "who", "will", "with", "would", "you", "your",
 ];
 
-/// The first `max` bytes of a text, cut between characters.
-pub(super) fn clipped(text: &str, max: usize) -> &str {
+/// Returns the first `max` bytes of a text, cut between characters.
+pub fn clip(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
 
@@ -63,7 +63,13 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Calls `each` with every term of a text, in order: what the index looks up. For hosts with an index of their own.
+/// Calls `each` with every term of a text, in order: what an [`Index`](crate::Index) stores and looks up.
+///
+/// ```
+/// let mut terms = Vec::new();
+/// haft_search::terms("Lists the HTTPServer's users", |term| terms.push(term.to_owned()));
+/// assert_eq!(terms, ["list", "http", "server", "s", "user"]);
+/// ```
 pub fn terms(text: &str, mut each: impl FnMut(&str)) {
     let text = if text.is_ascii() {
         Cow::Borrowed(text)
@@ -123,14 +129,10 @@ fn piece(piece: &str, class: Class, term: &mut String, each: &mut impl FnMut(&st
     }
     term.clear();
     if piece.is_ascii() {
-        term.push_str(clipped(piece, MAX_TERM));
+        term.push_str(clip(piece, MAX_TERM));
         term.make_ascii_lowercase();
     } else {
-        term.extend(
-            clipped(piece, MAX_TERM)
-                .chars()
-                .flat_map(char::to_lowercase),
-        );
+        term.extend(clip(piece, MAX_TERM).chars().flat_map(char::to_lowercase));
     }
     if STOP.binary_search(&term.as_str()).is_ok() {
         return;

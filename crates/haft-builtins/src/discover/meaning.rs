@@ -4,25 +4,21 @@
 //! the words alone decide.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use haft::future::BoxFuture;
+use haft::spec::ToolSpec;
+use haft::toolset::search::{Found, category_of, is_findable};
+use haft::toolset::{Entry, Snapshot};
+use haft_search::{Hit, NAMED, Top, clip};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
-
-use crate::future::BoxFuture;
-use crate::spec::ToolSpec;
-use crate::toolset::search::top::Top;
-use crate::toolset::search::words::clipped;
-use crate::toolset::search::{EXACT, Found, Hit, category_of, is_findable};
-use crate::toolset::{Entry, Snapshot};
 
 /// How long a query's vector may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -77,7 +73,7 @@ impl Drop for Work {
 /// Vectors of length one, by spec hash.
 #[derive(Debug, Default)]
 struct Vectors {
-    known: HashMap<String, Box<[f32]>, RandomState>,
+    known: HashMap<String, Box<[f32]>>,
     /// Of every vector, once one is known.
     length: usize,
     rest_until: Option<Instant>,
@@ -187,7 +183,7 @@ impl Meaning {
                 return Ok(None);
             }
         }
-        let text = clipped(query, MAX_TEXT).to_owned();
+        let text = clip(query, MAX_TEXT).to_owned();
         let made = self.ask(vec![text], PATIENCE).await?;
         let vector = made.into_iter().next().unwrap_or_default();
         if vector.len() == self.vectors().length {
@@ -238,9 +234,7 @@ impl Meaning {
             }
             if let Some(vector) = vectors.known.get(entry.spec_hash()) {
                 let score = dot(query, vector);
-                if top.could_take(score) {
-                    top.take(Hit { document, score });
-                }
+                top.push(Hit { document, score });
             }
         }
         let hits = top.finish().into_iter();
@@ -304,7 +298,7 @@ impl Vectors {
 /// What is embedded of a tool.
 fn text_of(spec: &ToolSpec) -> String {
     let text = format!("{}: {}", spec.name, spec.description);
-    clipped(&text, MAX_TEXT).to_owned()
+    clip(&text, MAX_TEXT).to_owned()
 }
 
 /// The vector at length one, so that a product of two is their cosine.
@@ -339,7 +333,7 @@ fn fused<'a>(words: Vec<Found<'a>>, near: Vec<Found<'a>>, limit: usize) -> Vec<F
     let mut rank = 0.0;
     for found in words {
         rank += 1.0;
-        let named = if found.score >= EXACT {
+        let named = if found.score >= NAMED {
             found.score
         } else {
             0.0

@@ -1,8 +1,8 @@
-//! `Labels`: names and aliases, to know a query that is one of them.
+//! `Labels`: names and aliases, to recognize a query that is one of them.
 
-use crate::toolset::search::Document;
+use crate::document::Document;
 
-/// The longest label that is kept: that of a tool's name.
+/// Bytes of the longest label that is stored.
 const MAX_LABEL: usize = 128;
 /// Most aliases of one document.
 const MAX_ALIASES: usize = 32;
@@ -18,22 +18,22 @@ struct Label {
 
 /// Labels in the order of their lower-case texts.
 #[derive(Debug, Default)]
-pub(super) struct Labels {
+pub(crate) struct Labels {
     text: Box<str>,
     sorted: Box<[Label]>,
 }
 
 /// Labels as they come in.
 #[derive(Debug, Default)]
-pub(super) struct Build {
+pub(crate) struct Build {
     text: String,
     labels: Vec<Label>,
 }
 
 impl Build {
-    pub(super) fn add(&mut self, number: u32, document: &Document<'_>) {
-        self.push(number, document.name, true);
-        for alias in document.aliases.iter().take(MAX_ALIASES) {
+    pub(crate) fn add(&mut self, number: u32, document: &Document<'_>) {
+        self.push(number, document.name(), true);
+        for alias in document.aliases().iter().take(MAX_ALIASES) {
             self.push(number, alias, false);
         }
     }
@@ -53,7 +53,7 @@ impl Build {
         });
     }
 
-    pub(super) fn finish(mut self) -> Labels {
+    pub(crate) fn finish(mut self) -> Labels {
         let text = self.text.into_boxed_str();
         let sort = |a: &Label, b: &Label| {
             let (a, b) = (lower(of(&text, a)), lower(of(&text, b)));
@@ -69,7 +69,7 @@ impl Build {
 
 impl Labels {
     /// The documents that the query is a label of, with how close it is: the name to the letter 3, the name 2, an alias 1.
-    pub(super) fn fitting<'a>(&'a self, query: &'a str) -> impl Iterator<Item = (u32, f32)> + 'a {
+    pub(crate) fn fitting<'a>(&'a self, query: &'a str) -> impl Iterator<Item = (u32, f32)> + 'a {
         let query = query.trim();
         let query = if query.len() > MAX_LABEL { "" } else { query };
         let order = |label: &Label| lower(of(&self.text, label)).cmp(lower(query));
@@ -88,7 +88,7 @@ impl Labels {
     }
 
     /// Bytes that they take.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.sorted)
     }
 }

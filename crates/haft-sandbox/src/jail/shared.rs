@@ -1,0 +1,66 @@
+//! What the supervisor, the process inside and its children share: what was found outside, their pipes, how they end.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::plan::Plan;
+use super::report::{Fail, step};
+use super::sys::leave;
+use super::users::Users;
+
+/// What the supervisor found outside the jail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    pub(super) users: Users,
+    /// Whether the memory of a tree can be looked at.
+    pub(super) watched: bool,
+    /// Whether the tree is in its control group.
+    pub(super) grouped: bool,
+}
+
+/// The process inside's ends of its pipes with the supervisor.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    /// Ends when the supervisor does.
+    pub(super) alive: OwnedFd,
+    /// Takes a byte when the jail has been built.
+    pub(super) built: OwnedFd,
+}
+
+/// Dies when the supervisor does, also when that happened just before.
+pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::io::ioctl_fionbio(parent, true)?;
+    match rustix::io::read(parent, &mut [0; 1]) {
+        Err(rustix::io::Errno::AGAIN) => Ok(()),
+        _ => leave(125),
+    }
+}
+
+/// The environment as pairs.
+pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
+    plan.env
+        .iter()
+        .filter_map(|pair| {
+            let bytes = pair.as_bytes();
+            let at = bytes.iter().position(|byte| *byte == b'=')?;
+            Some((
+                OsStr::from_bytes(&bytes[..at]).into(),
+                OsStr::from_bytes(&bytes[at + 1..]).into(),
+            ))
+        })
+        .collect()
+}
+
+/// The `/proc` that is there now, as a handle.
+pub(crate) fn open_proc() -> Result<OwnedFd, Fail> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", flags, Mode::empty());
+    proc.map_err(io::Error::from).map_err(step("open /proc"))
+}

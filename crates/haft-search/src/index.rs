@@ -1,0 +1,216 @@
+//! `Index`: postings that hold each term's whole share of a document's score, so that a query adds numbers and nothing else.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use crate::document::Document;
+use crate::labels::{self, Labels};
+use crate::top::{Hit, Top};
+use crate::words;
+
+/// BM25's saturation of repeated terms (Robertson and Zaragoza 2009, the usual value).
+const K1: f32 = 1.2;
+/// BM25's share of a document's length (same source).
+const B: f32 = 0.75;
+/// Bytes of a query that are read.
+const MAX_QUERY: usize = 8 * 1024;
+/// Distinct terms of a query that are looked up.
+const MAX_TERMS: usize = 256;
+/// What a query that is a document's alias adds to the score; its name adds twice as much, and three times in the same case.
+/// Words alone stay below it.
+pub const NAMED: f32 = 1_000.0;
+
+/// A document that has a term, and what the term adds to its score.
+#[derive(Debug, Clone, Copy)]
+struct Posting {
+    document: u32,
+    share: f32,
+}
+
+/// A term's postings: from, to, in the one array of all.
+type Range = (u32, u32);
+
+/// An inverted index over documents; the crate's page has an example.
+#[derive(Debug, Default)]
+pub struct Index {
+    terms: HashMap<Box<str>, Range, RandomState>,
+    postings: Box<[Posting]>,
+    labels: Labels,
+    /// One above the highest document number.
+    size: usize,
+}
+
+impl Index {
+    /// Builds an index over documents with numbers of the caller's choice; the search's memory grows with the highest.
+    pub fn new<'a>(documents: impl IntoIterator<Item = (usize, Document<'a>)>) -> Self {
+        let mut build = Build::default();
+        for (number, document) in documents {
+            // More than four thousand million entries fit no catalogue.
+            if let Ok(number) = u32::try_from(number) {
+                build.add(number, &document);
+            }
+        }
+        build.finish()
+    }
+
+    /// Returns the documents that match best, best first, equal ones in the order of their numbers: at most `limit`, and only those
+    /// that `keep` accepts.
+    ///
+    /// A document whose name is the query, whatever the case, comes first; one with such an alias next. 8 KiB of a query and 256
+    /// distinct terms are read.
+    pub fn search(&self, query: &str, limit: usize, keep: impl Fn(usize) -> bool) -> Vec<Hit> {
+        let mut scores = vec![0.0_f32; self.size];
+        let mut touched: Vec<u32> = Vec::with_capacity(256);
+        let mut add = |document: u32, share: f32| {
+            if let Some(score) = scores.get_mut(document as usize) {
+                if *score == 0.0 {
+                    touched.push(document);
+                }
+                *score += share;
+            }
+        };
+        for (list, times) in self.lists(query) {
+            for posting in list {
+                add(posting.document, posting.share * times);
+            }
+        }
+        for (document, closeness) in self.labels.fitting(query) {
+            add(document, NAMED * closeness);
+        }
+        let mut top = Top::new(limit);
+        for document in touched {
+            let hit = Hit {
+                document: document as usize,
+                score: scores.get(document as usize).copied().unwrap_or_default(),
+            };
+            if top.accepts(hit.score) && keep(hit.document) {
+                top.push(hit);
+            }
+        }
+        top.finish()
+    }
+
+    /// The postings of each distinct term of a query, and how often the query says it.
+    fn lists(&self, query: &str) -> Vec<(&[Posting], f32)> {
+        let mut found: Vec<(Range, f32)> = Vec::with_capacity(16);
+        words::terms(words::clip(query, MAX_QUERY), |term| {
+            let Some(range) = self.terms.get(term) else {
+                return;
+            };
+            if let Some((_, times)) = found.iter_mut().find(|(known, _)| known == range) {
+                *times += 1.0;
+            } else if found.len() < MAX_TERMS {
+                found.push((*range, 1.0));
+            }
+        });
+        found
+            .into_iter()
+            .map(|((from, to), times)| {
+                let list = self.postings.get(from as usize..to as usize);
+                (list.unwrap_or_default(), times)
+            })
+            .collect()
+    }
+
+    /// Returns roughly how many bytes the index takes.
+    pub fn bytes(&self) -> usize {
+        let terms: usize = self.terms.keys().map(|term| term.len()).sum();
+        let slot = size_of::<(Box<str>, Range)>() + 1;
+        terms + self.terms.capacity() * slot + size_of_val(&*self.postings) + self.labels.bytes()
+    }
+}
+
+/// An index in the making.
+#[derive(Debug, Default)]
+struct Build {
+    terms: HashMap<Box<str>, u32, RandomState>,
+    /// For each term its documents, with how often they have it.
+    lists: Vec<Vec<(u32, u32)>>,
+    /// For each document its number of terms.
+    lengths: Vec<(u32, u32)>,
+    labels: labels::Build,
+    size: usize,
+    /// Of one document: reused.
+    scratch: Vec<u32>,
+}
+
+impl Build {
+    fn add(&mut self, number: u32, document: &Document<'_>) {
+        self.size = self.size.max(number as usize + 1);
+        self.labels.add(number, document);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        document.terms(|term| {
+            let known = self.terms.get(term).copied();
+            let id = known.unwrap_or_else(|| {
+                let next = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+                self.terms.insert(term.into(), next);
+                self.lists.push(Vec::new());
+                next
+            });
+            scratch.push(id);
+        });
+        let length = u32::try_from(scratch.len()).unwrap_or(u32::MAX);
+        self.lengths.push((number, length));
+        scratch.sort_unstable();
+        for same in scratch.chunk_by(|a, b| a == b) {
+            let times = u32::try_from(same.len()).unwrap_or(u32::MAX);
+            if let Some(list) = same.first().and_then(|id| self.lists.get_mut(*id as usize)) {
+                list.push((number, times));
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of terms and documents are far below what a float holds exactly"
+    )]
+    fn finish(self) -> Index {
+        let documents = self.lengths.len() as f32;
+        let all: f32 = self.lengths.iter().map(|(_, length)| *length as f32).sum();
+        let average = (all / documents.max(1.0)).max(1.0);
+        let mut lengths = vec![0.0_f32; self.size];
+        for (number, length) in self.lengths {
+            if let Some(slot) = lengths.get_mut(number as usize) {
+                *slot = length as f32;
+            }
+        }
+        let total = self.lists.iter().map(Vec::len).sum();
+        let mut postings = Vec::with_capacity(total);
+        let mut ranges = Vec::with_capacity(self.lists.len());
+        for list in &self.lists {
+            let having = list.len() as f32;
+            let rarity = (1.0 + (documents - having + 0.5) / (having + 0.5)).ln();
+            let from = postings.len();
+            postings.extend(list.iter().map(|&(document, times)| {
+                let length = lengths.get(document as usize).copied().unwrap_or_default();
+                let times = times as f32;
+                let damped = times + K1 * (1.0 - B + B * length / average);
+                let share = rarity * times * (K1 + 1.0) / damped;
+                Posting { document, share }
+            }));
+            ranges.push(narrow(from, postings.len()));
+        }
+        let place = |id: u32| ranges.get(id as usize).copied().unwrap_or_default();
+        Index {
+            terms: self
+                .terms
+                .into_iter()
+                .map(|(term, id)| (term, place(id)))
+                .collect(),
+            postings: postings.into_boxed_slice(),
+            labels: self.labels.finish(),
+            size: self.size,
+        }
+    }
+}
+
+/// A range as the index keeps it.
+fn narrow(from: usize, to: usize) -> Range {
+    let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
+    (narrow(from), narrow(to))
+}
+
+#[cfg(test)]
+mod tests;
