@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::json::bind::Binding;
 use crate::json::schema::Schema;
+use crate::opaque::opaque_debug;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
 use crate::toolset::search::Index;
@@ -197,7 +198,7 @@ impl Snapshot {
 }
 
 /// Where tools are found.
-pub trait Toolset: Send + Sync + fmt::Debug {
+pub trait Toolset: Send + Sync {
     /// All entries now; cheap.
     fn snapshot(&self) -> Arc<Snapshot>;
 
@@ -209,6 +210,8 @@ pub trait Toolset: Send + Sync + fmt::Debug {
     /// Tells when the snapshot changes; never misses a change.
     fn changes(&self) -> Changes;
 }
+
+opaque_debug!(Toolset);
 
 impl<T: Toolset + ?Sized> Toolset for Arc<T> {
     fn snapshot(&self) -> Arc<Snapshot> {

@@ -18,6 +18,7 @@ pub const BUILTIN: &str = "builtin";
 
 /// Why a tool was not taken.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistryError {
     /// The name is taken.
     #[error(
@@ -54,6 +55,7 @@ pub enum RegistryError {
 
 /// What a change of the registry did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// New names.
     pub added: Vec<ToolName>,
