@@ -18,16 +18,20 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
     let doc = format!("The tool of the function `{name}`.");
     let tool = typed_tool(options, &head, name, &quote!(#name))?;
     let lints = lints();
+    let attributes = function.attrs.iter();
+    let conditions: Vec<_> = attributes.filter(|a| a.path().is_ident("cfg")).collect();
     Ok(quote! {
         #lints
         #function
 
+        #(#conditions)*
         #[doc = #doc]
         #[doc(hidden)]
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
         #[derive(Debug, Clone, Copy)]
         #visibility struct #name {}
 
+        #(#conditions)*
         const _: () = {
             #tool
 

@@ -1,5 +1,6 @@
 //! Approvals: what a person is asked, what they may answer, and where requests are kept until they have.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,13 @@ use sha2::{Digest, Sha256};
 
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
+use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
 use crate::spec::{Risk, ToolName};
 use crate::text::hex;
 
+mod asynchronous;
+mod channel;
 pub mod decision;
 pub mod form;
 mod grant;
@@ -25,6 +29,8 @@ pub mod snapshot;
 pub mod suspended;
 pub mod transition;
 
+pub use asynchronous::AsyncApprover;
+pub use channel::{ChannelApprover, PendingRequest, Requests, channel};
 pub use decision::{Choice, Decision, Scope};
 pub(crate) use grant::{Extent, Grant};
 pub use id::ApprovalId;
@@ -166,9 +172,10 @@ impl From<Decision> for Answer {
     }
 }
 
-/// Whoever is asked. The executor limits the wait; dropping the future withdraws the question, which somebody else has
+/// Asks a person, or something in their place; [`AsyncApprover`] is the same with `async fn`, [`channel`] a queue that the
+/// program serves. The executor limits the wait; dropping the future withdraws the question, which somebody else has
 /// answered then.
-pub trait Approver: Send + Sync + std::fmt::Debug {
+pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
 
@@ -182,6 +189,22 @@ pub trait Approver: Send + Sync + std::fmt::Debug {
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
         let _ = request;
         Box::pin(async {})
+    }
+}
+
+opaque_debug!(Approver);
+
+impl<T: Approver + ?Sized> Approver for Arc<T> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        T::ask(self, request)
+    }
+
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        T::automatic(self, request)
+    }
+
+    fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
+        T::notify(self, request)
     }
 }
 

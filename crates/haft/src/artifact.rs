@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::artifact::quota::{Full, Usage};
 use crate::artifact::source::Source;
 use crate::call::{Principal, RunId};
+use crate::opaque::opaque_debug;
 
 pub mod dir;
 pub mod memory;
@@ -80,7 +81,7 @@ impl From<Full> for ArtifactError {
 }
 
 /// Where artifacts are kept. Calls are short and may block on a disk; the executor calls them off its hot path.
-pub trait ArtifactStore: Send + Sync + std::fmt::Debug {
+pub trait ArtifactStore: Send + Sync {
     /// Keeps bytes for an owner; the same bytes twice are kept once. Where the tenant's quota is used up, its oldest
     /// artifacts that no run in use holds go first.
     ///
@@ -136,3 +137,5 @@ pub trait ArtifactStore: Send + Sync + std::fmt::Debug {
         run: Option<&RunId>,
     ) -> Result<Vec<ArtifactInfo>, ArtifactError>;
 }
+
+opaque_debug!(ArtifactStore);

@@ -1,6 +1,6 @@
 //! Audit: the events every call leaves, and the sinks that must hear them.
 
-use std::fmt;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use crate::approval::id::ApprovalId;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
 use crate::future::BoxFuture;
+use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
 use crate::result::Status;
 
@@ -107,12 +108,41 @@ pub struct CallEnd {
 }
 
 /// Why an event could not be recorded; the call is refused then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("record the call: {0}")]
-pub struct AuditError(pub String);
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("record the call: {message}")]
+pub struct AuditError {
+    message: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl AuditError {
+    /// A failure that says this, which reads on after "record the call: ".
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Adds the cause.
+    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
 
 /// Whoever must hear every event. Hooks are sinks: they watch, they never change a call.
-pub trait AuditSink: Send + Sync + fmt::Debug {
+pub trait AuditSink: Send + Sync {
+    /// What it is called where it fails; the name of its type unless it says otherwise.
+    fn name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+
     /// Takes an event in order. May wait when its queue is full, never drops; an error refuses the call.
     fn record(&self, event: Event) -> Result<(), AuditError>;
 
@@ -122,3 +152,5 @@ pub trait AuditSink: Send + Sync + fmt::Debug {
         Box::pin(async move { taken })
     }
 }
+
+opaque_debug!(AuditSink);

@@ -57,6 +57,32 @@ use settlement::{Settlement, Ticket};
 ///
 /// Missing parts are safe: without an approver a call that must be decided is denied, or suspended at once where the inbox
 /// outlives the process; without a store what is too large is cut; without rules only what is safe runs.
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::artifact::memory::MemoryArtifacts;
+/// use haft::{AutoApprove, Executor, Policy, Risk, Session, ToolCall, ToolRegistry, tool};
+///
+/// /// Add two numbers.
+/// #[tool(concurrency_safe)]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let executor = Executor::new(Policy::workspace())
+///     .with_approver(AutoApprove::up_to(Risk::High))
+///     .with_artifacts(Arc::new(MemoryArtifacts::new()));
+/// let session = Session::new(ToolRegistry::new().with(add)?);
+/// let calls = [r#"{"a":2,"b":3}"#, r#"{"a":"x","b":3}"#];
+/// let calls = calls.map(|arguments| ToolCall::new("add", arguments));
+/// let outcomes = executor.execute_all(&session, calls.into()).await;
+/// assert_eq!(outcomes[0].to_model(), r#"{"result":5}"#);
+/// assert!(outcomes[1].to_model().starts_with("invalid_arguments: "));
+/// executor.close(&session)?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Executor {
     parts: Arc<Parts>,

@@ -4,11 +4,11 @@
 //! replies to its calls, as long as it asks the same in the same order. So a journal holds what went into a script, and
 //! nothing of the script itself.
 
-use std::fmt;
 use std::io;
 
 use crate::call::{CallId, RunId};
 use crate::json::canonical;
+use crate::opaque::opaque_debug;
 use crate::result::Status;
 
 pub mod dir;
@@ -16,7 +16,7 @@ pub mod line;
 
 /// Keeps chains. Every call returns when the entry survives this process: it is written, not necessarily on the disk
 /// (before an effect of risk high or more the run's record is, and a chain that is gone on with is held against it).
-pub trait Journal: Send + Sync + fmt::Debug {
+pub trait Journal: Send + Sync {
     /// A chain begins, before its script does.
     fn begin(&self, run: &RunId, chain: &CallId, start: &ChainStart) -> Result<(), JournalError>;
 
@@ -42,6 +42,8 @@ pub trait Journal: Send + Sync + fmt::Debug {
         chain: Option<&CallId>,
     ) -> Result<Option<Recorded>, JournalError>;
 }
+
+opaque_debug!(Journal);
 
 /// What goes into a script before its first line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,30 @@
 //! Contracts and pipeline of the tool runtime: a call is admitted, cleared, invoked, shaped, recorded.
+//!
+//! Make tools of functions with [`tool`](macro@tool), of methods with [`tools`](macro@tools), or implement [`TypedTool`];
+//! collect them in a [`ToolRegistry`]. An [`Executor`] runs every call under a [`Policy`], in a [`Session`] that holds one run's
+//! limits, budget and principal. What the policy wants asked goes to an [`Approver`] (a queue: [`approval::channel`]) and waits
+//! in an [`Inbox`](approval::inbox::Inbox). [`Outcome::to_model`] is what the model reads. `testing::Bench` (feature `testing`)
+//! puts a tool through all of it in three lines.
+//!
+//! ```
+//! use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, tool};
+//!
+//! /// Add two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::new(ToolRegistry::new().with(add)?);
+//! let executor = Executor::new(Policy::workspace());
+//! let outcome = executor.execute(&session, ToolCall::new("add", r#"{"a":2,"b":3}"#)).await;
+//! assert_eq!(outcome.to_model(), r#"{"result":5}"#);
+//! # Ok(()) }
+//! ```
 
+mod opaque;
 pub mod future;
 pub mod text;
 pub mod error;
@@ -132,6 +157,7 @@ pub use session::{Limits, Session};
 pub use skill::Skill;
 pub use skill::set::SkillSet;
 pub use spec::{Exposure, Risk, ToolName, ToolSpec};
+pub use tokio_util::sync::CancellationToken;
 pub use tool::{Tool, TypedTool, tool_fn};
 pub use toolset::Toolset;
 pub use toolset::registry::ToolRegistry;

@@ -1,12 +1,12 @@
 //! `MemoryStore`: what agents keep beyond a run: written with its origin, accepted by a person, found again by words.
 
-use std::fmt;
 
 use serde::Serialize;
 
 use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::future::BoxFuture;
+use crate::opaque::opaque_debug;
 
 pub mod candidate_file;
 pub mod record;
@@ -203,7 +203,7 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, MemoryError>>;
 /// Keeps memories, each principal's apart. Several processes may use one at a time.
 ///
 /// Content and query are never read as a language: any text is safe in both.
-pub trait MemoryStore: Send + Sync + fmt::Debug {
+pub trait MemoryStore: Send + Sync {
     /// Makes all these changes or none; gives for each step the record, a deleted one as it was.
     fn apply<'a>(&'a self, asker: &'a Asker, steps: Vec<Step>) -> Answer<'a, Vec<Record>>;
 
@@ -260,6 +260,8 @@ pub trait MemoryStore: Send + Sync + fmt::Debug {
         one(self.apply(asker, vec![Step::Delete { id, revision }]))
     }
 }
+
+opaque_debug!(MemoryStore);
 
 /// The one record of a change of one step.
 fn one(applied: Answer<'_, Vec<Record>>) -> Answer<'_, Record> {

@@ -157,6 +157,35 @@ impl<'a> JudgedCall<'a> {
 }
 
 /// Who rules on calls. Copies share everything.
+///
+/// A profile says what runs where no rule speaks; of the rules that do, deny is stronger than ask, and ask than allow.
+///
+/// ```
+/// use haft::policy::rules::RuleText;
+/// use haft::{Executor, Policy, Profile, Session, Status, ToolCall, ToolRegistry, tool};
+///
+/// /// Close an account.
+/// #[tool(risk = "high")]
+/// fn close(account: String) -> String {
+///     format!("closed {account}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let root = RuleText {
+///     reason: Some("the root account stays".to_owned()),
+///     ..RuleText::new("close(account:root)")
+/// };
+/// let policy = Policy::builder(Profile::Workspace).allow("close").deny(root).build()?;
+/// let executor = Executor::new(policy);
+/// let session = Session::new(ToolRegistry::new().with(close)?);
+/// let call = |account: &str| ToolCall::new("close", format!(r#"{{"account":"{account}"}}"#));
+/// assert_eq!(executor.execute(&session, call("ann")).await.text(), "closed ann");
+/// let denied = executor.execute(&session, call("root")).await;
+/// assert_eq!(denied.status, Status::Denied);
+/// assert!(denied.to_model().contains("the root account stays"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Policy {
     profile: Profile,
@@ -386,6 +415,24 @@ impl PolicyBuilder {
     /// for the verdict.
     pub fn rules(mut self, rules: RuleSet) -> Self {
         self.rules.extend(rules);
+        self
+    }
+
+    /// One more rule that allows calls: `add`, `Read(docs/**)`.
+    pub fn allow(mut self, rule: impl Into<RuleText>) -> Self {
+        self.rules.allow.push(rule.into());
+        self
+    }
+
+    /// One more rule that has a person asked.
+    pub fn ask(mut self, rule: impl Into<RuleText>) -> Self {
+        self.rules.ask.push(rule.into());
+        self
+    }
+
+    /// One more rule that denies calls: `close(account:root)`. It is stronger than any that allows them.
+    pub fn deny(mut self, rule: impl Into<RuleText>) -> Self {
+        self.rules.deny.push(rule.into());
         self
     }
 

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::json::escape;
+use crate::opaque::opaque_debug;
 
 mod fan;
 mod guarded;
@@ -119,10 +120,12 @@ impl Default for Pace {
 }
 
 /// Whoever shows progress. Must not block: a slow screen merges or drops.
-pub trait ProgressSink: Send + Sync + std::fmt::Debug {
+pub trait ProgressSink: Send + Sync {
     /// Takes one piece.
     fn progress(&self, event: ProgressEvent);
 }
+
+opaque_debug!(ProgressSink);
 
 /// A tool's handle on the live channel of its call.
 #[derive(Debug, Clone)]

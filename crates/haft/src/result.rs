@@ -8,6 +8,10 @@ use serde_json::value::RawValue;
 use crate::call::{CallId, Origin, RunId};
 use crate::error::{ErrorKind, ToolError};
 
+mod model;
+#[cfg(test)]
+mod tests;
+
 /// One piece of content for the model, in MCP's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -176,6 +180,7 @@ pub struct Failure {
 
 /// One line of a chain's trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TracedCall {
     /// Its number within the chain, from 1.
     pub seq: u64,
@@ -191,6 +196,7 @@ pub struct TracedCall {
 
 /// What a call came to: the whole answer, for every caller (contract §3).
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The run it belongs to.
     pub run: RunId,
@@ -226,12 +232,34 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// An outcome with nothing in it but how it ended, for what shows outcomes. Those of calls are made by the executor.
+    pub fn new(run: RunId, call: CallId, tool: impl Into<String>, status: Status) -> Self {
+        Self {
+            run,
+            call,
+            tool: tool.into(),
+            origin: Origin::Host,
+            status,
+            summary: String::new(),
+            content: Vec::new(),
+            data: None,
+            artifacts: Vec::new(),
+            error: None,
+            calls: Vec::new(),
+            strength: None,
+            approval: None,
+            operator: None,
+            duration: Duration::ZERO,
+        }
+    }
+
     /// Whether it succeeded.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }
 
-    /// All texts of the content, joined by newlines.
+    /// All texts of the content, joined by newlines; empty for a call that failed or gave structured content alone. For the model
+    /// there is [`to_model`](Self::to_model).
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|c| match c {
             Content::Text { text } | Content::Resource { text, .. } => Some(text.as_str()),

@@ -13,6 +13,7 @@ use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
 use crate::artifact::Owner;
 use crate::call::{CallId, Principal, RunId};
+use crate::opaque::opaque_debug;
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Fan, Pace, ProgressSink};
 use crate::session::active::{Active, Narrowed};
@@ -47,12 +48,29 @@ pub use patience::Patience;
 pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
 
 /// What a host knows of a tool that the session does not see: which setting would enable it, for one.
-pub trait Absent: Send + Sync + std::fmt::Debug {
+pub trait Absent: Send + Sync {
     /// The advice for this name, if there is any. It is for the person who runs haft; the model hears that the tool is off.
     fn advice(&self, name: &str) -> Option<String>;
 }
 
+opaque_debug!(Absent);
+
 /// One run's state, as the calls made through it see it; clones share it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::{CancellationToken, Limits, Principal, Session, ToolRegistry};
+///
+/// let shutdown = CancellationToken::new();
+/// let session = Session::builder(Arc::new(ToolRegistry::new()))
+///     .with_principal(Principal::local("ann"))
+///     .with_limits(Limits { max_calls: 100, ..Limits::default() })
+///     .with_cancellation(&shutdown)
+///     .build()?;
+/// shutdown.cancel();
+/// assert!(session.cancellation().is_cancelled());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Session {
     run: Arc<RunState>,

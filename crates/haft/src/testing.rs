@@ -1,4 +1,10 @@
-//! For tests of hosts: an approver that answers from a script, a sink that remembers, a tool of any risk.
+//! For tests of tools and hosts: a bench, an approver that answers from a script, a sink that remembers, a tool of any risk.
+//!
+//! [`Bench`] is what a test of a tool needs; the other parts are for tests of approvers, sinks and entry points.
+
+mod bench;
+
+pub use bench::{Bench, BenchOutcome, OnAsk};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -125,7 +131,7 @@ impl AuditSink for MemoryAudit {
     fn record(&self, event: Event) -> Result<(), AuditError> {
         let mut events = self.events.lock();
         if self.fail_from.is_some_and(|from| events.len() >= from) {
-            return Err(AuditError("no space left on device".into()));
+            return Err(AuditError::new("no space left on device"));
         }
         events.push(event);
         Ok(())

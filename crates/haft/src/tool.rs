@@ -33,7 +33,38 @@ pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_
 
 /// A callable thing. Only the executor calls it.
 ///
-/// What a tool needs (roots, clients, stores) enters through its constructor.
+/// What a tool needs (roots, clients, stores) enters through its constructor. Most tools are written with
+/// [`#[tool]`](macro@crate::tool) or as a [`TypedTool`]; this trait is for those whose schema is known only while the program
+/// runs:
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::arguments::Arguments;
+/// use haft::future::BoxFuture;
+/// use haft::{CallContext, Tool, ToolError, ToolName, ToolRegistry, ToolResult, ToolSpec};
+/// use serde_json::Value;
+///
+/// struct Forward(Arc<ToolSpec>);
+///
+/// impl Tool for Forward {
+///     fn spec(&self) -> &Arc<ToolSpec> {
+///         &self.0
+///     }
+///
+///     fn call<'a>(
+///         &'a self,
+///         arguments: &'a Arguments,
+///         context: &'a CallContext,
+///     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+///         Box::pin(async move { ToolResult::data(arguments.value()) })
+///     }
+/// }
+///
+/// let schema: Value = serde_json::from_str(r#"{"type": "object"}"#)?;
+/// let spec = ToolSpec::new(ToolName::new("forward")?, "Give the arguments back.", schema);
+/// let tools = ToolRegistry::new().with(Arc::new(Forward(Arc::new(spec))))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// What it says of itself. The same answer for its whole life.
     fn spec(&self) -> &Arc<ToolSpec>;

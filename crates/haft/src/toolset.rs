@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::json::bind::Binding;
 use crate::json::schema::Schema;
+use crate::opaque::opaque_debug;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
 
@@ -205,7 +206,7 @@ impl Snapshot {
 }
 
 /// Where tools are found.
-pub trait Toolset: Send + Sync + fmt::Debug {
+pub trait Toolset: Send + Sync {
     /// All entries now; cheap.
     fn snapshot(&self) -> Arc<Snapshot>;
 
@@ -217,6 +218,8 @@ pub trait Toolset: Send + Sync + fmt::Debug {
     /// Tells when the snapshot changes; never misses a change.
     fn changes(&self) -> Changes;
 }
+
+opaque_debug!(Toolset);
 
 impl<T: Toolset + ?Sized> Toolset for Arc<T> {
     fn snapshot(&self) -> Arc<Snapshot> {

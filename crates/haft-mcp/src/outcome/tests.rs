@@ -1,7 +1,5 @@
 //! Outcomes as clients see them.
 
-use std::time::Duration;
-
 use haft::call::Origin;
 use haft::error::ErrorKind;
 use haft::result::Failure;
@@ -11,23 +9,10 @@ use super::*;
 use crate::era::Revision;
 
 fn outcome(status: Status) -> Outcome {
-    Outcome {
-        run: RunId::new("r"),
-        call: CallId::new("c"),
-        tool: "t".into(),
-        origin: Origin::Mcp,
-        status,
-        summary: "in short".into(),
-        content: Vec::new(),
-        data: None,
-        artifacts: Vec::new(),
-        error: None,
-        calls: Vec::new(),
-        strength: None,
-        approval: None,
-        operator: None,
-        duration: Duration::ZERO,
-    }
+    let mut outcome = Outcome::new(RunId::new("r"), CallId::new("c"), "t", status);
+    outcome.origin = Origin::Mcp;
+    outcome.summary = "in short".into();
+    outcome
 }
 
 fn shown(outcome: &Outcome, era: Era) -> Value {

@@ -7,6 +7,7 @@ use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::call::RunId;
 use crate::clock;
 use crate::future::BoxFuture;
+use crate::opaque::opaque_debug;
 
 /// How many requests may wait for a decision at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,40 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// A request goes one way: pending, then decided (or expired, or withdrawn), then claimed, then finished; what follows on what is
 /// said by [`transition`](crate::approval::transition::transition). Each step is a compare-and-set: of any number of deciders or
 /// claimers in any number of processes, one wins.
-pub trait Inbox: Send + Sync + std::fmt::Debug {
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::approval::inbox::Inbox;
+/// use haft::approval::memory::MemoryInbox;
+/// use haft::session::Patience;
+/// use haft::{Decision, Executor, Policy, Session, ToolCall, ToolRegistry, tool};
+///
+/// /// Close an account.
+/// #[tool(risk = "high")]
+/// fn close(account: String) -> String {
+///     format!("closed {account}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let inbox = Arc::new(MemoryInbox::new());
+/// let executor = Executor::new(Policy::workspace()).with_inbox(inbox.clone());
+/// // The call waits for a decision, whoever takes it in.
+/// let session = Session::builder(Arc::new(ToolRegistry::new().with(close)?))
+///     .with_patience(Patience::WaitThenDeny)
+///     .build()?;
+/// let mut changes = inbox.changes();
+/// let decided = async {
+///     let id = changes.recv().await.unwrap();
+///     inbox.decide(&id, &Decision::approve("ann", "console")).await
+/// };
+/// let call = ToolCall::new("close", r#"{"account":"a"}"#);
+/// let (outcome, decided) = tokio::join!(executor.execute(&session, call), decided);
+/// assert_eq!(decided?.request.tool.as_str(), "close");
+/// assert_eq!(outcome.text(), "closed a");
+/// # Ok(()) }
+/// ```
+pub trait Inbox: Send + Sync {
     /// Whether requests survive the process: only then can a call be suspended.
     fn is_durable(&self) -> bool;
 
@@ -91,6 +125,8 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     /// Hears of every request that is new or changes, also by other processes. Whoever lags reads the inbox again.
     fn changes(&self) -> broadcast::Receiver<ApprovalId>;
 }
+
+opaque_debug!(Inbox);
 
 /// What became of filing a request.
 #[derive(Debug, Clone, PartialEq)]

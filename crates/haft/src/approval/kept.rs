@@ -2,6 +2,7 @@
 
 use crate::approval::ApprovalRequest;
 use crate::arguments::Arguments;
+use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
 use crate::policy::{JudgedCall, Policy, RuleText, RulesError};
 use crate::spec::ToolSpec;
@@ -18,13 +19,15 @@ pub struct KeptRules<'a> {
 }
 
 /// Where rules are kept that people choose for good. It is told once the approval counts and the call is about to run.
-pub trait RuleStore: Send + Sync + std::fmt::Debug {
+pub trait RuleStore: Send + Sync {
     /// Keeps the rules beyond this process.
     ///
     /// # Errors
     /// Why they cannot be kept, for the log.
     fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String>;
 }
+
+opaque_debug!(RuleStore);
 
 impl ApprovalRequest {
     /// Whether the call would run without being asked about, as this policy and these rules together judge it; `spec` is the

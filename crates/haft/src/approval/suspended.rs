@@ -13,6 +13,7 @@ use crate::approval::ApprovalId;
 use crate::call::{CallId, Principal, RunId};
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
+use crate::opaque::opaque_debug;
 use crate::spec::ToolName;
 use crate::text::hex;
 
@@ -61,7 +62,7 @@ pub enum OtherRun {
 }
 
 /// Says of other runs of a host where they stand.
-pub trait OtherRuns: Send + Sync + std::fmt::Debug {
+pub trait OtherRuns: Send + Sync {
     /// Where this run stands; in use where that cannot be told.
     fn look(&self, run: &RunId) -> OtherRun;
 
@@ -69,8 +70,10 @@ pub trait OtherRuns: Send + Sync + std::fmt::Debug {
     fn can_resume(&self, run: &RunId, call: &CallId) -> bool;
 }
 
+opaque_debug!(OtherRuns);
+
 /// Keeps suspended calls until their outcome was told to whoever makes them again.
-pub trait SuspendedCalls: Send + Sync + std::fmt::Debug {
+pub trait SuspendedCalls: Send + Sync {
     /// Notes that a call ended suspended, without an outcome whatever it had; safe when this returns.
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), SuspendedError>>;
 
@@ -109,6 +112,8 @@ pub trait SuspendedCalls: Send + Sync + std::fmt::Debug {
         call: &'a CallId,
     ) -> BoxFuture<'a, Result<(), SuspendedError>>;
 }
+
+opaque_debug!(SuspendedCalls);
 
 /// By what a call is found that is made again: tool, principal, workspace, and the arguments in canonical form.
 pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &str) -> String {

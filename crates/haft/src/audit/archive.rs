@@ -48,7 +48,7 @@ impl Archive {
         let thread = thread::Builder::new().name("haft-audit".into());
         let writer = thread
             .spawn(move || writer.work())
-            .map_err(|e| AuditError(format!("start the writer: {e}")))?;
+            .map_err(|e| AuditError::new(format!("start the writer: {e}")).with_source(e))?;
         Ok(Self {
             queue,
             home,
@@ -112,7 +112,7 @@ impl Archive {
 
 /// The writer ended without an answer.
 fn gone() -> AuditError {
-    AuditError("the archive's writer is gone".into())
+    AuditError::new("the archive's writer is gone")
 }
 
 impl AuditSink for Archive {

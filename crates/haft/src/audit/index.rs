@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::audit::RunStart;
 use crate::call::{Principal, RunId};
 use crate::future::BoxFuture;
+use crate::opaque::opaque_debug;
 
 /// How an archive was closed: what its `closed` event holds, and the hash of that event itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub enum IndexError {
 }
 
 /// Keeps the index of runs. Several processes may use one at a time.
-pub trait RunIndex: Send + Sync + std::fmt::Debug {
+pub trait RunIndex: Send + Sync {
     /// Notes that a run began, at `at` nanoseconds since 1970.
     fn open<'a>(
         &'a self,
@@ -111,3 +112,5 @@ pub trait RunIndex: Send + Sync + std::fmt::Debug {
     /// One run, if the index knows it.
     fn get<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<RunEntry>, IndexError>>;
 }
+
+opaque_debug!(RunIndex);

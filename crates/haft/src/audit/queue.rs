@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -57,7 +56,7 @@ struct State {
     /// Senders that wait for room.
     blocked: usize,
     /// The runs that are open; with why they take no events, where writing failed.
-    runs: HashMap<RunId, Result<(), Arc<str>>, RandomState>,
+    runs: HashMap<RunId, Result<(), AuditError>, RandomState>,
     /// No more is taken.
     shut: bool,
 }
@@ -156,9 +155,9 @@ impl Queue {
     }
 
     /// For the writer: this run's events are refused from now on.
-    pub(super) fn fail(&self, run: &RunId, why: &str) {
+    pub(super) fn fail(&self, run: &RunId, why: AuditError) {
         if let Some(run) = self.state().runs.get_mut(run) {
-            *run = Err(why.into());
+            *run = Err(why);
         }
     }
 
@@ -190,7 +189,7 @@ impl State {
     /// Whether the message's run takes it; opens and closes runs.
     fn admit(&mut self, message: &Message) -> Result<(), AuditError> {
         if self.shut {
-            return Err(AuditError("the archive is shut".into()));
+            return Err(AuditError::new("the archive is shut"));
         }
         match message {
             Message::Flush(_) => Ok(()),
@@ -205,7 +204,7 @@ impl State {
         let run = &event.run;
         match event.what {
             What::RunStarted(_) | What::RunResumed(_) if self.runs.contains_key(run) => {
-                Err(AuditError(format!("run {run} is open already")))
+                Err(AuditError::new(format!("run {run} is open already")))
             }
             What::RunStarted(_) | What::RunResumed(_) => {
                 self.runs.insert(run.clone(), Ok(()));
@@ -218,11 +217,11 @@ impl State {
 }
 
 /// Refuses a run that is not open, or that could not be written.
-fn check(run: &RunId, state: Option<Result<(), Arc<str>>>) -> Result<(), AuditError> {
+fn check(run: &RunId, state: Option<Result<(), AuditError>>) -> Result<(), AuditError> {
     match state {
         Some(Ok(())) => Ok(()),
-        Some(Err(why)) => Err(AuditError(why.to_string())),
-        None => Err(AuditError(format!("run {run} is not open"))),
+        Some(Err(why)) => Err(why),
+        None => Err(AuditError::new(format!("run {run} is not open"))),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Writer {
     home: PathBuf,
     scribe: Scribe,
     folders: HashMap<RunId, RunFolder, RandomState>,
-    failed: HashMap<RunId, String>,
+    failed: HashMap<RunId, AuditError>,
     /// Runs with lines that are not yet written.
     touched: Vec<RunId>,
     acks: Vec<(RunId, Ack)>,
@@ -69,7 +69,7 @@ impl Writer {
         }
         for (run, mut folder) in mem::take(&mut self.folders) {
             if let Err(error) = folder.sync() {
-                self.fail(&run, &error);
+                self.fail(&run, error);
             }
         }
     }
@@ -123,7 +123,7 @@ impl Writer {
                 }
                 Ok(())
             }
-            Err(error) => Err(self.fail(run, &error)),
+            Err(error) => Err(self.fail(run, error)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Writer {
                 .and_then(|dir| runs::closed(&dir).ok().flatten());
             return closed.ok_or_else(|| self.why(run));
         };
-        let closed = folder.close(at).map_err(|error| self.fail(run, &error));
+        let closed = folder.close(at).map_err(|error| self.fail(run, error));
         let (mine, others) = mem::take(&mut self.acks)
             .into_iter()
             .partition(|(of, _)| of == run);
@@ -159,26 +159,26 @@ impl Writer {
         let Some(mut folder) = self.folders.remove(run) else {
             return Err(self.why(run));
         };
-        folder.sync().map_err(|error| self.fail(run, &error))
+        folder.sync().map_err(|error| self.fail(run, error))
     }
 
     /// Why a run takes no line.
     fn why(&self, run: &RunId) -> AuditError {
         let why = self.failed.get(run).cloned();
-        AuditError(why.unwrap_or_else(|| format!("run {run} is not open")))
+        why.unwrap_or_else(|| AuditError::new(format!("run {run} is not open")))
     }
 
     /// Gives a run up: what could not be written is lost, and everybody who asks is told.
-    fn fail(&mut self, run: &RunId, error: &io::Error) -> AuditError {
-        let why = format!("run {run}: {error}");
-        tracing::error!("{why}");
+    fn fail(&mut self, run: &RunId, error: io::Error) -> AuditError {
+        let why = AuditError::new(format!("run {run}: {error}")).with_source(error);
+        tracing::error!("{}", why.message());
         self.folders.remove(run);
-        self.queue.fail(run, &why);
+        self.queue.fail(run, why.clone());
         if self.failed.len() >= FAILED_RUNS {
             self.failed.clear();
         }
         self.failed.insert(run.clone(), why.clone());
-        AuditError(why)
+        why
     }
 
     /// Writes what the batch added, syncs what somebody waits for, and answers.
@@ -197,7 +197,7 @@ impl Writer {
             let waits = acks.contains_key(run);
             let written = if waits { folder.sync() } else { folder.flush() };
             if let Err(error) = written {
-                self.fail(run, &error);
+                self.fail(run, error);
             }
         }
         for (run, waiting) in acks {

@@ -90,6 +90,7 @@ impl Since {
 
 /// Why the changes of a command cannot be collected.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CollectError {
     /// There are too many.
     #[error(

@@ -82,6 +82,7 @@ pub struct ChangeSet {
 
 /// Why a run's change log cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// The run id is malformed.
     #[error(transparent)]

@@ -34,5 +34,5 @@ pub(super) async fn record_durably(
 }
 
 fn panicked(sink: &Arc<dyn AuditSink>) -> AuditError {
-    AuditError(format!("the sink {sink:?} panicked"))
+    AuditError::new(format!("the sink {} panicked", sink.name()))
 }

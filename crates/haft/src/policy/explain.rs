@@ -15,6 +15,7 @@ use crate::permission::{Permission, Verdict};
 
 /// Why a call is allowed, asked about or denied: `haft policy explain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The tool.
     pub tool: String,

@@ -1,6 +1,5 @@
 //! `Guard`: what stands over every rule and only raises a verdict, and the standard ones.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use haft_shell::{Word, fragments, plain_words};
@@ -11,6 +10,7 @@ use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
 use super::remembered::take_apart;
 use super::ruling::Label;
+use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
 
@@ -103,7 +103,7 @@ impl Floor {
 /// A floor under the verdict that no rule, approval or edited argument lowers.
 ///
 /// It is asked about each effect of a call, and about the call itself (`Effect::Call`). One that errs denies.
-pub trait Guard: Send + Sync + fmt::Debug {
+pub trait Guard: Send + Sync {
     /// Its name, a word or two joined by `-`.
     fn name(&self) -> &'static str;
 
@@ -116,6 +116,8 @@ pub trait Guard: Send + Sync + fmt::Debug {
         true
     }
 }
+
+opaque_debug!(Guard);
 
 /// The paths a claim names: as written and where links lead.
 fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {

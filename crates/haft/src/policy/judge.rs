@@ -24,6 +24,7 @@ pub(super) enum Source<'a> {
 
 /// What a policy says of one effect of a call by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EffectVerdict {
     /// The verdict.
     pub verdict: Verdict,

@@ -21,6 +21,7 @@ pub struct Activation<'a> {
 
 /// What loading a skill came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Activated {
     /// It was active already, with the same text and the same limits: nothing changed.
     pub already: bool,

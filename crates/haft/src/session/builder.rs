@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::approval::suspended::OtherRuns;
 use crate::bounds::Class;
 use crate::call::{Principal, RunId};
@@ -54,6 +56,12 @@ impl SessionBuilder {
     /// By which door, for the record.
     pub fn with_door(mut self, door: impl Into<String>) -> Self {
         self.run.door = door.into();
+        self
+    }
+
+    /// Ends with this token: cancelling it cancels the session, as [`Session::cancel`] does, and not the other way round.
+    pub fn with_cancellation(mut self, parent: &CancellationToken) -> Self {
+        self.scope.cancel = parent.child_token();
         self
     }
 

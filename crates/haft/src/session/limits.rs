@@ -44,6 +44,7 @@ impl Default for Limits {
 
 /// Why limits make no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LimitsError {
     /// A limit of zero would refuse everything.
     #[error("limit {0} must be above zero")]

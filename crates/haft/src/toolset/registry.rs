@@ -17,6 +17,7 @@ pub use crate::spec::BUILTIN;
 
 /// Why a tool was not taken.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistryError {
     /// The name is taken.
     #[error(
@@ -53,6 +54,7 @@ pub enum RegistryError {
 
 /// What a change of the registry did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// New names.
     pub added: Vec<ToolName>,

@@ -89,6 +89,11 @@ fn raw(value: Value) -> ToolResult {
     ToolResult::text(value.to_string())
 }
 
+/// Is in no test.
+#[tool]
+#[cfg(not(test))]
+fn never() {}
+
 fn not_a_tool(a: i64) -> i64 {
     a
 }

@@ -1,0 +1,56 @@
+//! `AsyncApprover`: an approver written with `async fn`.
+
+use std::future::Future;
+
+use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::future::BoxFuture;
+
+/// An approver that is written with `async fn`. Everything that implements it is an [`Approver`].
+///
+/// ```
+/// use haft::approval::AsyncApprover;
+/// use haft::{Answer, ApprovalRequest, Decision, Executor, Policy, Risk};
+///
+/// struct Chat;
+///
+/// impl AsyncApprover for Chat {
+///     async fn ask(&self, request: &ApprovalRequest) -> Answer {
+///         if request.risk < Risk::Critical {
+///             return Decision::approve("ann", "chat").into();
+///         }
+///         Answer::Nobody
+///     }
+/// }
+///
+/// let executor = Executor::new(Policy::workspace()).with_approver(Chat);
+/// ```
+pub trait AsyncApprover: Send + Sync {
+    /// Asks and waits for the answer: see [`Approver::ask`].
+    fn ask(&self, request: &ApprovalRequest) -> impl Future<Output = Answer> + Send;
+
+    /// What is decided without asking: see [`Approver::automatic`].
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        let _ = request;
+        None
+    }
+
+    /// Hears of a request whose call is suspended: see [`Approver::notify`].
+    fn notify(&self, request: &ApprovalRequest) -> impl Future<Output = ()> + Send {
+        let _ = request;
+        async {}
+    }
+}
+
+impl<T: AsyncApprover> Approver for T {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(AsyncApprover::ask(self, request))
+    }
+
+    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        AsyncApprover::automatic(self, request)
+    }
+
+    fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
+        Box::pin(AsyncApprover::notify(self, request))
+    }
+}

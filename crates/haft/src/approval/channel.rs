@@ -1,0 +1,116 @@
+//! `channel`: an approver whose requests the embedding program takes from a queue and answers.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::future::BoxFuture;
+
+/// An approver, and the queue of what it is asked. At most `capacity` requests wait in the queue, at least one; a call whose
+/// request finds it full waits for room, as it would for the answer.
+///
+/// ```
+/// use haft::{Decision, Executor, Policy, Session, ToolCall, ToolRegistry, approval, tool};
+///
+/// /// Close an account.
+/// #[tool(risk = "high")]
+/// fn close(account: String) -> String {
+///     format!("closed {account}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (approver, mut requests) = approval::channel(8);
+/// tokio::spawn(async move {
+///     while let Some(pending) = requests.next().await {
+///         // Show `pending.request()` and wait for a click.
+///         pending.decide(Decision::approve("ann", "chat"));
+///     }
+/// });
+/// let executor = Executor::new(Policy::workspace()).with_approver(approver);
+/// let session = Session::new(ToolRegistry::new().with(close)?);
+/// let outcome = executor.execute(&session, ToolCall::new("close", r#"{"account":"a"}"#)).await;
+/// assert_eq!(outcome.text(), "closed a");
+/// # Ok(()) }
+/// ```
+pub fn channel(capacity: usize) -> (ChannelApprover, Requests) {
+    let (sender, receiver) = mpsc::channel(capacity.max(1));
+    (ChannelApprover { sender }, Requests { receiver })
+}
+
+/// Asks by putting requests into a queue. Clones share it.
+#[derive(Debug, Clone)]
+pub struct ChannelApprover {
+    sender: mpsc::Sender<PendingRequest>,
+}
+
+impl Approver for ChannelApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let pending = PendingRequest {
+                request: Arc::new(request.clone()),
+                answer,
+            };
+            // Where the queue or the request is dropped, no one is there to answer.
+            if self.sender.send(pending).await.is_err() {
+                return Answer::Nobody;
+            }
+            answered.await.unwrap_or(Answer::Nobody)
+        })
+    }
+}
+
+/// The queue of what an approver is asked, oldest first.
+#[derive(Debug)]
+pub struct Requests {
+    receiver: mpsc::Receiver<PendingRequest>,
+}
+
+impl Requests {
+    /// The next request that is not withdrawn yet; none once all executors that ask through the approver are gone. Dropping
+    /// the future loses nothing.
+    pub async fn next(&mut self) -> Option<PendingRequest> {
+        loop {
+            let pending = self.receiver.recv().await?;
+            if !pending.is_withdrawn() {
+                return Some(pending);
+            }
+        }
+    }
+}
+
+/// A request that waits for an answer. Dropping it unanswered says that no one can be asked.
+#[derive(Debug)]
+pub struct PendingRequest {
+    request: Arc<ApprovalRequest>,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl PendingRequest {
+    /// What is asked; an `Arc`, so that it can be kept beside the pending request.
+    pub fn request(&self) -> &Arc<ApprovalRequest> {
+        &self.request
+    }
+
+    /// Answers. False where the request is withdrawn or was decided elsewhere.
+    pub fn decide(self, decision: Decision) -> bool {
+        self.answer.send(Answer::Decided(decision)).is_ok()
+    }
+
+    /// Lets the call end as suspended, where the inbox outlives the process; the request stays there to be decided.
+    pub fn suspend(self) -> bool {
+        self.answer.send(Answer::Later).is_ok()
+    }
+
+    /// Whether the call no longer waits: it was cancelled or timed out, or the request was decided elsewhere.
+    pub fn is_withdrawn(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    /// Completes when the call no longer waits.
+    pub async fn withdrawn(&mut self) {
+        self.answer.closed().await;
+    }
+}

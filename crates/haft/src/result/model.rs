@@ -1,0 +1,110 @@
+//! `Outcome::to_model`: what a model reads of a call, whatever came of it.
+
+use crate::result::{Artifact, Content, Outcome, Status};
+
+impl Outcome {
+    /// The text to send to the model as the result of its call. Never empty, whatever the status, and within the inline
+    /// limit except for a few lines.
+    ///
+    /// A call that did not succeed begins with what sort of failure it was, its message and advice. Then come the texts; the
+    /// structured content, where no text says it; and the artifacts that are not named yet, with their beginnings. Pictures
+    /// and sound are named, not included: a host whose model sees them sends [`content`](Self::content) besides. What only
+    /// the operator may hear is no part of it.
+    ///
+    /// ```
+    /// use haft::{Executor, Policy, Profile, Session, ToolCall, ToolRegistry, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = Session::new(ToolRegistry::new().with(add)?);
+    /// let executor = Executor::new(Policy::builder(Profile::Workspace).deny("add(a:13)").build()?);
+    /// let mut chat = Vec::new();
+    /// for arguments in [r#"{"a":2,"b":3}"#, r#"{"a":13,"b":3}"#, r#"{"a":2}"#] {
+    ///     let outcome = executor.execute(&session, ToolCall::new("add", arguments)).await;
+    ///     chat.push(outcome.to_model());
+    /// }
+    /// assert_eq!(chat[0], r#"{"result":5}"#);
+    /// assert!(chat[1].starts_with("denied: "));
+    /// assert!(chat[2].starts_with("invalid_arguments: "));
+    /// # Ok(()) }
+    /// ```
+    pub fn to_model(&self) -> String {
+        let mut lines: Vec<String> = Vec::with_capacity(self.content.len() + 2);
+        let said = self.failure_text();
+        let said = said.as_deref();
+        // An executor may have put the same words among the content.
+        let content = self.content.iter().map(named);
+        lines.extend(content.filter(|text| !text.is_empty() && Some(text.as_str()) != said));
+        // A script's text is what it printed: what it returned is said besides.
+        let unsaid = lines.is_empty() || !self.calls.is_empty();
+        if unsaid && let Some(data) = &self.data {
+            lines.push(data.get().to_owned());
+        }
+        let named = lines.join("\n");
+        let unnamed = self.artifacts.iter();
+        let unnamed = unnamed.filter(|artifact| !named.contains(&artifact.reference));
+        lines.extend(unnamed.map(preview));
+        if let Some(said) = said {
+            let sort = self
+                .error
+                .as_ref()
+                .map_or(self.status.as_str(), |error| error.kind.as_str());
+            lines.insert(0, format!("{sort}: {said}"));
+        }
+        if lines.is_empty() {
+            return self.in_a_word();
+        }
+        lines.join("\n")
+    }
+
+    /// Message and advice of a call that failed.
+    fn failure_text(&self) -> Option<String> {
+        let failure = self.error.as_ref()?;
+        Some(match &failure.advice {
+            Some(advice) => format!("{}\n{advice}", failure.message),
+            None => failure.message.clone(),
+        })
+    }
+
+    /// Where there is nothing to show.
+    fn in_a_word(&self) -> String {
+        let summary = self.summary.trim();
+        match (self.status, summary.is_empty()) {
+            (Status::Ok, true) => "done".to_owned(),
+            (Status::Ok, false) => summary.to_owned(),
+            (status, true) => status.as_str().to_owned(),
+            (status, false) => format!("{}: {summary}", status.as_str()),
+        }
+    }
+}
+
+/// A piece of content in words.
+fn named(content: &Content) -> String {
+    match content {
+        Content::Text { text } | Content::Resource { text, .. } => text.clone(),
+        Content::Image { mime_type, .. } => format!("[picture, {mime_type}]"),
+        Content::Audio { mime_type, .. } => format!("[sound, {mime_type}]"),
+        Content::ResourceLink { uri, name, .. } => format!("[resource {name}: {uri}]"),
+    }
+}
+
+/// An artifact that no text names.
+fn preview(artifact: &Artifact) -> String {
+    let Artifact {
+        reference,
+        media_type,
+        bytes,
+        preview,
+    } = artifact;
+    let head = format!("[artifact {reference}: {media_type}, {bytes} bytes]");
+    if preview.is_empty() {
+        return head;
+    }
+    format!("{head}\n{preview}")
+}

@@ -1,0 +1,257 @@
+//! `Bench`: tools under test, in a whole executor, with approvals from a script.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::call::ToolCall;
+use crate::error::ErrorKind;
+use crate::executor::Executor;
+use crate::future::BoxFuture;
+use crate::policy::Policy;
+use crate::result::{Outcome, Status};
+use crate::session::Session;
+use crate::testing::MemoryAudit;
+use crate::toolset::into_tool::{IntoTool, IntoTools};
+use crate::toolset::registry::{RegistryError, ToolRegistry};
+
+/// Tools under test: every call takes the path that it takes in production, with all checks.
+///
+/// Its methods panic where a test would have to stop.
+///
+/// ```
+/// use haft::{Policy, testing::Bench, tool};
+/// use serde_json::json;
+///
+/// /// Refund an order.
+/// #[tool(risk = "high")]
+/// fn refund(order: String, cents: u64) -> String {
+///     format!("refunded {cents} of {order}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let bench = Bench::new().tool(refund).policy(Policy::workspace());
+/// bench.on_ask("refund").approve_with(json!({"order": "o-1", "cents": 1}));
+/// let outcome = bench.call("refund", json!({"order": "o-1", "cents": 5})).await;
+/// outcome.assert_ok().assert_text("refunded 1 of o-1");
+/// bench.assert_asked(["refund"]).assert_audit(["run", "started", "ended:ok"]);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Bench {
+    tools: Arc<ToolRegistry>,
+    policy: Arc<Policy>,
+    script: Arc<Script>,
+    audit: Arc<MemoryAudit>,
+    /// Made at the first call.
+    at_work: OnceLock<(Executor, Session)>,
+}
+
+/// What is answered about which tool, and what was asked.
+#[derive(Debug, Default)]
+struct Script {
+    answers: Mutex<HashMap<String, VecDeque<Answer>>>,
+    asked: Mutex<Vec<ApprovalRequest>>,
+}
+
+impl Approver for Script {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.asked.lock().push(request.clone());
+        let mut answers = self.answers.lock();
+        let next = answers.get_mut(request.tool.as_str());
+        let next = next.and_then(VecDeque::pop_front);
+        Box::pin(async move { next.unwrap_or(Answer::Nobody) })
+    }
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bench {
+    /// No tools, the profile `workspace`, and no answers: what is asked about is denied.
+    pub fn new() -> Self {
+        Self {
+            tools: Arc::new(ToolRegistry::new()),
+            policy: Arc::new(Policy::workspace()),
+            script: Arc::default(),
+            audit: Arc::new(MemoryAudit::new()),
+            at_work: OnceLock::new(),
+        }
+    }
+
+    /// Adds a tool.
+    #[track_caller]
+    pub fn tool<Form>(self, tool: impl IntoTool<Form>) -> Self {
+        self.add(tool.into_dyn_tool().map(|tool| vec![tool]))
+    }
+
+    /// Adds the tools of a value.
+    #[track_caller]
+    pub fn tools<Form>(self, tools: impl IntoTools<Form>) -> Self {
+        self.add(tools.into_dyn_tools())
+    }
+
+    #[track_caller]
+    fn add(self, tools: Result<Vec<Arc<dyn crate::tool::Tool>>, RegistryError>) -> Self {
+        let added = tools.and_then(|tools| self.tools.add_all(tools));
+        if let Err(error) = added {
+            panic!("cannot add the tool: {error}");
+        }
+        self
+    }
+
+    /// Judges by this policy.
+    pub fn policy(mut self, policy: impl Into<Arc<Policy>>) -> Self {
+        self.policy = policy.into();
+        self
+    }
+
+    /// What is answered when the policy asks about a call of this tool. Answers are given in the order in which they are
+    /// set, each once.
+    pub fn on_ask<'a>(&'a self, tool: &'a str) -> OnAsk<'a> {
+        OnAsk {
+            script: &self.script,
+            tool,
+        }
+    }
+
+    /// Calls a tool, as a model would.
+    pub async fn call(&self, tool: &str, arguments: Value) -> BenchOutcome {
+        let (executor, session) = self.at_work.get_or_init(|| self.assemble());
+        let call = ToolCall::new(tool, arguments.to_string());
+        BenchOutcome(executor.execute(session, call).await)
+    }
+
+    fn assemble(&self) -> (Executor, Session) {
+        let executor = Executor::new(Arc::clone(&self.policy))
+            .with_approver(Arc::clone(&self.script))
+            .with_audit(Arc::clone(&self.audit) as Arc<dyn crate::audit::AuditSink>);
+        let tools: Arc<dyn crate::toolset::Toolset> = Arc::clone(&self.tools) as _;
+        let session = Session::builder(tools).build();
+        (executor, session.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// The requests that were made, in their order.
+    pub fn requests(&self) -> Vec<ApprovalRequest> {
+        self.script.asked.lock().clone()
+    }
+
+    /// The calls of exactly these tools were asked about, in this order.
+    #[track_caller]
+    pub fn assert_asked<'a>(&self, tools: impl IntoIterator<Item = &'a str>) -> &Self {
+        let asked = self.requests();
+        let asked: Vec<&str> = asked.iter().map(|request| request.tool.as_str()).collect();
+        assert_eq!(asked, tools.into_iter().collect::<Vec<_>>(), "asked about");
+        self
+    }
+
+    /// Exactly these events were recorded: `run`, `started`, `ended:STATUS`; see [`MemoryAudit::words`].
+    #[track_caller]
+    pub fn assert_audit<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> &Self {
+        let recorded = self.audit.words();
+        assert_eq!(recorded, words.into_iter().collect::<Vec<_>>(), "recorded");
+        self
+    }
+}
+
+/// What is answered about a tool; made by [`Bench::on_ask`].
+#[derive(Debug, Clone, Copy)]
+#[must_use = "say what is answered"]
+pub struct OnAsk<'a> {
+    script: &'a Script,
+    tool: &'a str,
+}
+
+impl OnAsk<'_> {
+    /// The call is approved as it is.
+    pub fn approve(self) {
+        self.answer(Decision::approve("bench", "test"));
+    }
+
+    /// The call is approved with other arguments.
+    pub fn approve_with(self, arguments: impl Into<Value>) {
+        let edited = arguments.into().to_string();
+        self.answer(Decision::approve("bench", "test").editing(edited));
+    }
+
+    /// The call is denied, and the caller reads this.
+    pub fn deny(self, message: &str) {
+        self.answer(Decision::deny("bench", "test").saying(message));
+    }
+
+    /// This is answered.
+    pub fn answer(self, answer: impl Into<Answer>) {
+        let mut answers = self.script.answers.lock();
+        let of_tool = answers.entry(self.tool.to_owned()).or_default();
+        of_tool.push_back(answer.into());
+    }
+}
+
+/// What came of a call on the bench: an [`Outcome`] with assertions, which print the outcome where they fail.
+#[derive(Debug)]
+pub struct BenchOutcome(Outcome);
+
+impl std::ops::Deref for BenchOutcome {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.0
+    }
+}
+
+impl BenchOutcome {
+    /// The outcome alone.
+    pub fn into_inner(self) -> Outcome {
+        self.0
+    }
+
+    /// The call succeeded.
+    #[track_caller]
+    pub fn assert_ok(&self) -> &Self {
+        self.assert_status(Status::Ok)
+    }
+
+    /// The call was denied.
+    #[track_caller]
+    pub fn assert_denied(&self) -> &Self {
+        self.assert_status(Status::Denied)
+    }
+
+    /// The call ended so.
+    #[track_caller]
+    pub fn assert_status(&self, status: Status) -> &Self {
+        assert_eq!(self.0.status, status, "{}", self.0.to_model());
+        self
+    }
+
+    /// The call failed in this way.
+    #[track_caller]
+    pub fn assert_error(&self, kind: ErrorKind) -> &Self {
+        let failed = self.0.error.as_ref().map(|error| error.kind);
+        assert_eq!(failed, Some(kind), "{}", self.0.to_model());
+        self
+    }
+
+    /// All texts of the content together are this one.
+    #[track_caller]
+    pub fn assert_text(&self, text: &str) -> &Self {
+        assert_eq!(self.0.text(), text, "{}", self.0.to_model());
+        self
+    }
+
+    /// The structured content is this; a value that is no object stands in `{"result": value}`.
+    #[track_caller]
+    pub fn assert_data(&self, expected: impl Into<Value>) -> &Self {
+        let data = self.0.data.as_ref().map(|raw| raw.get());
+        let data: Option<Value> = data.and_then(|raw| serde_json::from_str(raw).ok());
+        assert_eq!(data, Some(expected.into()), "{}", self.0.to_model());
+        self
+    }
+}
