@@ -1,6 +1,5 @@
 //! `MemoryStore`: what agents keep beyond a run: written with its origin, accepted by a person, found again by words.
 
-
 use serde::Serialize;
 
 use crate::call::{Principal, RunId};

@@ -78,7 +78,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     };
     let mut items = Vec::new();
     visit(app, filter, |entry| {
-        items.push(Item::of(app.redactor(), &entry))
+        items.push(Item::of(app.redactor(), &entry));
     })
     .await?;
     if at.screen.json {
