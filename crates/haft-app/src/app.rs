@@ -16,7 +16,7 @@ use haft::memory::MemoryStore;
 use haft::policy::Policy;
 use haft::progress;
 use haft::progress::hub::Hub;
-use haft::session::{Absent, Limits, Patience};
+use haft::session::Absent;
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -31,14 +31,16 @@ use haft_sandbox::code::CodeJail;
 use crate::config::Settings;
 use crate::feed::Feed;
 use crate::host::Host;
-use crate::live::Live;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
+use crate::run::live::Live;
+use crate::run::{RunParts, Runs, Terms};
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::parts::{self, Standard};
 use crate::wiring::policy::Ground;
+use crate::wiring::stores::Stores;
 use crate::wiring::{
     approvals, artifacts, chain, changes, memory, names, policy, selection, skills, stores,
 };
@@ -54,7 +56,8 @@ pub(crate) struct Parts {
     pub(crate) tools: Arc<dyn Toolset>,
     /// Every tool there is, on or off.
     pub(crate) all: Arc<ToolRegistry>,
-    pub(crate) limits: Limits,
+    /// Where it works.
+    pub(crate) site: Site,
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
     pub(crate) profile: String,
@@ -68,8 +71,6 @@ pub(crate) struct Parts {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) skills: Arc<SkillSet>,
     pub(crate) skill_tools: Arc<SkillTools>,
-    /// Tokens of a run's active skills, where settings say so.
-    pub(crate) skill_tokens: Option<u64>,
     /// What commands run in.
     pub(crate) confined: parts::Confinement,
     pub(crate) code: CodeJail,
@@ -78,15 +79,12 @@ pub(crate) struct Parts {
     /// What running tools print, for whoever watches.
     pub(crate) hub: Arc<Hub>,
     pub(crate) memory_told: String,
-    /// Whether the inbox outlives the process.
-    pub(crate) durable: bool,
     /// Who else hears of what is asked.
     pub(crate) webhook: Option<Webhook>,
-    /// What becomes of a call that nobody decided about in time.
-    pub(crate) on_timeout: Patience,
-    /// The runs that are open here.
-    pub(crate) live: Arc<Live>,
-    pub(crate) python: bool,
+    /// The life of runs.
+    pub(crate) runs: Runs,
+    /// What is said of tools that are off.
+    pub(crate) absent: Arc<dyn Absent>,
     pub(crate) progress: bool,
     pub(crate) pace: progress::Pace,
     /// Where warnings go.
@@ -120,12 +118,6 @@ fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     ))
 }
 
-/// What calls stand on, with a state folder to keep it in.
-fn ground(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
-    at.home.create()?;
-    policy::build(at, settings)
-}
-
 /// The names of the tools that are on; settings and rules name no tool that there is not.
 fn on(
     notices: &Notices,
@@ -142,6 +134,83 @@ fn on(
     parts::on(all, settings)
 }
 
+/// What is said of tools that are off.
+fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn Absent> {
+    Arc::new(SwitchedOff {
+        all: Arc::clone(all),
+        python: chain::has_python(&at.environment),
+    })
+}
+
+/// What settings say of every run.
+fn terms(at: &Site, settings: &Settings, durable: bool) -> Result<Terms, Problem> {
+    let tokens = settings.whole("skills.max_tokens");
+    Ok(Terms {
+        principal: parts::principal(&at.environment),
+        workspace: at.workspace.display().to_string(),
+        profile: policy::profile(settings).as_str().to_owned(),
+        limits: parts::limits(settings)?,
+        pace: parts::pace(settings),
+        skill_tokens: tokens.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        durable,
+        on_timeout: approvals::on_timeout(settings, durable),
+    })
+}
+
+/// What the tools stand on.
+struct Basis {
+    ground: Ground,
+    confined: parts::Confinement,
+    archive: Arc<Archive>,
+    stores: Stores,
+}
+
+/// What callers are offered.
+struct Offered {
+    /// Every tool, on or off.
+    all: Arc<ToolRegistry>,
+    /// What callers see.
+    tools: Arc<dyn Toolset>,
+    skills: Arc<SkillSet>,
+    skill_tools: Arc<SkillTools>,
+    code: CodeJail,
+}
+
+impl Basis {
+    /// Opens the workspace, the record, the stores, with a state folder to keep them in.
+    fn open(at: &Site, settings: &Settings) -> Result<Self, Problem> {
+        at.home.create()?;
+        let ground = policy::build(at, settings)?;
+        Ok(Self {
+            confined: parts::Confinement::of(at, settings, &ground)?,
+            archive: archive(at, settings)?,
+            stores: stores::stores(at, settings)?,
+            ground,
+        })
+    }
+
+    /// The tools, as settings want them.
+    fn offer(&self, at: &Site, settings: &Settings, notices: &Notices) -> Result<Offered, Problem> {
+        let (ground, confined) = (&self.ground, &self.confined);
+        let memory = memory::build(at, settings, &self.archive, &self.stores)?;
+        let skills = Arc::new(skills::set(at, settings));
+        let all = parts::standard(at, settings, ground, confined, (&skills, memory))?;
+        let on = on(notices, settings, &ground.policy, &all)?;
+        let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
+        let code = chain::jail(settings, &confined.sandbox)?;
+        let judged = (settings, &*ground.policy);
+        let tools = parts::view(&all, &on, &skill_tools, judged)?;
+        let scripts = (&code, &self.stores.journal);
+        Ok(Offered {
+            tools: parts::with_chain(at, judged, tools, &on, scripts)?,
+            all: all.registry,
+            skills,
+            skill_tools,
+            code,
+        })
+    }
+}
+
 impl App {
     /// Assembles the application that works at this site, as settings say. Needs a tokio runtime.
     ///
@@ -149,60 +218,58 @@ impl App {
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
         let Host { approver, notices } = host;
-        let ground = ground(at, settings)?;
-        let confined = parts::Confinement::of(at, settings, &ground)?;
-        let archive = archive(at, settings)?;
-        let stores = stores::stores(at, settings)?;
-        let memory = memory::build(at, settings, &archive, &stores)?;
-        let skills = Arc::new(skills::set(at, settings));
-        let all = parts::standard(at, settings, &ground, &confined, (&skills, memory))?;
-        let on = on(&notices, settings, &ground.policy, &all)?;
-        let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
+        let basis = Basis::open(at, settings)?;
+        let offered = basis.offer(at, settings, &notices)?;
         let artifacts = artifacts::artifacts(at, settings)?;
-        let code = chain::jail(settings, &confined.sandbox)?;
-        let judged = (settings, &*ground.policy);
-        let tools = parts::view(&all, &on, &skill_tools, judged)?;
-        let tools = parts::with_chain(at, judged, tools, &on, (&code, &stores.journal))?;
         let feed = Feed::new();
         let wiring = approvals::Wiring {
-            policy: ground.policy,
-            tools: &all.registry,
+            policy: basis.ground.policy,
+            tools: &offered.all,
             artifacts: &artifacts,
-            confined: &confined,
-            archive: &archive,
+            confined: &basis.confined,
+            archive: &basis.archive,
             feed: &feed,
-            inbox: stores.inbox,
-            suspended: stores.suspended,
+            inbox: basis.stores.inbox,
+            suspended: basis.stores.suspended,
         };
         let (executor, asked) = approvals::executor(at, settings, approver, wiring)?;
+        let absent = absent(at, &offered.all);
+        let runs = Runs::new(RunParts {
+            executor: executor.clone(),
+            tools: Arc::clone(&offered.tools),
+            archive: Arc::clone(&basis.archive),
+            index: Arc::clone(&basis.stores.index),
+            live: Arc::new(Live::new(at.home.path(), Arc::clone(&basis.stores.journal))),
+            feed: Arc::clone(&feed),
+            notices: notices.clone(),
+            absent: Arc::clone(&absent),
+            terms: terms(at, settings, asked.durable)?,
+        });
         Ok(Self(Arc::new(Parts {
             executor,
-            tools,
-            all: all.registry,
-            limits: parts::limits(settings)?,
+            runs,
+            absent,
+            tools: offered.tools,
+            all: offered.all,
+            site: at.clone(),
             principal: parts::principal(&at.environment),
             workspace: at.workspace.display().to_string(),
             profile: policy::profile(settings).as_str().to_owned(),
-            archive,
+            archive: basis.archive,
             redactor: Redactor::new(&settings.secrets.values),
-            index: stores.index,
-            memory: stores.memory,
+            index: basis.stores.index,
+            memory: basis.stores.memory,
             artifacts,
-            files: ground.workspace,
-            live: Arc::new(Live::new(at.home.path(), Arc::clone(&stores.journal))),
-            journal: stores.journal,
-            skills,
-            skill_tools,
-            skill_tokens: settings.whole("skills.max_tokens"),
-            confined,
-            code,
+            files: basis.ground.workspace,
+            journal: basis.stores.journal,
+            skills: offered.skills,
+            skill_tools: offered.skill_tools,
+            confined: basis.confined,
+            code: offered.code,
             feed,
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::told(settings),
-            durable: asked.durable,
             webhook: asked.webhook,
-            on_timeout: approvals::on_timeout(settings, asked.durable),
-            python: chain::has_python(&at.environment),
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
             notices,
@@ -222,6 +289,16 @@ impl App {
     /// Every tool, on or off.
     pub fn all(&self) -> &Arc<ToolRegistry> {
         &self.0.all
+    }
+
+    /// Where the application works.
+    pub fn site(&self) -> &Site {
+        &self.0.site
+    }
+
+    /// The life of runs: start, suspend, resume, finish.
+    pub fn runs(&self) -> &Runs {
+        &self.0.runs
     }
 
     /// The executor, for what is not a call.
@@ -348,12 +425,12 @@ impl App {
 
     /// What switches a tool on that is off; `None` for one that does not exist.
     pub fn how_to_enable(&self, name: &str) -> Option<String> {
-        self.switched_off().advice(name)
+        self.0.absent.advice(name)
     }
 
     /// What is said of tools that are off.
     pub fn absent(&self) -> Arc<dyn Absent> {
-        Arc::new(self.switched_off())
+        Arc::clone(&self.0.absent)
     }
 
     /// What says whether a rule may be kept with an approval.
@@ -361,13 +438,6 @@ impl App {
         RuleCheck {
             policy: self.executor().policy(),
             tools: Arc::clone(&self.0.all),
-        }
-    }
-
-    fn switched_off(&self) -> SwitchedOff {
-        SwitchedOff {
-            all: Arc::clone(&self.0.all),
-            python: self.0.python,
         }
     }
 
@@ -387,8 +457,9 @@ impl App {
         flushed.map_err(|e| Problem::failed(e.to_string()))
     }
 
-    /// Writes what waits; nothing is recorded after.
+    /// Suspends or finishes the runs that are left, and writes what waits; nothing is recorded after.
     pub async fn shut(&self) {
+        self.0.runs.release_all().await;
         self.0.code.shut().await;
         let archive = Arc::clone(&self.0.archive);
         if tokio::task::spawn_blocking(move || archive.shut())

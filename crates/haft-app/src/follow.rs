@@ -1,12 +1,12 @@
-//! What follows a decision whose asker does not wait any more: the call is run, or the chain gone on with, in its run.
+//! Resuming: a decided request whose client is gone is acted on, and a suspended or interrupted run is taken up again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, InboxError, RequestStatus};
-use haft::audit::runs;
-use haft::call::{RunId, ToolCall};
+use haft::call::{CallId, RunId, ToolCall};
 use haft::error::ErrorKind;
+use haft::journal::Recorded;
 use haft::result::Outcome;
 use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
@@ -16,7 +16,7 @@ use crate::decide::Refused;
 use crate::problem::Problem;
 use crate::run::RunOptions;
 
-/// How long a decided request is left to the process that waits for it, before somebody else takes it.
+/// How long a decided request is left to the process that waits for it, before another takes it.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How often it is looked at meanwhile.
@@ -34,39 +34,69 @@ pub enum Followed {
 }
 
 impl App {
-    /// Sees to it that a decided request is acted on, exactly once: by whoever waits for it, else here.
-    pub async fn follow(&self, id: &ApprovalId, door: RunOptions) -> Result<Followed, Problem> {
+    /// Sees to it that a decided request is acted on, exactly once: by the client that waits for it, else here.
+    ///
+    /// # Errors
+    /// There is no such request, its call cannot run here, or its run can be resumed neither here nor elsewhere.
+    pub async fn follow(&self, id: &ApprovalId, options: RunOptions) -> Result<Followed, Problem> {
         let entry = self.unattended(id).await?;
-        let taken = entry.claimed || entry.status == RequestStatus::Pending;
-        if taken {
+        if entry.claimed || entry.status == RequestStatus::Pending {
             return Ok(Followed::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {
             return Ok(Followed::Foreign);
         }
         if entry.status == RequestStatus::Approved {
-            // Seen before the run is opened: an approval that does not hold here leaves no trace in it.
+            // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
             self.check_request(&entry.request)
                 .map_err(Refused::problem)?;
         }
-        let run = entry.request.run.clone();
-        if let Some(session) = self.live(&run) {
-            return self.go_on(&session.going_on(), &entry).await;
+        let run = &entry.request.run;
+        if let Some(session) = self.runs().session(run) {
+            return self.act(&session.going_on(), &entry).await;
         }
-        let session = match self.pick_up(&run, door).await {
-            Ok(session) => session,
-            // Whoever has the run open goes on with it.
+        let resumed = match self.runs().resume(run, 0, options).await {
+            Ok(resumed) => resumed,
+            // Another process that has the run acts on it.
             Err(problem) => return self.elsewhere(id).await?.ok_or(problem),
         };
         // Another machine's run is resumed like one of this machine: its script does not start over.
-        let followed = self.go_on(&session.going_on(), &entry).await;
-        self.close(&session).await;
+        let followed = self.act(&resumed.session().going_on(), &entry).await;
+        resumed.release().await;
         followed
     }
 
-    /// The request, once nobody waits for it, or once whoever does had time to take it.
+    /// Runs an interrupted chain again, in its run, which is resumed for it. `stop` cancels the chain; the outcome says so.
+    pub(crate) async fn resume_chain(
+        &self,
+        run: &RunId,
+        recorded: Recorded,
+        options: RunOptions,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Outcome, Problem> {
+        // Its own line may not have come to the disk.
+        let own = recorded.chain.as_str().strip_prefix("call-");
+        let least = own.and_then(|number| number.parse().ok());
+        let least = least.unwrap_or_default();
+        let resumed = self.runs().resume(run, least, options).await?;
+        let outcome = {
+            let running = self.rerun(resumed.session(), recorded, false);
+            tokio::pin!(running);
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = stop => {
+                    resumed.session().cancel();
+                    running.await
+                }
+            }
+        };
+        resumed.release().await;
+        Ok(outcome)
+    }
+
+    /// The request, once no client waits for it, or once one that does had time to take it.
     async fn unattended(&self, id: &ApprovalId) -> Result<Entry, Problem> {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         loop {
             let entry = self.entry(id).await?;
             let theirs = entry.attended && !entry.claimed && begun.elapsed() < GRACE;
@@ -79,7 +109,7 @@ impl App {
 
     /// What another process made of the request within a while, if it did anything.
     async fn elsewhere(&self, id: &ApprovalId) -> Result<Option<Followed>, Problem> {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         while begun.elapsed() < GRACE {
             let entry = self.entry(id).await?;
             if entry.claimed {
@@ -90,30 +120,11 @@ impl App {
         Ok(None)
     }
 
-    /// A request of the inbox.
-    pub async fn entry(&self, id: &ApprovalId) -> Result<Entry, Problem> {
-        let entry = self.executor().inbox().get(id).await;
-        let entry = entry.map_err(|e| Problem::failed(e.to_string()))?;
-        entry.ok_or_else(|| unknown(id))
-    }
-
-    /// The run of another process, or of a session that ended, opened again.
-    pub async fn pick_up(&self, run: &RunId, door: RunOptions) -> Result<Session, Problem> {
-        let told = |e: runs::RunsError| Problem::failed(e.to_string());
-        let folder = runs::run_dir(self.home(), run.as_str()).map_err(told)?;
-        if !folder.is_dir() {
-            // Another machine keeps the run's record; what happens here is recorded here, under the same name.
-            return self.open_as(door, run.clone()).await;
-        }
-        let calls = runs::last_call(self.home(), run.as_str()).map_err(told)?;
-        self.reopen(door, run.clone(), calls).await
-    }
-
     /// Acts on the decision: the request's own call, or the chain that made it.
-    async fn go_on(&self, session: &Session, entry: &Entry) -> Result<Followed, Problem> {
+    async fn act(&self, session: &Session, entry: &Entry) -> Result<Followed, Problem> {
         let id = &entry.request.id;
-        if entry.request.parent.is_some() {
-            return self.go_on_with_chain(session, entry).await;
+        if let Some(chain) = &entry.request.parent {
+            return self.act_in_chain(session, entry, chain).await;
         }
         match self.executor().resume(session, id).await {
             Ok(outcome) => Ok(Followed::Ran(Box::new(outcome))),
@@ -122,66 +133,75 @@ impl App {
         }
     }
 
-    /// Whether the chain that made a request is known to be suspended.
-    async fn noted(&self, entry: &Entry) -> Result<bool, Problem> {
-        let Some(chain) = &entry.request.parent else {
-            return Ok(false);
-        };
-        let suspended = self.executor().suspended();
-        let noted = suspended.get(&entry.request.run, chain).await;
-        let noted = noted.map_err(|e| Problem::failed(e.to_string()))?;
-        Ok(noted.is_some_and(|call| call.outcome.is_none()))
-    }
-
-    async fn go_on_with_chain(
+    async fn act_in_chain(
         &self,
         session: &Session,
         entry: &Entry,
+        chain: &CallId,
     ) -> Result<Followed, Problem> {
         let run = &entry.request.run;
-        // Before the journal is looked at: whoever made the call may make it again meanwhile, and resume it.
-        let noted = self.noted(entry).await?;
-        let recorded = self
-            .journal()
-            .interrupted(run, entry.request.parent.as_ref());
-        let recorded = recorded.map_err(|e| Problem::failed(e.to_string()))?;
-        let Some(recorded) = recorded else {
-            if noted {
+        // Before the journal is looked at: the client may make the call again meanwhile, and resume it.
+        let suspended = self.is_suspended(run, chain).await?;
+        let Some(recorded) = self.interrupted(run, chain)? else {
+            if suspended {
                 return Ok(Followed::Elsewhere);
             }
-            let gone = format!("run {run} has no chain to go on with");
+            let gone = format!("run {run} has no chain to resume");
             return Err(Problem::usage(gone)
                 .advise(format!("`haft runs show {run}` shows what became of it")));
         };
-        // Under its own id: the record's open call is the one that ends.
-        let asked =
-            ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
-        let executor = self.executor();
-        let outcome = if noted {
-            executor.go_on(session, asked).await
-        } else {
-            // An older haft left it.
-            executor.recover(session, asked).await
-        };
+        let outcome = self.rerun(session, recorded, suspended).await;
         let conflict = outcome.error.as_ref().map(|e| e.kind) == Some(ErrorKind::Conflict);
-        if conflict && !self.noted(entry).await? {
+        if conflict && !self.is_suspended(run, chain).await? {
             return Ok(Followed::Elsewhere);
         }
         if let Ok(text) = serde_json::to_string(&outcome) {
             // The nested call's own outcome says less than the script's.
-            let noted = self
-                .executor()
-                .inbox()
-                .finish(&entry.request.id, &text, false);
-            if let Err(error) = noted.await {
-                tracing::warn!(%error, "keep a chain's outcome with its approval");
+            let inbox = self.executor().inbox();
+            if let Err(error) = inbox.finish(&entry.request.id, &text, false).await {
+                tracing::warn!(%error, "store a chain's outcome with its approval");
             }
         }
         Ok(Followed::Ran(Box::new(outcome)))
     }
+
+    /// Whether a chain is known to be suspended.
+    async fn is_suspended(&self, run: &RunId, chain: &CallId) -> Result<bool, Problem> {
+        let noted = self.executor().suspended().get(run, chain).await;
+        let noted = noted.map_err(|e| Problem::failed(e.to_string()))?;
+        Ok(noted.is_some_and(|call| call.outcome.is_none()))
+    }
+
+    /// What the journal has of a chain that was interrupted.
+    fn interrupted(&self, run: &RunId, chain: &CallId) -> Result<Option<Recorded>, Problem> {
+        let found = self.journal().interrupted(run, Some(chain));
+        found.map_err(|e| Problem::failed(e.to_string()))
+    }
+
+    /// Runs an interrupted chain again from its journal, under its own id: the record's open call is the one that ends. `suspended`
+    /// is whether it is known to be; an older haft left no note.
+    async fn rerun(&self, session: &Session, recorded: Recorded, suspended: bool) -> Outcome {
+        let call =
+            ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
+        if suspended {
+            self.executor().go_on(session, call).await
+        } else {
+            self.executor().recover(session, call).await
+        }
+    }
+
+    /// A request of the inbox.
+    ///
+    /// # Errors
+    /// There is none with this id, or the inbox cannot be read.
+    pub async fn entry(&self, id: &ApprovalId) -> Result<Entry, Problem> {
+        let entry = self.executor().inbox().get(id).await;
+        let entry = entry.map_err(|e| Problem::failed(e.to_string()))?;
+        entry.ok_or_else(|| unknown(id))
+    }
 }
 
-/// There is no such request.
+/// The problem that there is no such request.
 pub fn unknown(id: &ApprovalId) -> Problem {
     Problem::usage(format!("no approval {id}")).advise("`haft approvals list` shows what waits")
 }

@@ -1,17 +1,16 @@
-//! The follower: runs what was decided about calls whose asker does not wait any more, whoever decided and from where.
+//! The follower: acts on decisions about calls whose client is gone, whoever decided and from where.
 
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Entry, RequestStatus};
-use haft::bounds::Class;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::follow::Followed;
-use crate::run::{ApprovalWait, RunOptions};
+use crate::run::RunOptions;
 use crate::view::approvals::{visit, with_status};
 
 /// How long what was decided may run on when the server stops. What is cut off then can be resumed.
@@ -79,7 +78,7 @@ fn take(app: &App, entry: &Entry, at_work: &mut JoinSet<()>) {
 async fn act(app: &App, id: &ApprovalId) {
     let mut pauses = PAUSES.into_iter();
     loop {
-        let followed = app.follow(id, door(app)).await;
+        let followed = app.follow(id, options(app)).await;
         if matches!(followed, Ok(Followed::Foreign)) {
             return;
         }
@@ -106,13 +105,9 @@ async fn act(app: &App, id: &ApprovalId) {
     }
 }
 
-fn door(app: &App) -> RunOptions {
+fn options(app: &App) -> RunOptions {
     RunOptions {
-        name: "approval",
-        principal: None,
-        class: Class::Operator,
-        client: None,
         progress: app.watched(),
-        waits: ApprovalWait::Limit,
+        ..RunOptions::new("approval")
     }
 }

@@ -23,6 +23,7 @@ pub mod nearest;
 pub mod notices;
 pub mod plain_file;
 pub mod problem;
+pub mod resume;
 pub mod rules;
 pub mod run;
 pub mod site;
@@ -31,6 +32,6 @@ pub mod undo;
 pub mod view;
 pub mod webhook;
 
-mod live;
+mod refusal;
 mod repeat;
 mod wiring;

@@ -4,27 +4,29 @@ use haft::approval::inbox::RequestStatus;
 use haft::approval::suspended::SuspendedCall;
 use haft::call::ToolCall;
 use haft::permission::Verdict;
-use haft::session::Session;
 use haft::toolset::Toolset as _;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::run::RunOptions;
+use crate::run::{RunHandle, RunOptions};
 
 impl App {
-    /// The run for a command's one call, and the call: the run and the id that it had where it was suspended before and
-    /// nobody else resumes it, else a new one. What has ended is told by the executor, in a run of its own.
-    pub async fn open_for(
+    /// Starts the run for a command's one call, and gives the call: the run and the id that it had where it was suspended before and
+    /// no other process resumes it, else a new one. The outcome of one that has ended is told by the executor, in a run of its own.
+    ///
+    /// # Errors
+    /// The run cannot be started.
+    pub async fn start_for(
         &self,
-        door: RunOptions,
+        options: RunOptions,
         call: ToolCall,
-    ) -> Result<(Session, ToolCall), Problem> {
+    ) -> Result<(RunHandle, ToolCall), Problem> {
         if let Some(earlier) = self.suspended(&call).await
-            && let Ok(session) = self.pick_up(&earlier.run, door.again()).await
+            && let Ok(run) = self.runs().resume(&earlier.run, 0, options.clone()).await
         {
-            return Ok((session, call.with_id(earlier.call.as_str())));
+            return Ok((run, call.with_id(earlier.call.as_str())));
         }
-        Ok((self.open(door).await?, call))
+        Ok((self.runs().start(options).await?, call))
     }
 
     /// The newest call like this one that was suspended in a run for it alone, and that can be resumed.

@@ -1,63 +1,88 @@
-//! Runs of this app: begun, gone on with, left while they wait for people, ended.
+//! The life of runs: each is started or resumed here, and suspended or finished here, whichever entry point it belongs to.
+//!
+//! ```text
+//! prepare ──► prepared ──start──► running ──finish──► finished
+//!                                  ▲   │
+//!                            resume│   │suspend     requests of the run are pending, or a call of it can be resumed
+//!                                  │   ▼
+//!     a process that died ──► suspended or interrupted
+//! ```
+//!
+//! A [`RunHandle`] is what an MCP session, an API slot or a command holds. Releasing it (or dropping it) suspends or finishes the run, once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::{Filter, RequestStatus};
-use haft::audit::{AuditSink, CallEnd, CallRecord, Event, RunStart, What};
+use haft::audit::archive::Archive;
+use haft::audit::index::RunIndex;
+use haft::audit::{RunStart, runs};
 use haft::bounds::Class;
-use haft::call::{CallId, Origin, Principal, RunId, ToolCall};
+use haft::call::{Principal, RunId, ToolCall};
 use haft::clock;
-use haft::error::ErrorKind;
-use haft::progress;
-use haft::result::{Outcome, Status};
-use haft::session::{Patience, Session, SessionBuilder};
+use haft::executor::Executor;
+use haft::progress::{Pace, ProgressSink};
+use haft::result::Outcome;
+use haft::session::{Absent, Limits, Patience, Session, SessionBuilder};
 use haft::toolset::Toolset;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
 
-use crate::app::App;
+use crate::feed::Feed;
+use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::run::live::{Life, Live};
+use crate::run::phase::{Event, Phase};
 
-/// How long the calls of a run that is left may take to note that they wait.
-const LEAVE: Duration = Duration::from_millis(500);
+pub(crate) mod live;
+pub(crate) mod phase;
 
-/// How long the calls of an ending run may take to end.
+/// How long the calls of a run that is suspended may take to note that they wait.
+const NOTE: Duration = Duration::from_millis(500);
+
+/// How long the calls of a run that is finished may take to end.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// By which door a run is opened.
-#[derive(Debug)]
+/// How a run is started or resumed.
+#[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Its name in the record.
-    pub name: &'static str,
-    /// For whom, where the door has checked that.
+    /// The entry point, as the record names it: `call`, `mcp http`, …
+    pub entry: &'static str,
+    /// For whom, where the entry point has checked that; the user of this process otherwise.
     pub principal: Option<Principal>,
     /// Whose share of bounded resources it uses.
     pub class: Class,
     /// The client's own name, where there is one: shown, never trusted.
     pub client: Option<String>,
-    /// Who shows progress.
-    pub progress: Option<Arc<dyn progress::ProgressSink>>,
-    /// Whether its calls wait for people.
-    pub waits: ApprovalWait,
+    /// What shows progress.
+    pub progress: Option<Arc<dyn ProgressSink>>,
+    /// Whether its calls wait for decisions.
+    pub wait: ApprovalWait,
+    /// The only tools that it has; those of the application otherwise.
+    pub tools: Option<Arc<dyn Toolset>>,
 }
 
 impl RunOptions {
-    /// Whether the run is for one call alone.
-    fn is_for_one_call(&self) -> bool {
-        matches!(self.name, "call" | "chain")
+    /// A run of the operator's, whose calls wait for decisions as long as settings say, without progress.
+    pub fn new(entry: &'static str) -> Self {
+        Self {
+            entry,
+            principal: None,
+            class: Class::Operator,
+            client: None,
+            progress: None,
+            wait: ApprovalWait::Limit,
+            tools: None,
+        }
     }
 
-    /// The same once more.
-    pub fn again(&self) -> Self {
-        Self {
-            principal: self.principal.clone(),
-            client: self.client.clone(),
-            progress: self.progress.clone(),
-            ..*self
-        }
+    /// Whether the run is for one call alone.
+    fn is_for_one_call(&self) -> bool {
+        matches!(self.entry, "call" | "chain")
     }
 }
 
-/// Whether the calls of a run wait for people.
+/// Whether the calls of a run wait for decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalWait {
     /// As long as settings say.
@@ -65,258 +90,352 @@ pub enum ApprovalWait {
     Limit,
     /// For so long.
     For(Duration),
-    /// Not at all: nobody is at the terminal.
+    /// Not at all: they are suspended at once.
     Never,
 }
 
-fn not_begun(why: impl std::fmt::Display) -> Problem {
-    Problem::failed(format!("begin the run: {why}"))
-        .advise("`haft doctor` says what is wrong with the state folder")
+/// The parts that a run's life needs.
+#[derive(Debug)]
+pub(crate) struct RunParts {
+    pub(crate) executor: Executor,
+    /// What callers see.
+    pub(crate) tools: Arc<dyn Toolset>,
+    pub(crate) archive: Arc<Archive>,
+    pub(crate) index: Arc<dyn RunIndex>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) notices: Notices,
+    /// What is said of tools that are off.
+    pub(crate) absent: Arc<dyn Absent>,
+    pub(crate) terms: Terms,
 }
 
-impl App {
-    /// Begins a run: its record and its line in the index.
-    pub async fn open(&self, door: RunOptions) -> Result<Session, Problem> {
-        let session = self.prepare(door)?;
-        self.begin(&session).await?;
-        Ok(session)
-    }
+/// What settings say of every run.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(crate) principal: Principal,
+    pub(crate) workspace: String,
+    pub(crate) profile: String,
+    pub(crate) limits: Limits,
+    pub(crate) pace: Pace,
+    /// Tokens of a run's active skills.
+    pub(crate) skill_tokens: Option<usize>,
+    /// Whether the inbox outlives the process.
+    pub(crate) durable: bool,
+    /// What becomes of a call about which no decision came in time.
+    pub(crate) on_timeout: Patience,
+}
 
-    /// Begins a run that has these tools alone.
-    pub async fn open_with(
-        &self,
-        door: RunOptions,
-        tools: Arc<dyn Toolset>,
-    ) -> Result<Session, Problem> {
-        let built = self.session_with(door, tools).build();
-        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
-        self.begin(&session).await?;
-        Ok(session)
-    }
+/// The runs of an application. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    parts: Arc<RunParts>,
+    /// Runs whose handles were dropped, on their way to being suspended or finished.
+    releasing: Arc<Mutex<JoinSet<()>>>,
+}
 
-    /// A run that is in memory alone: nothing is kept of it before it begins.
-    pub fn prepare(&self, door: RunOptions) -> Result<Session, Problem> {
-        let built = self.session(door).build();
-        built.map_err(|e| Problem::settings(e.to_string()))
-    }
-
-    /// Begins a run that was prepared.
-    pub async fn begin(&self, session: &Session) -> Result<(), Problem> {
-        let parts = &self.0;
-        let start = RunStart {
-            principal: session.principal().clone(),
-            door: session.door().to_owned(),
-            workspace: Some(parts.workspace.clone()),
-            profile: parts.profile.clone(),
-        };
-        self.record_opening(session).await?;
-        self.0.live.add(session);
-        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
-        indexed.map_err(not_begun)
-    }
-
-    /// Begins the record of a run here that another machine began.
-    pub async fn open_as(&self, door: RunOptions, run: RunId) -> Result<Session, Problem> {
-        let built = self.session(door).with_run(run).build();
-        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
-        self.record_opening(&session).await?;
-        self.0.live.add(&session);
-        Ok(session)
-    }
-
-    /// Goes on with a run that another process began and did not end. `calls` is the highest number its calls had.
-    pub async fn reopen(
-        &self,
-        door: RunOptions,
-        run: RunId,
-        calls: u64,
-    ) -> Result<Session, Problem> {
-        let built = self.session(door).resuming(run, calls).build();
-        let session = built.map_err(|e| Problem::settings(e.to_string()))?;
-        self.record_opening(&session).await?;
-        self.0.live.add(&session);
-        let working = self.0.index.progress(session.run(), calls, false).await;
-        if let Err(error) = working {
-            tracing::warn!(run = %session.run(), %error, "note that a run goes on");
+impl Runs {
+    pub(crate) fn new(parts: RunParts) -> Self {
+        Self {
+            parts: Arc::new(parts),
+            releasing: Arc::default(),
         }
-        Ok(session)
     }
 
-    fn session(&self, door: RunOptions) -> SessionBuilder {
-        self.session_with(door, Arc::clone(&self.0.tools))
+    /// Prepares a run in memory: nothing is kept of it unless it is started.
+    ///
+    /// # Errors
+    /// The options do not fit together.
+    pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
+        let builder = self.builder(options);
+        self.handle(builder)
     }
 
-    fn session_with(&self, door: RunOptions, tools: Arc<dyn Toolset>) -> SessionBuilder {
-        let parts = &self.0;
-        let mut limits = parts.limits.clone();
-        let alone = door.is_for_one_call();
-        let patience = match door.waits {
-            ApprovalWait::Never if parts.durable => Patience::SuspendAtOnce,
+    /// Starts a run: its record and its line in the index.
+    ///
+    /// # Errors
+    /// The record or the index cannot be written.
+    pub async fn start(&self, options: RunOptions) -> Result<RunHandle, Problem> {
+        let run = self.prepare(options)?;
+        run.start().await?;
+        Ok(run)
+    }
+
+    /// Resumes a run that is suspended, or that was interrupted when its process ended. `least` is the highest number that its
+    /// calls are known to have, beside those in its record.
+    ///
+    /// # Errors
+    /// The record cannot be read, the run is finished, or another process holds it.
+    pub async fn resume(
+        &self,
+        run: &RunId,
+        least: u64,
+        options: RunOptions,
+    ) -> Result<RunHandle, Problem> {
+        let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
+        let home = self.parts.archive.home();
+        let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
+        let builder = self.builder(options);
+        if !folder.is_dir() {
+            // Another machine keeps the run's record; what happens here is recorded here, under the same name.
+            let handle = self.handle(builder.with_run(run.clone()))?;
+            handle.record(&mut *handle.life.phase.lock().await).await?;
+            return Ok(handle);
+        }
+        let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
+        let calls = calls.max(least);
+        let handle = self.handle(builder.resuming(run.clone(), calls))?;
+        {
+            let mut phase = handle.life.phase.lock().await;
+            handle.record(&mut phase).await?;
+            phase.go(Event::Start);
+        }
+        let noted = self.parts.index.progress(run, calls, false).await;
+        if let Err(error) = noted {
+            tracing::warn!(%run, %error, "note that a run is resumed");
+        }
+        Ok(handle)
+    }
+
+    /// The state of a run that is running here.
+    pub fn session(&self, run: &RunId) -> Option<Session> {
+        let life = self.parts.live.get(run)?;
+        Some(life.session.clone())
+    }
+
+    /// Ends all waits for decisions: the calls are suspended; what they asked stays pending, and is there when haft serves again.
+    pub fn stop_waiting(&self) {
+        for life in self.parts.live.all() {
+            life.session.leave();
+        }
+    }
+
+    /// Suspends or finishes every run that is running here, and waits until each is.
+    pub async fn release_all(&self) {
+        let dropped = std::mem::take(&mut *self.releasing.lock());
+        dropped.join_all().await;
+        for life in self.parts.live.all() {
+            release(&self.parts, &life).await;
+        }
+    }
+
+    fn handle(&self, builder: SessionBuilder) -> Result<RunHandle, Problem> {
+        let session = builder
+            .build()
+            .map_err(|e| Problem::settings(e.to_string()))?;
+        Ok(RunHandle {
+            runs: self.clone(),
+            life: Arc::new(Life::new(session)),
+        })
+    }
+
+    fn builder(&self, options: RunOptions) -> SessionBuilder {
+        let (parts, terms) = (&self.parts, &self.parts.terms);
+        let mut limits = terms.limits.clone();
+        let alone = options.is_for_one_call();
+        let patience = match options.wait {
+            ApprovalWait::Never if terms.durable => Patience::SuspendAtOnce,
             ApprovalWait::For(limit) => {
                 limits.approval_timeout = limit;
-                parts.on_timeout
+                terms.on_timeout
             }
-            ApprovalWait::Limit | ApprovalWait::Never => parts.on_timeout,
+            ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
+        let tools = options.tools.unwrap_or_else(|| Arc::clone(&parts.tools));
+        let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
         let mut builder = Session::builder(tools)
             .with_patience(patience)
-            .with_principal(door.principal.unwrap_or_else(|| parts.principal.clone()))
-            .with_class(door.class)
-            .with_door(door.name)
-            .with_client(door.client)
+            .with_principal(principal)
+            .with_class(options.class)
+            .with_door(options.entry)
+            .with_client(options.client)
             .with_limits(limits)
-            .with_pace(parts.pace)
+            .with_pace(terms.pace)
             .with_other_runs(Arc::clone(&parts.live) as _)
-            .with_absent(self.absent());
+            .with_absent(Arc::clone(&parts.absent));
         if alone {
             builder = builder.for_one_call();
         }
-        if let Some(tokens) = parts.skill_tokens {
-            builder = builder.with_skill_tokens(usize::try_from(tokens).unwrap_or(usize::MAX));
+        if let Some(tokens) = terms.skill_tokens {
+            builder = builder.with_skill_tokens(tokens);
         }
-        if let Some(sink) = door.progress {
+        if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);
         }
         builder
     }
+}
 
-    /// The record's first line is safe before anybody else knows of the run.
-    async fn record_opening(&self, session: &Session) -> Result<(), Problem> {
-        let parts = &self.0;
-        parts.executor.open(session).map_err(not_begun)?;
+/// A run that this process holds: what an MCP session, an API slot or a command has. Dropping it suspends or finishes the run.
+#[derive(Debug)]
+pub struct RunHandle {
+    runs: Runs,
+    life: Arc<Life>,
+}
+
+impl RunHandle {
+    /// The run's state in memory.
+    pub fn session(&self) -> &Session {
+        &self.life.session
+    }
+
+    /// Starts a run that was prepared. One that is running stays as it is.
+    ///
+    /// # Errors
+    /// The record or the index cannot be written: nothing is run then, and it may be tried again.
+    pub async fn start(&self) -> Result<(), Problem> {
+        let mut phase = self.life.phase.lock().await;
+        if *phase == Phase::Running {
+            return Ok(());
+        }
+        if *phase == Phase::Prepared {
+            self.record(&mut phase).await?;
+        }
+        let (parts, session) = (&self.runs.parts, &self.life.session);
+        let start = RunStart {
+            principal: session.principal().clone(),
+            door: session.door().to_owned(),
+            workspace: Some(parts.terms.workspace.clone()),
+            profile: parts.terms.profile.clone(),
+        };
+        let indexed = parts.index.open(session.run(), &start, clock::now()).await;
+        indexed.map_err(not_started)?;
+        phase.go(Event::Start);
+        Ok(())
+    }
+
+    /// Makes a call in the run.
+    pub async fn call(&self, call: ToolCall) -> Outcome {
+        let executor = &self.runs.parts.executor;
+        executor.execute(&self.life.session, call).await
+    }
+
+    /// Ends this process's part in the run, and waits until that is recorded: a run with pending requests or with a call that can be
+    /// resumed is suspended, any other is finished for good.
+    pub async fn release(self) {
+        release(&self.runs.parts, &self.life).await;
+    }
+
+    /// Begins the record. Its first line is safe before anyone else knows of the run.
+    async fn record(&self, phase: &mut Phase) -> Result<(), Problem> {
+        let (parts, session) = (&self.runs.parts, &self.life.session);
+        parts.executor.open(session).map_err(not_started)?;
         let held = parts.archive.holds(session.run()).await;
         if held.is_err() {
             // Another process has it: this one forgets that it tried.
             let _ = parts.archive.leave(session.run()).await;
         }
-        held.map_err(not_begun)
+        held.map_err(not_started)?;
+        phase.go(Event::Record);
+        parts.live.add(&self.life);
+        Ok(())
     }
+}
 
-    /// One call through the executor.
-    pub async fn call(&self, session: &Session, call: ToolCall) -> Outcome {
-        self.0.executor.execute(session, call).await
-    }
-
-    /// A run that is open here.
-    pub fn live(&self, run: &RunId) -> Option<Session> {
-        self.0.live.get(run)
-    }
-
-    /// Every run that is open here.
-    pub fn all_live(&self) -> Vec<Session> {
-        self.0.live.all()
-    }
-
-    /// Ends this process's part in a run: what waits for a person goes on waiting, and the run with it; any other run is
-    /// ended for good.
-    pub async fn close(&self, session: &Session) {
-        self.0.live.remove(session.run());
-        if session.has_asked() && self.leave(session).await {
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        let over = |phase: &Phase| matches!(phase, Phase::Suspended | Phase::Finished);
+        if self.life.phase.try_lock().is_ok_and(|phase| over(&phase)) {
             return;
         }
-        self.end(session).await;
-    }
-
-    /// Leaves a run that waits for people; false where it waits for nobody.
-    async fn leave(&self, session: &Session) -> bool {
-        let parts = &self.0;
-        session.leave();
-        // Waits end at once; a call that runs has its own time.
-        let _ = tokio::time::timeout(LEAVE, session.idle()).await;
-        let waiting = Filter {
-            tenant: parts.principal.tenant.to_string(),
-            status: vec![RequestStatus::Pending, RequestStatus::Approved],
-            run: Some(session.run().clone()),
-            limit: 1,
-            ..Filter::default()
+        let (parts, life) = (Arc::clone(&self.runs.parts), Arc::clone(&self.life));
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            // Without a runtime nothing can be written: the run is interrupted, and can be resumed.
+            return life.session.cancel();
         };
-        let waiting = parts.executor.inbox().list(&waiting).await;
-        let none = waiting.as_ref().is_ok_and(Vec::is_empty);
-        if (none && !session.has_resumable()) || !parts.durable {
-            return false;
+        let mut releasing = self.runs.releasing.lock();
+        while releasing.try_join_next().is_some() {}
+        releasing.spawn_on(async move { release(&parts, &life).await }, &runtime);
+    }
+}
+
+fn not_started(why: impl std::fmt::Display) -> Problem {
+    Problem::failed(format!("start the run: {why}"))
+        .advise("`haft doctor` says what is wrong with the state folder")
+}
+
+/// Suspends or finishes a run, once: who comes second waits for the first.
+async fn release(parts: &RunParts, life: &Life) {
+    let session = &life.session;
+    let mut phase = life.phase.lock().await;
+    let event = match *phase {
+        Phase::Suspended | Phase::Finished => return,
+        // No one has heard of it.
+        Phase::Prepared => {
+            session.cancel();
+            Event::Finish
         }
-        if !parts.executor.leave(session) {
-            return true;
-        }
-        let _ = tokio::time::timeout(SETTLE, session.idle()).await;
-        let left = parts.archive.leave(session.run()).await;
-        let noted = match left {
-            Ok(()) => {
-                let noted = parts
-                    .index
-                    .progress(session.run(), session.calls(), true)
-                    .await;
-                noted.map_err(|e| e.to_string())
+        Phase::Recorded | Phase::Running => {
+            parts.live.remove(session.run());
+            if session.has_asked() && suspend(parts, session).await {
+                Event::Suspend
+            } else {
+                finish(parts, session).await;
+                Event::Finish
             }
-            Err(e) => Err(e.to_string()),
-        };
-        if let Err(e) = noted {
-            tracing::warn!(run = %session.run(), error = %e, "note that a run waits");
         }
-        parts.feed.suspended(session.run());
-        true
-    }
+    };
+    phase.go(event);
+}
 
-    /// Ends a run: cancels what runs, seals its record, notes that in the index.
-    async fn end(&self, session: &Session) {
-        let parts = &self.0;
-        let ended = parts.executor.close(session);
-        // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
-        if tokio::time::timeout(SETTLE, session.settled())
-            .await
-            .is_err()
-        {
-            tracing::warn!(run = %session.run(), "a call did not end");
-        }
-        let closed = parts.archive.close(session.run()).await;
-        let noted = match (ended, closed) {
-            (Ok(()), Ok(closed)) => {
-                let noted = parts
-                    .index
-                    .close(session.run(), &closed, clock::now())
-                    .await;
-                noted.map_err(|e| e.to_string())
-            }
-            (Err(e), _) | (_, Err(e)) => Err(e.to_string()),
-        };
-        if let Err(e) = noted {
-            parts.notices.warn(&format!(
-                "the record of run {} stays open: {e}",
-                session.run()
-            ));
-        }
+/// Suspends a run with pending requests or with a call that can be resumed; false where it has neither.
+async fn suspend(parts: &RunParts, session: &Session) -> bool {
+    session.leave();
+    // Waits end at once; a call that runs has its own time.
+    let _ = tokio::time::timeout(NOTE, session.idle()).await;
+    let pending = Filter {
+        tenant: parts.terms.principal.tenant.to_string(),
+        status: vec![RequestStatus::Pending, RequestStatus::Approved],
+        run: Some(session.run().clone()),
+        limit: 1,
+        ..Filter::default()
+    };
+    let pending = parts.executor.inbox().list(&pending).await;
+    let none = pending.as_ref().is_ok_and(Vec::is_empty);
+    if (none && !session.has_resumable()) || !parts.terms.durable {
+        return false;
     }
-
-    /// Leaves a line about a message that was refused before it was a call.
-    pub fn record_refusal(&self, session: &Session, number: u64, reason: &str) {
-        let record = CallRecord {
-            call: CallId::new(format!("refused-{number}")),
-            parent: None,
-            tool: String::new(),
-            origin: Origin::Mcp,
-            principal: session.principal().clone(),
-            arguments: Arc::from(""),
-            coerced: Vec::new(),
-            verdict: None,
-            rule: None,
-            decided_by: None,
-            approval: None,
-        };
-        let end = CallEnd {
-            status: Status::Error,
-            error: Some((ErrorKind::InvalidArguments, reason.to_owned())),
-            duration: Duration::ZERO,
-            artifacts: Vec::new(),
-            summary: "message refused".to_owned(),
-            strength: None,
-        };
-        let event = Event {
-            run: session.run().clone(),
-            at: clock::now(),
-            what: What::CallEnded(Arc::new(record), end),
-        };
-        if let Err(e) = self.0.archive.record(event) {
-            tracing::warn!(error = %e, "record a refused message");
+    if !parts.executor.leave(session) {
+        return true;
+    }
+    let _ = tokio::time::timeout(SETTLE, session.idle()).await;
+    let noted = match parts.archive.leave(session.run()).await {
+        Ok(()) => {
+            let noted = parts.index.progress(session.run(), session.calls(), true);
+            noted.await.map_err(|e| e.to_string())
         }
+        Err(e) => Err(e.to_string()),
+    };
+    if let Err(e) = noted {
+        tracing::warn!(run = %session.run(), error = %e, "note that a run is suspended");
+    }
+    parts.feed.suspended(session.run());
+    true
+}
+
+/// Finishes a run: cancels what runs, seals its record, notes that in the index.
+async fn finish(parts: &RunParts, session: &Session) {
+    let ended = parts.executor.close(session);
+    // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
+    let settled = tokio::time::timeout(SETTLE, session.settled()).await;
+    if settled.is_err() {
+        tracing::warn!(run = %session.run(), "a call did not end");
+    }
+    let closed = parts.archive.close(session.run()).await;
+    let noted = match (ended, closed) {
+        (Ok(()), Ok(closed)) => {
+            let noted = parts
+                .index
+                .close(session.run(), &closed, clock::now())
+                .await;
+            noted.map_err(|e| e.to_string())
+        }
+        (Err(e), _) | (_, Err(e)) => Err(e.to_string()),
+    };
+    if let Err(e) = noted {
+        let run = session.run();
+        parts
+            .notices
+            .warn(&format!("the record of run {run} stays open: {e}"));
     }
 }

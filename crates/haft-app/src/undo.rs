@@ -9,7 +9,6 @@ use haft::call::ToolCall;
 use haft::change::undo::{Conflict, Content, Plan, Target};
 use haft::future::BoxFuture;
 use haft::result::Outcome;
-use haft::session::Session;
 use haft::tool::TypedTool as _;
 use haft::{ToolRegistry, Toolset};
 use haft_builtins::files::sha256;
@@ -19,7 +18,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::run::RunOptions;
+use crate::run::{RunHandle, RunOptions};
 use crate::view::changes::Selection;
 use crate::view::runs::check_workspace;
 
@@ -128,37 +127,41 @@ impl Undo {
         }
     }
 
-    /// Opens a run of its own for the undo, whose only tool undoes.
+    /// Starts a run of its own for the undo, whose only tool undoes.
     ///
     /// # Errors
-    /// The run cannot be begun.
-    pub async fn open(self, app: &App, door: RunOptions) -> Result<OpenUndo, Problem> {
+    /// The run cannot be started.
+    pub async fn start(self, app: &App, options: RunOptions) -> Result<StartedUndo, Problem> {
         let tools = ToolRegistry::new();
         let added = self.tool.into_tool().map_err(|e| e.to_string());
         let added = added.and_then(|tool| tools.add_all([tool]).map_err(|e| e.to_string()));
         added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
         let tools: Arc<dyn Toolset> = Arc::new(tools);
-        Ok(OpenUndo {
-            session: app.open_with(door, tools).await?,
+        let options = RunOptions {
+            tools: Some(tools),
+            ..options
+        };
+        Ok(StartedUndo {
+            run: app.runs().start(options).await?,
             arguments: json!(self.input).to_string(),
         })
     }
 }
 
-/// An undo whose run has begun.
+/// An undo whose run was started.
 #[derive(Debug)]
-pub struct OpenUndo {
+pub struct StartedUndo {
     /// The run.
-    pub session: Session,
+    pub run: RunHandle,
     arguments: String,
 }
 
-impl OpenUndo {
+impl StartedUndo {
     /// Performs the undo, approved by this person. Deny rules of the policy still hold.
     pub async fn perform(&self, app: &App, person: Person) -> Outcome {
         let executor = app.executor().clone().with_approver(Approval(person));
         let call = ToolCall::new("undo_changes", self.arguments.clone());
-        executor.execute(&self.session, call).await
+        executor.execute(self.run.session(), call).await
     }
 }
 

@@ -14,19 +14,16 @@ use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::wire::params::Implementation;
 
-/// Opens a run for each connection, each legacy session, and each client of the stateless era.
+/// Prepares a run for each connection, each legacy session, and each client of the stateless era.
 ///
-/// A client may come and go without a call, so nothing is kept of a run before its first. The server records the run's
-/// beginning, then, and its end through the executor; the rest of its life is the host's.
+/// A client may come and go without a call, so nothing is recorded of a run before its first: the server starts it then. It releases
+/// every run, once, when its client is gone. What starting and releasing mean is the host's to say.
 pub trait Opener: Send + Sync + fmt::Debug + 'static {
-    /// Opens a run: a fresh session, and the executor its calls go through. In memory alone: see [`begin`](Self::begin).
+    /// Prepares a run: a fresh session, and the executor its calls go through. In memory alone: see [`start`](Self::start).
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
 
-    /// Hears that a run is about to make its first call: now is the time for whatever must be there for its record.
-    fn begin<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
-        let _ = session;
-        Box::pin(async { Ok(()) })
-    }
+    /// Starts a run that is about to make its first call: its record begins. Where that fails no call is made.
+    fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>>;
 
     /// Whether clients may be shown the progress of their calls.
     fn shows_progress(&self) -> bool {
@@ -65,10 +62,9 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
         Vec::new()
     }
 
-    /// Hears that a run that had begun has ended, after its end was recorded. Must not wait.
-    fn closed(&self, session: &Session) {
-        let _ = session;
-    }
+    /// Releases a run whose client is gone, whether it was started or not: the host suspends or finishes it. Its calls were cancelled, and
+    /// its waits for decisions ended. Must not wait.
+    fn release(&self, session: &Session);
 
     /// Hears of a message that was refused before it belonged to any run, so that it leaves a trace. Must not wait.
     fn stray(&self, transport: Transport, reason: &str) {

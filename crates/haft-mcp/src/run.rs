@@ -23,7 +23,7 @@ use crate::elicit::Said;
 use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::job::CallJob;
-use crate::opener::{ClientInfo, OpenError, Opener};
+use crate::opener::{ClientInfo, Opener};
 use crate::progress::ProgressLine;
 use crate::replies::Replies;
 use crate::seal::{Bound, Seal, State};
@@ -294,10 +294,8 @@ impl Run {
     /// Begins the run's record, once: before its first call, since a client may come and go without one.
     pub(crate) async fn begin(&self) -> Result<(), RpcError> {
         let begun = self.begun.get_or_try_init(|| async {
-            self.shared.opener.begin(&self.session).await?;
-            // A run that cannot be recorded is not begun.
-            let recorded = self.executor.open(&self.session);
-            recorded.map_err(|error| OpenError(error.to_string()))
+            // A run that cannot be recorded is not started.
+            self.shared.opener.start(&self.session).await
         });
         match begun.await {
             Ok(()) => Ok(()),
@@ -337,7 +335,7 @@ impl Run {
         let _closed = ended.wait_for(|ended| *ended).await;
     }
 
-    /// Cancels what is under way, ends its streams and records the run's end. Once.
+    /// Cancels what is under way, ends its streams and releases the run. Once.
     pub(crate) fn end(&self) {
         let first = self.ended.send_if_modified(|ended| {
             let first = !*ended;
@@ -348,16 +346,7 @@ impl Run {
             // What waits for a person goes on waiting without the client.
             self.session.leave();
             self.in_flight.cancel_all();
-            if !self.has_begun() {
-                // Nobody has heard of it.
-                return self.session.cancel();
-            }
-            let waits = self.session.has_asked() && self.executor.inbox().is_durable();
-            // Whether a run that asked has an end, its host knows.
-            if !waits && let Err(error) = self.executor.close(&self.session) {
-                tracing::error!(run = %self.session.run(), %error, "close a run");
-            }
-            self.shared.opener.closed(&self.session);
+            self.shared.opener.release(&self.session);
         }
     }
 }

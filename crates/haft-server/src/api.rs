@@ -91,7 +91,7 @@ async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: By
     };
     let arguments = asked.arguments.map_or("{}", RawValue::get);
     let call = ToolCall::new(asked.tool, arguments);
-    reply::document(&api.app.call(&session, call).await)
+    reply::document(&api.app.executor().execute(&session, call).await)
 }
 
 /// A script, as the arguments of the tool that runs it.
@@ -108,7 +108,7 @@ async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: B
         Err(refused) => return refused,
     };
     let call = ToolCall::new(TOOL_CHAIN, arguments);
-    reply::document(&api.app.call(&session, call).await)
+    reply::document(&api.app.executor().execute(&session, call).await)
 }
 
 /// The calls of the caller's newest run here.

@@ -8,10 +8,11 @@
 //!
 //! It knows nothing of calls, runs or approvals: its pages read those from the API.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use http::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::console::cookie::Cookie;
@@ -98,14 +99,16 @@ impl Console {
     /// A link that logs in once, within [`CODE_LIFE`]. `base_url` is the server's, with or without a slash
     /// at its end. The code stands in the fragment, which no browser sends and no log keeps.
     pub(crate) fn login_link(&self, base_url: &str) -> Result<String, ConsoleError> {
-        let code = lock(&self.codes).issue(LOGIN, Instant::now())?;
+        let code = self.codes.lock().issue(LOGIN, Instant::now())?;
         Ok(format!("{}/#login={code}", base_url.trim_end_matches('/')))
     }
 
     /// The session that a request belongs to: its cookie names one, and its header carries that one's secret.
     pub(crate) fn session(&self, headers: &HeaderMap) -> Option<ConsoleSession> {
         let ids = self.cookie.read(headers);
-        lock(&self.sessions).seen(ids, secret_of(headers)?, Instant::now())
+        self.sessions
+            .lock()
+            .seen(ids, secret_of(headers)?, Instant::now())
     }
 
     /// The session of a request that a browser makes by itself, for a frame or a download, where no page can add the
@@ -118,31 +121,28 @@ impl Console {
     ) -> Option<ConsoleSession> {
         let now = Instant::now();
         let ids = self.cookie.read(headers);
-        let session = lock(&self.sessions).with_ticket(ids, now)?;
-        let good = lock(&self.tickets).redeem(ticket, path, now);
+        let session = self.sessions.lock().with_ticket(ids, now)?;
+        let good = self.tickets.lock().redeem(ticket, path, now);
         good.then_some(session)
     }
 
-    /// Whether this path is one of the console's pages or files, which anybody may GET: they hold no data.
-    pub(crate) fn is_page(&self, path: &str) -> bool {
-        Pages::is_page(path)
-    }
-
     pub(crate) fn redeem(&self, code: &str) -> bool {
-        lock(&self.codes).redeem(code, LOGIN, Instant::now())
+        self.codes.lock().redeem(code, LOGIN, Instant::now())
     }
 
     pub(crate) fn ticket(&self, path: &str) -> Result<String, ConsoleError> {
-        lock(&self.tickets).issue(path, Instant::now())
+        self.tickets.lock().issue(path, Instant::now())
     }
 
     pub(crate) fn open(&self) -> Result<Fresh, ConsoleError> {
-        lock(&self.sessions).open(Instant::now())
+        self.sessions.lock().open(Instant::now())
     }
 
     pub(crate) fn close(&self, headers: &HeaderMap) {
         if let Some(secret) = secret_of(headers) {
-            lock(&self.sessions).close(self.cookie.read(headers), secret);
+            self.sessions
+                .lock()
+                .close(self.cookie.read(headers), secret);
         }
     }
 
@@ -158,9 +158,4 @@ fn secret_of(headers: &HeaderMap) -> Option<&str> {
         .iter();
     let secret = secrets.next()?.to_str().ok()?;
     secrets.next().is_none().then_some(secret)
-}
-
-/// Nothing below can panic while it is held; a poisoned one is as good as another.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::console::Console;
+use crate::console::pages::Pages;
 use crate::console::sessions::ConsoleSession;
 use axum::Router;
 use axum::body::Body;
@@ -143,7 +144,7 @@ impl Gate {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let path = uri.path();
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let page = reads && self.console.is_page(path);
+        let page = reads && Pages::is_page(path);
         if page {
             self.hosts.check_page(uri, headers)?;
         } else {
@@ -212,7 +213,7 @@ impl Gate {
         }
         let path = request.uri().path();
         // MCP has bounds of its own, and the pages are the same bytes for everybody.
-        if path == MCP || self.console.is_page(path) {
+        if path == MCP || Pages::is_page(path) {
             return Ok(next.run(request).await);
         }
         let bounds = &self.bounds;

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! ```no_run
-//! # use haft_app::{app::App, config::Settings, problem::Problem, site::Site};
-//! # async fn example(app: App, site: Site, settings: Settings) -> Result<(), Problem> {
+//! # use haft_app::{app::App, config::Settings, problem::Problem};
+//! # async fn example(app: App, settings: Settings) -> Result<(), Problem> {
 //! use haft_server::server::{ServeOptions, serve};
 //!
 //! let options = ServeOptions::default();
 //! let stop = std::future::pending::<()>();
-//! serve(&app, (&site, &settings), &options, stop, |ready| {
+//! serve(&app, &settings, &options, stop, |ready| {
 //!     println!("listening on {}", ready.url);
 //!     Ok(())
 //! })

@@ -1,9 +1,11 @@
-//! The runs of MCP clients: one for each connection, every call through the executor.
+//! `ClientRuns`: the runs of MCP clients: one for each connection, every call through the executor.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use haft::bounds::Class;
+use haft::call::RunId;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -11,13 +13,14 @@ use haft::session::Session;
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use haft_app::app::App;
 use haft_app::config::Settings;
-use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::run::{RunHandle, RunOptions};
 
 /// Refused messages that are recorded; a client that sends more leaves lines in the log alone.
 const REFUSALS: u64 = 10_000;
@@ -29,23 +32,25 @@ struct Web {
     key: [u8; 32],
 }
 
-/// Opens runs for MCP clients, and seals them when they have ended.
+/// Holds the run of each MCP client from its first call until its client is gone.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct ClientRuns {
     app: App,
     /// The clients whose forms may decide.
     trusted: Vec<String>,
     /// Where people decide, once that is known.
     web: OnceLock<Web>,
     refusals: AtomicU64,
-    /// Runs whose record is being sealed.
-    sealing: Mutex<JoinSet<()>>,
+    /// The runs of clients that are connected.
+    held: Mutex<HashMap<RunId, Arc<RunHandle>>>,
+    /// Refused messages that are being recorded.
+    recording: Mutex<JoinSet<()>>,
     /// The run of messages that belong to no client's run, once there was one.
-    strays: Arc<OnceCell<Session>>,
+    strays: Arc<OnceCell<RunHandle>>,
 }
 
-impl Runs {
-    /// Runs into this app.
+impl ClientRuns {
+    /// No client is connected yet.
     pub(crate) fn new(app: App, settings: &Settings) -> Arc<Self> {
         let trusted = settings.items("mcp.trusted_clients").into_iter();
         let trusted = trusted.filter_map(|(item, _)| item.as_str());
@@ -54,7 +59,8 @@ impl Runs {
             trusted: trusted.map(str::to_owned).collect(),
             web: OnceLock::new(),
             refusals: AtomicU64::new(0),
-            sealing: Mutex::default(),
+            held: Mutex::default(),
+            recording: Mutex::default(),
             strays: Arc::default(),
         })
     }
@@ -74,53 +80,51 @@ impl Runs {
         let _ = self.web.set(web);
     }
 
-    /// Ends all waits for people: what they asked goes on waiting, and is there when haft serves again.
-    pub(crate) fn leave(&self) {
-        for session in self.app.all_live() {
-            session.leave();
-        }
+    /// Suspends or finishes the runs that no hang-up ended (a signal did), and waits until each is.
+    pub(crate) async fn release_all(&self) {
+        let recording = std::mem::take(&mut *self.recording.lock());
+        // What was refused is recorded before the run that it belongs to is finished.
+        recording.join_all().await;
+        self.held.lock().clear();
+        self.app.runs().release_all().await;
     }
 
-    /// Ends the runs that no hang-up ended (a signal did), and waits until every run is sealed.
-    pub(crate) async fn sealed(&self) {
-        let all = std::mem::take(&mut *self.sealing.lock().unwrap_or_else(PoisonError::into_inner));
-        // What was refused is recorded before the run that it belongs to is sealed.
-        all.join_all().await;
-        for session in self.app.all_live() {
-            self.app.close(&session).await;
-        }
+    fn handle(&self, session: &Session) -> Option<Arc<RunHandle>> {
+        self.held.lock().get(session.run()).cloned()
     }
 }
 
-impl Opener for Runs {
+impl Opener for ClientRuns {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
         Box::pin(async move {
-            let door = RunOptions {
-                name: match client.transport {
-                    Transport::Stdio => "mcp stdio",
-                    Transport::Http => "mcp http",
-                },
-                client: Some(
-                    format!("{} {}", client.name, client.version)
-                        .trim()
-                        .to_owned(),
-                )
-                .filter(|name| !name.is_empty()),
+            let name = format!("{} {}", client.name, client.version);
+            let name = name.trim();
+            let options = RunOptions {
                 principal: client.principal,
                 class: client.class,
+                client: (!name.is_empty()).then(|| name.to_owned()),
                 progress: self.app.watched(),
-                waits: ApprovalWait::Limit,
+                ..RunOptions::new(match client.transport {
+                    Transport::Stdio => "mcp stdio",
+                    Transport::Http => "mcp http",
+                })
             };
-            let prepared = self.app.prepare(door);
-            let session = prepared.map_err(|e| OpenError(e.to_string()))?;
+            let prepared = self.app.runs().prepare(options);
+            let run = prepared.map_err(|e| OpenError(e.to_string()))?;
+            let session = run.session().clone();
+            self.held
+                .lock()
+                .insert(session.run().clone(), Arc::new(run));
             Ok((self.app.executor().clone(), session))
         })
     }
 
-    fn begin<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
+    fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(async move {
-            let begun = self.app.begin(session).await;
-            begun.map_err(|e| OpenError(e.to_string()))
+            let Some(run) = self.handle(session) else {
+                return Err(OpenError("the run is over".to_owned()));
+            };
+            run.start().await.map_err(|e| OpenError(e.to_string()))
         })
     }
 
@@ -158,11 +162,9 @@ impl Opener for Runs {
         tools.skills()
     }
 
-    fn closed(&self, session: &Session) {
-        let (app, session) = (self.app.clone(), session.clone());
-        let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
-        while sealing.try_join_next().is_some() {}
-        sealing.spawn(async move { app.close(&session).await });
+    fn release(&self, session: &Session) {
+        // Dropped, it is suspended or finished in the background.
+        self.held.lock().remove(session.run());
     }
 
     fn stray(&self, transport: Transport, reason: &str) {
@@ -180,22 +182,18 @@ impl Opener for Runs {
             Transport::Http => "mcp http, no session",
         };
         let record = async move {
-            let door = RunOptions {
-                name,
-                principal: None,
+            let options = RunOptions {
                 class: Class::Client,
-                client: None,
-                progress: None,
-                waits: ApprovalWait::Limit,
+                ..RunOptions::new(name)
             };
-            match strays.get_or_try_init(|| app.open(door)).await {
-                Ok(session) => app.record_refusal(session, number, &reason),
+            match strays.get_or_try_init(|| app.runs().start(options)).await {
+                Ok(run) => app.record_refusal(run.session(), number, &reason),
                 Err(problem) => tracing::warn!(%problem, "record a refused message"),
             }
         };
-        let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
-        while sealing.try_join_next().is_some() {}
-        sealing.spawn(record);
+        let mut recording = self.recording.lock();
+        while recording.try_join_next().is_some() {}
+        recording.spawn(record);
     }
 
     fn refused(&self, session: &Session, reason: &str) {

@@ -13,7 +13,6 @@ use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::follower;
 use haft_app::problem::{Place, Problem};
-use haft_app::site::Site;
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
 use haft_mcp::server::{Limits, McpServer, ServerInfo};
@@ -26,7 +25,7 @@ use crate::bounds::Bounds;
 use crate::console::{About, Console, Options, routes as pages};
 use crate::gate::{self, Gate};
 use crate::listen::Listener;
-use crate::opener::Runs;
+use crate::opener::ClientRuns;
 use crate::reach::{Reach, Reached};
 use crate::reply;
 use crate::tokens::TokenFile;
@@ -72,12 +71,12 @@ pub struct Ready {
 /// The address cannot be listened on or is not safe to, a token file cannot be kept, or `ready` fails.
 pub async fn serve<T>(
     app: &App,
-    (site, settings): (&Site, &Settings),
+    settings: &Settings,
     options: &ServeOptions,
     stop: impl Future<Output = T>,
     ready: impl FnOnce(&Ready) -> Result<(), Problem>,
 ) -> Result<Option<T>, Problem> {
-    let runs = Runs::new(app.clone(), settings);
+    let runs = ClientRuns::new(app.clone(), settings);
     let watching = tokio::spawn(watch_skills(app.clone()));
     let (stop_following, stopped) = oneshot::channel();
     let following = tokio::spawn(follower::follow(app.clone(), stopped));
@@ -88,20 +87,19 @@ pub async fn serve<T>(
     let server = McpServer::new(&info(), Limits::default(), Arc::clone(&runs) as _);
     let serving = Serving {
         app,
-        site,
         server,
         runs: Arc::clone(&runs),
         options,
     };
     let done = serving.until(settings, stop, ready).await;
     watching.abort();
-    runs.leave();
+    app.runs().stop_waiting();
     drop(stop_following);
-    // What it resumes ends, or is left to be resumed, before the runs are sealed.
+    // What it resumes ends, or is suspended, before the other runs are.
     if let Err(error) = following.await {
         tracing::error!(%error, "stop following decisions");
     }
-    runs.sealed().await;
+    runs.release_all().await;
     done
 }
 
@@ -120,9 +118,8 @@ async fn watch_skills(app: App) {
 /// What is served and how it was asked for.
 struct Serving<'a> {
     app: &'a App,
-    site: &'a Site,
     server: McpServer,
-    runs: Arc<Runs>,
+    runs: Arc<ClientRuns>,
     options: &'a ServeOptions,
 }
 
@@ -164,19 +161,19 @@ impl Serving<'_> {
         })?;
         let reached = reach.at(listener.address)?;
         let tokens = Tokens {
-            call: TokenFile::call(&self.site.home)?,
-            operator: TokenFile::operator(&self.site.home)?,
+            call: TokenFile::call(&self.app.site().home)?,
+            operator: TokenFile::operator(&self.app.site().home)?,
         };
         if let Some(webhook) = self.app.webhook() {
             webhook.listens(reached.url.clone());
         }
         self.runs
             .listens(reached.url.clone(), tokens.operator.secret());
-        let console = console(self.site, self.app, &reached);
+        let console = console(self.app, &reached);
         let bounds = Arc::new(Bounds::default());
         let gate = self.gate(&console, &reached, &tokens, &bounds);
         let (tell, told) = watch::channel(false);
-        let api = Api::new(self.app.clone(), self.site.clone(), told.clone(), bounds);
+        let api = Api::new(self.app.clone(), told.clone(), bounds);
         // The gate stands before it.
         let mcp = self.server.http(Access::checked_before());
         let routes = routes(Arc::clone(&api), &console, mcp.clone());
@@ -192,9 +189,9 @@ impl Serving<'_> {
         };
         // No new client is let in; what waits for a person goes on waiting; then what runs is cancelled and recorded.
         let _ = tell.send(true);
-        self.runs.leave();
+        self.app.runs().stop_waiting();
         mcp.shutdown();
-        api.close().await;
+        api.release().await;
         if listening.await.is_err() {
             self.app.warn("the listener stopped early");
         }
@@ -233,7 +230,7 @@ async fn health() -> Response {
 }
 
 /// The console of this server; how strong the sandbox is comes to it as soon as that is tried.
-fn console(site: &Site, app: &App, reached: &Reached) -> Arc<Console> {
+fn console(app: &App, reached: &Reached) -> Arc<Console> {
     let console = Console::new(Options {
         port: reached.address.port(),
         https: reached.https,
@@ -244,10 +241,12 @@ fn console(site: &Site, app: &App, reached: &Reached) -> Arc<Console> {
             user: app.principal().subject.to_string(),
         },
         #[cfg(feature = "testing")]
-        pages: site.environment.get("HAFT_TESTING_UI_DIR").map(Into::into),
+        pages: app
+            .site()
+            .environment
+            .get("HAFT_TESTING_UI_DIR")
+            .map(Into::into),
     });
-    #[cfg(not(feature = "testing"))]
-    let _ = site;
     let (shared, app) = (Arc::clone(&console), app.clone());
     tokio::spawn(async move {
         shared.found_strength(app.sandbox().probe().await.strength.word());

@@ -407,7 +407,10 @@ async fn finished(open: OpenCall<'_>) -> Outcome {
     // The call is dropped before what it owes.
     let (mut settlement, mut open) = (Settlement::default(), open);
     let end = stages(&mut open, &mut settlement).await;
-    let (end, heard) = (end.unwrap_or_else(CallResult::from), open.how() == How::Asked);
+    let (end, heard) = (
+        end.unwrap_or_else(CallResult::from),
+        open.how() == How::Asked,
+    );
     settlement.settle(open, end, heard).await
 }
 

@@ -177,7 +177,11 @@ mod tests {
             let refused = judgement.cleared(&effect).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Denied, "{effect:?}");
         }
-        assert!(Judgement::allowing(Vec::new()).cleared(&judged.effect).is_err());
+        assert!(
+            Judgement::allowing(Vec::new())
+                .cleared(&judged.effect)
+                .is_err()
+        );
     }
 
     #[test]
@@ -188,12 +192,22 @@ mod tests {
         let workspace = Workspace::open(folder.path()).unwrap();
         let place = |path: &str| workspace.place(path).unwrap();
         let reads = Judgement::allowing(vec![Permission::read(workspace.claim("a").unwrap())]);
-        let kind = |cleared: Result<_, crate::error::ToolError>| cleared.map(drop).map_err(|e| e.kind());
+        let kind =
+            |cleared: Result<_, crate::error::ToolError>| cleared.map(drop).map_err(|e| e.kind());
         assert_eq!(kind(reads.cleared_to_read(place("a"))), Ok(()));
-        assert_eq!(kind(reads.cleared_to_read(place("b"))), Err(ErrorKind::Denied));
-        assert_eq!(kind(reads.cleared_to_change(place("a"))), Err(ErrorKind::Denied));
+        assert_eq!(
+            kind(reads.cleared_to_read(place("b"))),
+            Err(ErrorKind::Denied)
+        );
+        assert_eq!(
+            kind(reads.cleared_to_change(place("a"))),
+            Err(ErrorKind::Denied)
+        );
         std::fs::remove_file(folder.path().join("a")).unwrap();
         std::os::unix::fs::symlink("b", folder.path().join("a")).unwrap();
-        assert_eq!(kind(reads.cleared_to_read(place("a"))), Err(ErrorKind::Conflict));
+        assert_eq!(
+            kind(reads.cleared_to_read(place("a"))),
+            Err(ErrorKind::Conflict)
+        );
     }
 }

@@ -228,7 +228,8 @@ impl Session {
 
     /// Whether the session sees a skill of this name.
     pub fn sees_skill(&self, name: &str) -> bool {
-        self.run.skills
+        self.run
+            .skills
             .as_ref()
             .is_none_or(|seen| seen.contains(name))
     }
@@ -429,7 +430,8 @@ impl Session {
     /// Counts time that a tool ran.
     pub(crate) fn spend_time(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.scope.spent_nanoseconds
+        self.scope
+            .spent_nanoseconds
             .fetch_add(nanoseconds, Ordering::Relaxed);
     }
 

@@ -72,7 +72,8 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 }
 
 /// Tries everything.
-pub async fn report(at: &Site, app: &App) -> Report {
+pub async fn report(app: &App) -> Report {
+    let at = app.site();
     let mut checks = vec![
         check("settings", true, format!("profile {}", app.profile()), ""),
         workspace(at),

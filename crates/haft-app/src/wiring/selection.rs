@@ -336,7 +336,7 @@ mod tests {
             assert_eq!(on(options).unwrap(), expect, "{options:?}");
         }
         let wrong = on(&["tools.disable=read_fil"]).unwrap_err();
-        assert!(wrong.contains("names `read_fil`"), "{wrong}");
+        assert!(wrong.contains("bundle `read_fil` in"), "{wrong}");
     }
 
     #[test]
@@ -368,7 +368,7 @@ mod tests {
         check(&["tools.defer=*"], Ok("read_file write_file"));
         check(&["tools.defer=tool_search"], Ok(""));
         check(&["tools.defer=delete_file"], Ok(""));
-        check(&["tools.defer=read_fil"], Err("names `read_fil`"));
+        check(&["tools.defer=read_fil"], Err("bundle `read_fil` in"));
         let off = "tools.disable=discover";
         check(
             &["tools.defer=Edit", off],

@@ -21,7 +21,6 @@ use haft_app::app::App;
 use haft_app::decide::Refused;
 use haft_app::follow::{Followed, unknown};
 use haft_app::problem::Problem;
-use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::view::approvals::whole::Whole;
 use haft_app::view::approvals::{Item, visit, with_status};
 use haft_app::view::when;
@@ -79,7 +78,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
     };
     let mut items = Vec::new();
     visit(app, filter, |entry| {
-        items.push(Item::of(app.redactor(), &entry))
+        items.push(Item::of(app.redactor(), &entry));
     })
     .await?;
     if at.screen.json {
@@ -260,11 +259,7 @@ async fn decided(at: &Invocation, app: &App, id: &ApprovalId, choice: Choice) ->
     let denies = matches!(choice, Choice::Deny { .. });
     let decision = Decision::new(choice, by, FROM);
     let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
-    let door = RunOptions {
-        waits: ApprovalWait::Never,
-        ..call::door(at, "approval")
-    };
-    match app.follow(id, door).await? {
+    match app.follow(id, call::options(at, "approval")).await? {
         Followed::Ran(outcome) => {
             call::told(at, &outcome)?;
             Ok(if denies {

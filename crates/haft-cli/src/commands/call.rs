@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anstyle::Style;
 
-use haft::bounds::Class;
 use haft::call::ToolCall;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
 use haft::result::{Content, Outcome, Status, TracedCall};
@@ -27,29 +26,26 @@ use haft_app::view::when;
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let mut signals = Signals::heard()?;
     let text = arguments::read(&args.args)?;
-    let door = RunOptions {
-        waits: waits(args.wait, &args.args),
-        ..door(at, "call")
+    let options = RunOptions {
+        wait: waits(args.wait, &args.args),
+        ..options(at, "call")
     };
     let call = ToolCall::new(&args.tool, text);
-    let (session, call) = app.open_for(door, call).await?;
-    let outcome = cancellable(app.call(&session, call), &session, &mut signals).await;
-    let known = session.tools().entry(&args.tool).is_some();
-    app.close(&session).await;
+    let (run, call) = app.start_for(options, call).await?;
+    let outcome = cancellable(run.call(call), run.session(), &mut signals).await;
+    let known = run.session().tools().entry(&args.tool).is_some();
+    run.release().await;
     told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 
-/// The door of a run that one command opens.
-pub(crate) fn door(at: &Invocation, name: &'static str) -> RunOptions {
+/// The options of a run that one command starts.
+pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
     let progress = Live { screen: at.screen };
     RunOptions {
-        name,
-        principal: None,
-        class: Class::Operator,
-        client: None,
         progress: live(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
-        waits: ApprovalWait::Never,
+        wait: ApprovalWait::Never,
+        ..RunOptions::new(entry)
     }
 }
 

@@ -28,16 +28,15 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done 
     if let Some(seconds) = args.timeout {
         arguments["timeout_s"] = seconds.into();
     }
-    let door = RunOptions {
-        waits: call::waits(args.wait, &args.file.to_string_lossy()),
-        ..call::door(at, "chain")
+    let options = RunOptions {
+        wait: call::waits(args.wait, &args.file.to_string_lossy()),
+        ..call::options(at, "chain")
     };
-    let asked = ToolCall::new(TOOL_CHAIN, arguments.to_string());
-    let (session, asked) = app.open_for(door, asked).await?;
-    let running = app.call(&session, asked);
-    let outcome = call::cancellable(running, &session, &mut signals).await;
-    let known = session.tools().entry(TOOL_CHAIN).is_some();
-    app.close(&session).await;
+    let script = ToolCall::new(TOOL_CHAIN, arguments.to_string());
+    let (run, script) = app.start_for(options, script).await?;
+    let outcome = call::cancellable(run.call(script), run.session(), &mut signals).await;
+    let known = run.session().tools().entry(TOOL_CHAIN).is_some();
+    run.release().await;
     call::told(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }

@@ -48,14 +48,14 @@ pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Do
         .plan()
         .map_err(|refusal| plan_problem(&refusal, how.force))?;
     confirm(at, &plan, how.yes)?;
-    let open = undo.open(app, call::door(at, "undo")).await?;
+    let undo = undo.start(app, call::options(at, "undo")).await?;
     let person = Person {
         by: app.principal().subject.to_string(),
         from: "command line".to_owned(),
     };
-    let running = open.perform(app, person);
-    let outcome = call::cancellable(running, &open.session, &mut signals).await;
-    app.close(&open.session).await;
+    let running = undo.perform(app, person);
+    let outcome = call::cancellable(running, undo.run.session(), &mut signals).await;
+    undo.run.release().await;
     call::told(at, &outcome)?;
     if outcome.is_ok() {
         let again = format!("`haft runs undo {}` brings it back", outcome.run);

@@ -12,7 +12,7 @@ use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
 
 /// Tries everything and reports; 1 when something does not work.
 pub(crate) async fn run(at: &Invocation, app: &App) -> Done {
-    let report = health::report(&at.site, app).await;
+    let report = health::report(app).await;
     if at.screen.json {
         at.screen.document(&report)?;
     } else {

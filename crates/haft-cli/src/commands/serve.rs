@@ -28,7 +28,7 @@ pub(crate) async fn run(
         no_auth: args.no_auth,
     };
     let ready = |ready: &Ready| print(at, app, ready);
-    let signal = server::serve(app, (&at.site, settings), &options, signals.next(), ready).await?;
+    let signal = server::serve(app, settings, &options, signals.next(), ready).await?;
     // Being told to stop is how a server ends; Ctrl-C is an interruption.
     Ok(match signal {
         Some(Signal::Interrupt) => Exit::Interrupted,

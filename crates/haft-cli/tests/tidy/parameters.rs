@@ -13,7 +13,6 @@ const LEFT: &[(&str, &str)] = &[
     ("crates/haft-app/src/wiring/parts.rs", "view"),
     ("crates/haft-app/src/wiring/parts.rs", "with_chain"),
     ("crates/haft-server/src/api/approvals.rs", "decided"),
-    ("crates/haft-server/src/server.rs", "serve"),
 ];
 
 /// The functions of a file that take a tuple.

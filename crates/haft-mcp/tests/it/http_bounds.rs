@@ -335,7 +335,7 @@ async fn w10_however_many_sessions_are_opened_the_next_one_finds_a_place() {
     // Those that never did anything went first; none of them left anything.
     assert_eq!(service.sessions(), most);
     assert_eq!(post(&service, &session, &read).await.verdict(), (200, 0));
-    assert_eq!((*opener.begun.lock(), opener.count("run")), (1, 1));
+    assert_eq!((opener.started.lock().len(), opener.count("run")), (1, 1));
     // slow on purpose: the clock is paused, and jumps.
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert_eq!(service.sessions(), 1, "never used for a minute");

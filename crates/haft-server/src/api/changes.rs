@@ -178,16 +178,14 @@ fn note_rest(answer: &mut Value, name: &str, all: usize) {
 }
 
 async fn performed(app: App, undo: Undo, person: Person) -> Result<Outcome, Problem> {
-    let door = RunOptions {
-        name: "undo",
-        principal: None,
+    let options = RunOptions {
         class: Caller::Operator.class(),
-        client: None,
         progress: app.watched(),
-        waits: ApprovalWait::Never,
+        wait: ApprovalWait::Never,
+        ..RunOptions::new("undo")
     };
-    let open = undo.open(&app, door).await?;
-    let outcome = open.perform(&app, person).await;
-    app.close(&open.session).await;
+    let undo = undo.start(&app, options).await?;
+    let outcome = undo.perform(&app, person).await;
+    undo.run.release().await;
     Ok(outcome)
 }

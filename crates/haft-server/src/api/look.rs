@@ -138,7 +138,7 @@ fn count(shown: &mut Value, calls: &[Value]) {
 
 /// What works here, by trying.
 pub(crate) async fn health(State(api): Shared) -> Response {
-    reply::document(&health::report(&api.site, &api.app).await)
+    reply::document(&health::report(&api.app).await)
 }
 
 /// Whether a run's record is sound.

@@ -2,17 +2,17 @@
 //! other's; each is replaced when it takes no more calls.
 
 use std::collections::VecDeque;
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use haft::call::RunId;
 use haft::session::Session;
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use crate::caller::Caller;
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::run::{ApprovalWait, RunOptions};
+use haft_app::run::{RunHandle, RunOptions};
 
 /// Runs of one caller that it may still read: the current one, and those before it.
 const KNOWN: usize = 64;
@@ -29,8 +29,8 @@ pub(crate) struct OwnRuns {
 /// The run of one caller.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Held while a run is opened.
-    now: Mutex<Option<Session>>,
+    /// Held while a run is started.
+    now: Mutex<Option<RunHandle>>,
     /// The runs it had, the newest last.
     known: RwLock<VecDeque<RunId>>,
 }
@@ -47,28 +47,25 @@ impl OwnRuns {
     pub(crate) async fn session(&self, app: &App, caller: Caller) -> Result<Session, Problem> {
         let slot = self.slot(caller);
         let mut now = slot.now.lock().await;
-        if let Some(session) = now.as_ref() {
+        if let Some(run) = now.as_ref() {
+            let session = run.session();
             let over = session.is_spent() || session.cancellation().is_cancelled();
             if !over {
                 return Ok(session.clone());
             }
         }
-        let session = app
-            .open(RunOptions {
-                name: "http api",
-                principal: None,
-                class: caller.class(),
-                client: None,
-                progress: app.watched(),
-                waits: ApprovalWait::Limit,
-            })
-            .await?;
+        let options = RunOptions {
+            class: caller.class(),
+            progress: app.watched(),
+            ..RunOptions::new("http api")
+        };
+        let run = app.runs().start(options).await?;
+        let session = run.session().clone();
         slot.know(session.run());
-        if let Some(over) = now.replace(session.clone()) {
-            let app = app.clone();
+        if let Some(over) = now.replace(run) {
             tokio::spawn(async move {
-                let _late = tokio::time::timeout(PATIENCE, over.idle()).await;
-                app.close(&over).await;
+                let _late = tokio::time::timeout(PATIENCE, over.session().idle()).await;
+                over.release().await;
             });
         }
         Ok(session)
@@ -77,22 +74,21 @@ impl OwnRuns {
     /// The caller's runs, the newest first.
     pub(crate) fn of(&self, caller: Caller) -> Vec<RunId> {
         let known = self.slot(caller).known.read();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
         known.iter().rev().cloned().collect()
     }
 
     /// Whether this run is one of the caller's.
     pub(crate) fn has(&self, caller: Caller, run: &str) -> bool {
         let known = self.slot(caller).known.read();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
         known.iter().any(|own| own.as_str() == run)
     }
 
-    /// Ends the runs there are.
-    pub(crate) async fn close(&self, app: &App) {
+    /// Suspends or finishes the runs there are.
+    pub(crate) async fn release(&self) {
         for slot in [&self.client, &self.operator] {
-            if let Some(session) = slot.now.lock().await.take() {
-                app.close(&session).await;
+            let run = slot.now.lock().await.take();
+            if let Some(run) = run {
+                run.release().await;
             }
         }
     }
@@ -100,7 +96,7 @@ impl OwnRuns {
 
 impl Slot {
     fn know(&self, run: &RunId) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.len() >= KNOWN {
             known.pop_front();
         }

@@ -7,7 +7,6 @@ use axum::response::Response;
 use haft::call::RunId;
 use haft::session::Session;
 use haft_app::app::App;
-use haft_app::site::Site;
 use http::StatusCode;
 use tokio::sync::watch;
 
@@ -21,8 +20,6 @@ use crate::reply;
 pub(crate) struct Api {
     /// The application.
     pub(crate) app: App,
-    /// Where it works.
-    pub(crate) site: Site,
     /// Turns true when the server stops.
     pub(crate) stopped: watch::Receiver<bool>,
     /// The runs of the API itself.
@@ -33,24 +30,18 @@ pub(crate) struct Api {
 
 impl Api {
     /// The API of this app, whose callers keep within these bounds.
-    pub(crate) fn new(
-        app: App,
-        site: Site,
-        stopped: watch::Receiver<bool>,
-        bounds: Arc<Bounds>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(app: App, stopped: watch::Receiver<bool>, bounds: Arc<Bounds>) -> Arc<Self> {
         Arc::new(Self {
             app,
-            site,
             stopped,
             own: OwnRuns::default(),
             bounds,
         })
     }
 
-    /// Ends the API's runs, if there were calls.
-    pub(crate) async fn close(&self) {
-        self.own.close(&self.app).await;
+    /// Suspends or finishes the API's runs, if there were calls.
+    pub(crate) async fn release(&self) {
+        self.own.release().await;
     }
 
     pub(crate) async fn session(&self, caller: Caller) -> Result<Session, Response> {

@@ -8,10 +8,10 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Runnable, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::refs;
-use crate::executor::early_end::EarlyEnd;
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
@@ -61,7 +61,9 @@ impl Admitted {
         let fit = check(parts, open.session(), &self.entry, text);
         let mut fit = fit.map_err(|refused| refused.noted(open))?;
         open.record.coerced = std::mem::take(&mut fit.coerced);
-        let Self { entry, internal, .. } = self;
+        let Self {
+            entry, internal, ..
+        } = self;
         let tool = self.input.into_tool();
         fit.admitted(entry, tool, internal)
             .map_err(|refused| refused.judged(open))
@@ -134,7 +136,10 @@ pub(super) fn admit(
     open: &mut OpenCall<'_>,
 ) -> Result<Admitted, EarlyEnd> {
     if session.cancellation().is_cancelled() || session.is_closed() {
-        return Err(EarlyEnd::failed(ErrorKind::Cancelled, "the session has ended"));
+        return Err(EarlyEnd::failed(
+            ErrorKind::Cancelled,
+            "the session has ended",
+        ));
     }
     if session.depth() > MAX_DEPTH {
         return Err(EarlyEnd::failed(
@@ -206,9 +211,11 @@ fn find(session: &Session, name: &str) -> Found {
             None => format!("did you mean {near}?"),
         };
         let shown = clip(name, 128);
-        return Err(EarlyEnd::failed(ErrorKind::NotFound, format!("no tool {shown:?}"))
-            .advise(advice)
-            .for_operator(off.unwrap_or_default()));
+        return Err(
+            EarlyEnd::failed(ErrorKind::NotFound, format!("no tool {shown:?}"))
+                .advise(advice)
+                .for_operator(off.unwrap_or_default()),
+        );
     };
     if entry.spec().exposure == Exposure::Deferred {
         return Err(EarlyEnd::failed(

@@ -13,10 +13,10 @@ use crate::error::ErrorKind;
 use crate::executor::admit::known_by;
 use crate::executor::ask;
 use crate::executor::claim::told_again;
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::kept::Kept;
 use crate::executor::settlement::Settlement;
-use crate::executor::early_end::EarlyEnd;
 use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
 use crate::session::{Patience, Session};
@@ -218,7 +218,11 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
 }
 
 /// A call of another run, which somebody else resumes: waits for its end as long as it may.
-async fn elsewhere(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, EarlyEnd> {
+async fn elsewhere(
+    parts: &Parts,
+    session: &Session,
+    call: SuspendedCall,
+) -> Result<Before, EarlyEnd> {
     let deadline = Instant::now() + session.limits().approval_timeout;
     let mut changes = parts.inbox.changes();
     loop {
@@ -320,7 +324,11 @@ async fn direct(
 }
 
 /// Takes the outcome of a resumed call, if no other client was first.
-async fn collect(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
+async fn collect(
+    parts: &Parts,
+    session: &Session,
+    call: &SuspendedCall,
+) -> Result<Before, EarlyEnd> {
     let outcome = parts.suspended.collect(&call.run, &call.call).await;
     let Some(outcome) = outcome.map_err(|e| unknown(&e))? else {
         return Ok(Before::New);

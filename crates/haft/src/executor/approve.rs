@@ -11,10 +11,10 @@ use crate::executor::again;
 use crate::executor::ask::{self, Decided, Taken};
 use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request};
 use crate::executor::settlement::{Settlement, Ticket};
-use crate::executor::early_end::EarlyEnd;
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::policy::Ruling;
@@ -178,7 +178,10 @@ fn settle(
                 session.cancel();
             }
             let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            Err(EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{said}")))
+            Err(EarlyEnd::failed(
+                ErrorKind::Denied,
+                format!("{by} said no{said}"),
+            ))
         }
         Choice::Answer { answers } => Err(answered(&by, &answers)),
         Choice::Approve {

@@ -212,7 +212,9 @@ impl Asked<'_> {
                 Woken::Left if self.inbox.is_durable() => return self.suspend().await,
                 Woken::Left | Woken::Cancelled => {
                     let why = "the session ended while a person was asked";
-                    return Err(self.withdraw(EarlyEnd::failed(ErrorKind::Cancelled, why)).await);
+                    return Err(self
+                        .withdraw(EarlyEnd::failed(ErrorKind::Cancelled, why))
+                        .await);
                 }
             }
         }

@@ -256,7 +256,8 @@ impl From<ToolError> for EarlyEnd {
     fn from(error: ToolError) -> Self {
         let operator = error.operator_advice().map(str::to_owned);
         if let Some(approval) = error.waits_for() {
-            return Self::waiting(approval, error.message()).for_operator(operator.unwrap_or_default());
+            return Self::waiting(approval, error.message())
+                .for_operator(operator.unwrap_or_default());
         }
         Self::Failed(FailedCall {
             failure: failure(&error),

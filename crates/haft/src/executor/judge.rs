@@ -96,10 +96,7 @@ impl Judged {
 }
 
 /// What the call would do and how the policy rules on it; both are noted for the record.
-pub(super) fn judge(
-    open: &mut OpenCall<'_>,
-    admitted: Admitted,
-) -> Result<Judged, EarlyEnd> {
+pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judged, EarlyEnd> {
     let judgement = judgement(open.parts(), open.session(), &admitted);
     let judgement = judgement.inspect_err(|_| open.record.judge(admitted.written()))?;
     let ruling = judgement.ruling();

@@ -6,8 +6,8 @@ use crate::artifact::{ArtifactError, ArtifactStore};
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::call_result::CallResult;
-use crate::executor::invoke::Invoked;
 use crate::executor::early_end::{EarlyEnd, failure, status};
+use crate::executor::invoke::Invoked;
 use crate::result::{Artifact, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds};
@@ -15,7 +15,11 @@ use crate::spec::{Overflow, ToolSpec};
 use crate::toolset::Entry;
 
 /// Shapes what a tool gave.
-pub(super) fn shape(parts: &Parts, session: &Session, invoked: Invoked) -> Result<CallResult, EarlyEnd> {
+pub(super) fn shape(
+    parts: &Parts,
+    session: &Session,
+    invoked: Invoked,
+) -> Result<CallResult, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
     result.data = result.data.map(fit::object);

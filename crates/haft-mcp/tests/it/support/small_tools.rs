@@ -43,8 +43,8 @@ pub(crate) struct SmallOpener {
     pub(crate) refusals: Mutex<Vec<String>>,
     /// The sessions that were opened.
     pub(crate) sessions: Mutex<Vec<Session>>,
-    /// How many of them have begun.
-    pub(crate) begun: Mutex<usize>,
+    /// Those of them that were started.
+    pub(crate) started: Mutex<Vec<RunId>>,
     /// The budget of the runs opened from now on.
     pub(crate) max_calls: Mutex<u64>,
     /// The console's address, where a test has one.
@@ -75,7 +75,7 @@ impl SmallOpener {
             clients: Mutex::default(),
             refusals: Mutex::default(),
             sessions: Mutex::default(),
-            begun: Mutex::default(),
+            started: Mutex::default(),
             max_calls: Mutex::new(u64::MAX),
             skills: Mutex::default(),
             console: None,
@@ -191,9 +191,23 @@ impl Opener for SmallOpener {
         })
     }
 
-    fn begin<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
-        *self.begun.lock() += 1;
-        Box::pin(async { Ok(()) })
+    fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
+        Box::pin(async move {
+            let recorded = self.executor.open(session);
+            recorded.map_err(|e| OpenError(e.to_string()))?;
+            self.started.lock().push(session.run().clone());
+            Ok(())
+        })
+    }
+
+    fn release(&self, session: &Session) {
+        if !self.started.lock().contains(session.run()) {
+            return session.cancel();
+        }
+        // A run that asked stays open where its requests outlive it.
+        if !(session.has_asked() && self.executor.inbox().is_durable()) {
+            self.executor.close(session).unwrap();
+        }
     }
 
     fn asks(&self) -> bool {

@@ -1,25 +1,48 @@
-//! `Live`: the runs that are open in this process, and the state of other runs.
+//! `Live`: the runs that are running in this process, and the state of other runs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use haft::approval::suspended::{OtherRun, OtherRuns};
 use haft::audit::runs::{self, Holder};
 use haft::call::{CallId, RunId};
 use haft::journal::Journal;
 use haft::session::Session;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Mutex as AsyncMutex;
 
-/// The runs that are open here.
+use crate::run::phase::Phase;
+
+/// A run that this process holds.
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// The run's state in memory.
+    pub(crate) session: Session,
+    /// Held while the run goes from one phase to the next.
+    pub(crate) phase: AsyncMutex<Phase>,
+}
+
+impl Life {
+    /// A run that is prepared.
+    pub(crate) fn new(session: Session) -> Self {
+        Self {
+            session,
+            phase: AsyncMutex::new(Phase::Prepared),
+        }
+    }
+}
+
+/// The runs that are running here.
 #[derive(Debug)]
 pub(crate) struct Live {
     home: PathBuf,
     journal: Arc<dyn Journal>,
-    runs: Mutex<HashMap<RunId, Session>>,
+    runs: Mutex<HashMap<RunId, Arc<Life>>>,
 }
 
 impl Live {
-    /// No run is open yet. `home` is haft's state folder.
+    /// No run is running yet. `home` is haft's state folder.
     pub(crate) fn new(home: &Path, journal: Arc<dyn Journal>) -> Self {
         Self {
             home: home.to_owned(),
@@ -28,27 +51,27 @@ impl Live {
         }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Session>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Life>>> {
+        self.runs.lock()
     }
 
-    /// The session of a run that is open here.
-    pub(crate) fn get(&self, run: &RunId) -> Option<Session> {
+    /// A run that is running here.
+    pub(crate) fn get(&self, run: &RunId) -> Option<Arc<Life>> {
         self.runs().get(run).cloned()
     }
 
-    /// The sessions of all runs that are open here.
-    pub(crate) fn all(&self) -> Vec<Session> {
+    /// All runs that are running here.
+    pub(crate) fn all(&self) -> Vec<Arc<Life>> {
         self.runs().values().cloned().collect()
     }
 
-    /// Notes that a run is open here.
-    pub(crate) fn add(&self, session: &Session) {
-        let run = session.run().clone();
-        self.runs().insert(run, session.clone());
+    /// Notes that a run is running here.
+    pub(crate) fn add(&self, life: &Arc<Life>) {
+        let run = life.session.run().clone();
+        self.runs().insert(run, Arc::clone(life));
     }
 
-    /// Notes that a run is no longer open here.
+    /// Notes that a run is no longer running here.
     pub(crate) fn remove(&self, run: &RunId) {
         self.runs().remove(run);
     }
@@ -56,7 +79,7 @@ impl Live {
 
 impl OtherRuns for Live {
     fn look(&self, run: &RunId) -> OtherRun {
-        let resumed_here = self.runs().get(run).map(Session::is_resumed);
+        let resumed_here = self.get(run).map(|life| life.session.is_resumed());
         match (resumed_here, runs::holder(&self.home, run.as_str())) {
             (Some(true), _) | (None, Ok(Holder::Resumer)) => return OtherRun::Resumed,
             (None, Ok(Holder::Free)) => {}

@@ -1,0 +1,48 @@
+//! Messages that were refused before they became a call leave a line in the record of their run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::audit::{AuditSink, CallEnd, CallRecord, Event, What};
+use haft::call::{CallId, Origin};
+use haft::clock;
+use haft::error::ErrorKind;
+use haft::result::Status;
+use haft::session::Session;
+
+use crate::app::App;
+
+impl App {
+    /// Records a message that was refused. `number` tells it from others of the process.
+    pub fn record_refusal(&self, session: &Session, number: u64, reason: &str) {
+        let record = CallRecord {
+            call: CallId::new(format!("refused-{number}")),
+            parent: None,
+            tool: String::new(),
+            origin: Origin::Mcp,
+            principal: session.principal().clone(),
+            arguments: Arc::from(""),
+            coerced: Vec::new(),
+            verdict: None,
+            rule: None,
+            decided_by: None,
+            approval: None,
+        };
+        let end = CallEnd {
+            status: Status::Error,
+            error: Some((ErrorKind::InvalidArguments, reason.to_owned())),
+            duration: Duration::ZERO,
+            artifacts: Vec::new(),
+            summary: "message refused".to_owned(),
+            strength: None,
+        };
+        let event = Event {
+            run: session.run().clone(),
+            at: clock::now(),
+            what: What::CallEnded(Arc::new(record), end),
+        };
+        if let Err(e) = self.0.archive.record(event) {
+            tracing::warn!(error = %e, "record a refused message");
+        }
+    }
+}

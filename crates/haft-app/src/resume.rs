@@ -1,0 +1,143 @@
+//! Resuming a run: what was decided in it is acted on, else its interrupted chain is run again from its journal.
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::audit::runs::{self, Holder};
+use haft::call::RunId;
+use haft::journal::JournalError;
+use haft::result::Outcome;
+
+use crate::app::App;
+use crate::follow::Followed;
+use crate::problem::{Problem, ProblemKind};
+use crate::run::RunOptions;
+use crate::view::approvals::visit;
+use crate::view::runs as view;
+
+/// What came of resuming a run.
+#[derive(Debug)]
+pub enum Resumed {
+    /// The call that was decided about, or the chain that was interrupted, ran to this outcome.
+    Ran(Box<Outcome>),
+    /// Nothing ran: this request is still pending.
+    Pending(ApprovalId),
+}
+
+impl App {
+    /// Resumes a run that is suspended, or that was interrupted when its process ended. `stop` cancels an interrupted chain that is run
+    /// again; its outcome says so.
+    ///
+    /// # Errors
+    /// There is no such run, it is finished or of another workspace, another process holds it, its request expired, or nothing in it can
+    /// be resumed.
+    pub async fn resume(
+        &self,
+        run: &RunId,
+        options: RunOptions,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Resumed, Problem> {
+        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        if !folder.is_dir() {
+            let missing = runs::RunsError::NotFound(run.to_string());
+            return Err(view::problem(&missing));
+        }
+        if matches!(runs::closed(&folder), Ok(Some(_))) {
+            let over = format!("run {run} has ended: nothing to go on with");
+            return Err(
+                Problem::usage(over).advise(format!("`haft runs show {run}` shows what it did"))
+            );
+        }
+        if let Some(resumed) = self.resume_decided(run, &options).await? {
+            return Ok(resumed);
+        }
+        match self.journal().interrupted(run, None) {
+            Ok(None) => return Err(self.nothing_to_resume(run).await?),
+            Ok(Some(recorded)) => {
+                view::check_workspace(self, run, "resume").await?;
+                let outcome = self.resume_chain(run, recorded, options, stop).await?;
+                Ok(Resumed::Ran(Box::new(outcome)))
+            }
+            Err(error @ JournalError::Busy(_)) => Err(busy(&error)),
+            Err(error) => Err(Problem::failed(error.to_string())),
+        }
+    }
+
+    /// Acts on what was decided in this run. None where no request of the run is left.
+    async fn resume_decided(
+        &self,
+        run: &RunId,
+        options: &RunOptions,
+    ) -> Result<Option<Resumed>, Problem> {
+        let filter = Filter {
+            run: Some(run.clone()),
+            ..Filter::default()
+        };
+        let mut requests = Vec::new();
+        let keep = |entry: Entry| {
+            if !entry.claimed {
+                requests.push(entry);
+            }
+        };
+        visit(self, filter, keep).await?;
+        let of = |status| requests.iter().filter(move |entry| entry.status == status);
+        let is_decided = |entry: &&Entry| {
+            matches!(
+                entry.status,
+                RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+            )
+        };
+        if let Some(entry) = requests.iter().find(is_decided) {
+            view::check_workspace(self, run, "resume").await?;
+            return match self.follow(&entry.request.id, options.clone()).await? {
+                Followed::Ran(outcome) => Ok(Some(Resumed::Ran(outcome))),
+                Followed::Elsewhere | Followed::Foreign => Err(Problem::usage(format!(
+                    "run {run} is already being resumed by another haft process"
+                ))),
+            };
+        }
+        if let Some(entry) = of(RequestStatus::Pending).next() {
+            return Ok(Some(Resumed::Pending(entry.request.id.clone())));
+        }
+        // A chain is told that no decision came when it is resumed; a direct call has nothing to resume.
+        let direct = |entry: &&Entry| entry.request.parent.is_none();
+        if let Some(entry) = of(RequestStatus::Expired).find(direct) {
+            let id = &entry.request.id;
+            let what = format!("approval {id} expired: nobody decided in time");
+            return Err(
+                Problem::new(ProblemKind::Denied, what).advise("make the call again to ask again")
+            );
+        }
+        Ok(None)
+    }
+
+    /// Why there is no chain: a call that cannot be resumed may have run, or nothing was interrupted.
+    async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
+        let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        if holder != Holder::Free {
+            return Ok(busy(&JournalError::Busy(run.clone())));
+        }
+        let report = view::verify(self, run.as_str()).await?;
+        let calls = report.in_doubt.iter();
+        let calls: Vec<String> = calls
+            .map(|call| format!("call {} of {}", call.call, call.tool))
+            .collect();
+        if !calls.is_empty() {
+            let message = format!(
+                "{} began and did not end: it may have run",
+                calls.join(", ")
+            );
+            let advice = format!(
+                "see what it changed (`haft runs show {run}` shows the call), then make it again if it did not run"
+            );
+            return Ok(Problem::failed(message).advise(advice));
+        }
+        Ok(
+            Problem::usage(format!("run {run} has nothing to go on with"))
+                .advise("only a chain whose haft was ended while it ran can be resumed"),
+        )
+    }
+}
+
+fn busy(error: &JournalError) -> Problem {
+    Problem::usage(error.to_string()).advise("end that process, or wait for it")
+}
