@@ -2,12 +2,13 @@
 #![expect(clippy::print_stdout, reason = "it exists to print")]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use haft::{
     CancellationToken, Context, Decision, Executor, JsonSchema, Policy, Principal, Profile,
     Session, ToolCall, ToolError, ToolRegistry, approval, tool, tools,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 
 /// Add two numbers.
@@ -29,7 +30,7 @@ impl Db {
     /// Close an account.
     #[tool(risk = "high")]
     async fn close(&self, account: String) -> haft::Result<Balance> {
-        let mut accounts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = self.0.lock();
         let unknown = || ToolError::not_found(format!("no account {account:?}"));
         let cents = accounts.remove(&account).ok_or_else(unknown)?;
         let cents = cents.parse().context("the account is damaged")?;

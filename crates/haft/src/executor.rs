@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tracing::Instrument as _;
 
 use crate::approval::inbox::{Inbox, InboxError, RequestStatus};
 use crate::approval::memory::MemoryInbox;
@@ -46,6 +47,7 @@ mod refs;
 mod settlement;
 mod shape;
 mod sinks;
+mod span;
 
 use call_result::CallResult;
 use early_end::EarlyEnd;
@@ -432,11 +434,8 @@ async fn execute(parts: &Arc<Parts>, session: &Session, call: ToolCall, how: How
 async fn finished(open: OpenCall<'_>) -> Outcome {
     // The call is dropped before what it owes.
     let (mut settlement, mut open) = (Settlement::default(), open);
-    let end = stages(&mut open, &mut settlement).await;
-    let (end, heard) = (
-        end.unwrap_or_else(CallResult::from),
-        open.how() == How::Asked,
-    );
+    let end = spanned(&mut open, &mut settlement).await;
+    let heard = open.how() == How::Asked;
     settlement.settle(open, end, heard).await
 }
 
@@ -446,13 +445,26 @@ async fn execute_decided(
     mut settlement: Settlement,
     mut open: OpenCall<'_>,
 ) -> Result<Outcome, InboxError> {
-    let end = stages(&mut open, &mut settlement).await;
+    let end = spanned(&mut open, &mut settlement).await;
     if let Some(refused) = settlement.take_refusal() {
         open.discard();
         return Err(refused);
     }
-    let end = end.unwrap_or_else(CallResult::from);
     Ok(settlement.settle(open, end, false).await)
+}
+
+/// The four stages, in the call's span where something listens to it.
+async fn spanned(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> CallResult {
+    let span = span::for_call(open);
+    if span.is_disabled() {
+        let end = stages(open, settlement).await;
+        return end.unwrap_or_else(CallResult::from);
+    }
+    // Boxed: few hosts listen, and every call's future would be as large.
+    let end = Box::pin(stages(open, settlement).instrument(span.clone())).await;
+    let end = end.unwrap_or_else(CallResult::from);
+    span::end(&span, &end);
+    end
 }
 
 /// The four stages. Each takes what only the stage before can make.

@@ -1,7 +1,7 @@
 //! The memory tools through a real executor on a real database file: every command, every refusal, both write modes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use haft::approval::AutoApprove;
 use haft::audit::redact::Redactor;
@@ -17,6 +17,7 @@ use haft::{ErrorKind, Executor, Outcome, Policy, Risk, Session};
 use haft_builtins::Builtins;
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
 use haft_store::sqlite::SqliteStore;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// Keeps what is proposed; tells a record of two calls.
@@ -40,7 +41,7 @@ impl RunNotes for Notes {
             if self.full.load(Ordering::Relaxed) {
                 return Err(ToolError::unavailable("the disk is full"));
             }
-            self.proposed.lock().unwrap().push(record.clone());
+            self.proposed.lock().push(record.clone());
             Ok(())
         })
     }
@@ -185,7 +186,7 @@ async fn what_is_proposed_is_recalled_when_a_person_accepted_it() {
         (&json!("candidate"), &json!("project"))
     );
     assert!(scene.recalls(json!({"query": "deploy"})).await.is_empty());
-    let proposed = scene.notes.proposed.lock().unwrap().clone();
+    let proposed = scene.notes.proposed.lock().clone();
     assert_eq!(proposed[0].id.as_str(), data["id"].as_str().unwrap());
     assert_eq!(proposed[0].provenance.author, "host");
     scene.accept(data["id"].as_str().unwrap()).await;
@@ -228,10 +229,7 @@ async fn written_at_once_is_recalled_at_once_by_each_scope() {
             .len(),
         2
     );
-    assert!(
-        scene.notes.proposed.lock().unwrap().is_empty(),
-        "nothing waits"
-    );
+    assert!(scene.notes.proposed.lock().is_empty(), "nothing waits");
     let risk = |name: &str| scene.registry.snapshot().entry(name).unwrap().spec().risk;
     assert_eq!(
         (risk("write_memory"), risk("recall_memory")),

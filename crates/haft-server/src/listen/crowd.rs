@@ -1,10 +1,11 @@
 //! `Crowd`: the connections there are. Each class has a share; of strangers, the one that came first makes room for the next.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft::bounds::{Class, Shares};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The connections of one listener.
@@ -69,7 +70,7 @@ impl Crowd {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock()
     }
 }
 

@@ -15,4 +15,5 @@ mod refs;
 mod seed_faults;
 mod shaping;
 mod skills;
+mod spans;
 mod views;

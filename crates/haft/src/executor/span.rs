@@ -1,0 +1,39 @@
+//! The `tracing` span of a call, under the names of OpenTelemetry's conventions for generative AI.
+
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::executor::call_result::CallResult;
+use crate::executor::exit::OpenCall;
+
+/// The span of a call; disabled, and for free, where nothing listens.
+///
+/// <https://github.com/open-telemetry/semantic-conventions-genai>: `execute-tool.md`, in development.
+pub(super) fn for_call(open: &OpenCall<'_>) -> Span {
+    let span = tracing::info_span!(
+        target: "haft::call",
+        "execute_tool",
+        otel.name = Empty,
+        otel.kind = "internal",
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = open.record.name(),
+        gen_ai.tool.call.id = open.id().as_str(),
+        gen_ai.conversation.id = open.session().run().as_str(),
+        haft.origin = open.record.origin().as_str(),
+        haft.status = Empty,
+        error.type = Empty,
+    );
+    if !span.is_disabled() {
+        // The name of a `tracing` span is fixed; exporters to OpenTelemetry read this one.
+        span.record("otel.name", format!("execute_tool {}", open.record.name()));
+    }
+    span
+}
+
+/// Notes how the call ended.
+pub(super) fn end(span: &Span, end: &CallResult) {
+    span.record("haft.status", end.status.as_str());
+    if let Some(error) = &end.error {
+        span.record("error.type", error.kind.as_str());
+    }
+}
