@@ -150,6 +150,17 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
     said.split_terminator('\0').map(str::to_owned).collect()
 }
 
+/// Whether a word gives a variable a value: `name=`, `name+=`, `name[…]=`.
+fn is_assignment(word: &str) -> bool {
+    let name = word.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let Some((name, rest)) = name.and_then(|end| word.split_at_checked(end)) else {
+        return false;
+    };
+    let value = rest.trim_start_matches('+').starts_with('=');
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    named && (value || (rest.starts_with('[') && rest.contains('=')))
+}
+
 /// The first word of a text as a shell reads it, assignments left out, with its quotes undone; expansions stay as written.
 fn first_word(text: &str) -> String {
     let (mut word, mut quote) = (String::new(), None);
@@ -164,7 +175,7 @@ fn first_word(text: &str) -> String {
             ('"' | '\'', None) => quote = Some(c),
             (c, Some(q)) if c == q => quote = None,
             (' ' | '\t' | '\n', None) if word.is_empty() => {}
-            (' ' | '\t' | '\n', None) if word.contains('=') => word.clear(),
+            (' ' | '\t' | '\n', None) if is_assignment(&word) => word.clear(),
             (' ' | '\t' | '\n', None) => return word,
             _ => word.push(c),
         }
@@ -223,6 +234,8 @@ fn known_lines_run_what_their_parts_say() {
         ("c0 <<E\n$(c1)\nE\nc2", 3),
         ("time f ]] ", 1),
         ("\\time ", 1),
+        // What has no name before its `=` is a command.
+        ("}x=x[$(c0)printf -v 'x[$(c2)]' y", 2),
     ] {
         assert!(check_parts(line, folder.path()), "{line:?}");
         assert!(bash_runs(line, folder.path()).len() >= runs, "{line:?}");
