@@ -63,9 +63,8 @@ pub struct ReadArtifact;
 
 impl TypedTool for ReadArtifact {
     const NAME: &'static str = "read_artifact";
-    const DESCRIPTION: &'static str = "Read a slice of a large result that was kept aside, by its ref and byte offset. \
-        Text comes as text, other bytes as data.base64. data.next_offset continues; data.eof tells the end. \
-        Only refs of this run.";
+    const DESCRIPTION: &'static str = "Read a part of a stored large result, by its ref and byte offset. Returns text as text, other bytes \
+        as data.base64. data.next_offset continues; data.eof marks the end. Only refs of this run.";
     type Input = ReadArtifactInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -276,10 +276,11 @@ pub struct RunCommand(pub Arc<Commands>);
 
 impl TypedTool for RunCommand {
     const NAME: &'static str = "run_command";
-    const DESCRIPTION: &'static str = "Run a command in the workspace, confined: no network but what settings open, the \
-        system read-only, only the workspace and /tmp writable. Waits 30 s (timeout_s up to 600), then ends it with all it started; \
-        on_timeout=\"detach\" or background=true let it go on as a task for await_command. A non-zero exit is an \
-        error that keeps the output. Prefer read_file, edit_file and grep_files for files.";
+    const DESCRIPTION: &'static str = "Run a command in the workspace, in a jail. It has no network except what settings open, and can \
+        write only the workspace and /tmp. Waits 30 s (timeout_s up to 600), then ends the command and \
+        everything it started; with on_timeout=\"detach\" or background=true it continues as a task for \
+        await_command. A non-zero exit is an error that includes the output. Prefer read_file, edit_file and \
+        grep_files for files.";
     type Input = RunCommandInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

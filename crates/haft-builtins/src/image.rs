@@ -151,10 +151,10 @@ fn source(input: &ViewImageInput) -> Result<Source<'_>, ToolError> {
 
 impl TypedTool for ViewImage {
     const NAME: &'static str = "view_image";
-    const DESCRIPTION: &'static str = "Look at a picture: PNG, JPEG, GIF (its first frame) or WebP, of at most 20 MiB \
-        and 50 megapixels, from a file (path) or the web (url). It is attached to the result, upright, scaled down to \
-        1568 pixels where it is larger. question says what to look for. data tells the original's width, height \
-        and media_type.";
+    const DESCRIPTION: &'static str = "Look at a picture from a file (path) or the web (url): PNG, JPEG, WebP or GIF (first frame). At most \
+        20 MiB and 50 megapixels. The picture is attached to the result, upright, scaled down to 1568 pixels \
+        if it is larger. question says what to look for. data has the original's width, height and \
+        media_type.";
     type Input = ViewImageInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -198,10 +198,10 @@ fn told(error: MemoryError) -> ToolError {
         }
         MemoryError::NotFound(_) => ToolError::not_found(message),
         MemoryError::Changed(_) | MemoryError::Decided(..) => ToolError::conflict(message)
-            .with_advice("somebody else changed it meanwhile; look at it again, then repeat"),
+            .with_advice("another writer changed it meanwhile: read it again, then repeat"),
         MemoryError::Exists(_) => ToolError::conflict(message),
         MemoryError::Full(..) => ToolError::failed(message)
-            .with_advice("a person must make room")
+            .with_advice("the user must delete some")
             .for_operator("`haft memory candidates` and `haft memory reject` make room"),
         MemoryError::Store(_) => {
             ToolError::unavailable("the memory cannot be reached now").with_source(error)

@@ -22,10 +22,10 @@ const WAIT_S: u64 = 300;
 /// The longest a call may wait for answers: a day.
 const MAX_WAIT_S: u64 = 86_400;
 
-const DESCRIPTION: &str = "Ask the person who is responsible one or more questions and wait for the answers: when a \
-    decision is theirs, or when only they know. Give each question an id, a type (single, multiple, text, number, \
-    confirm), a text, and options for a choice. data.answers holds what was answered, by id; a question that nobody \
-    answered in time is missing there and named in data.unanswered, unless it has a default.";
+const DESCRIPTION: &str = "Ask the user one or more questions and wait for the answers. Use it when a decision is the user's, \
+        or when only the user knows. Give each question an id, a type (single, multiple, text, number, \
+        confirm), a text, and options for a choice. data.answers holds the answers by id; a question without \
+        an answer in time is missing there and named in data.unanswered, unless it has a default.";
 
 /// What `ask_user` takes.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -171,8 +171,8 @@ pub struct TodoWrite(pub TodoLists);
 
 impl TypedTool for TodoWrite {
     const NAME: &'static str = "todo_write";
-    const DESCRIPTION: &'static str = "Add tasks to this run's todo list, or change them by id; tasks not named stay. \
-        Returns the whole list. At most 200 tasks.";
+    const DESCRIPTION: &'static str = "Add tasks to this run's todo list, or change them by id. Tasks that you do not name stay as they \
+        are. Returns the whole list. At most 200 tasks.";
     type Input = TodoWriteInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -123,7 +123,7 @@ fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, Na
                 "minimum": 1,
                 "maximum": total,
                 "default": total,
-                "description": "ends the script after so many seconds; waits for people do not count",
+                "description": "ends the script after so many seconds; waiting for approvals does not count",
             },
         },
         "required": ["code"],
@@ -152,7 +152,7 @@ fn description(engine: &dyn Engine, limits: &Limits, stub: &str) -> String {
     let engine = engine.describe();
     let (calls, inline) = (limits.max_calls, limits.inline_bytes.unwrap_or(4096));
     let mut text = format!(
-        "Run a Python script that calls tools: one step instead of many, and only what it prints or returns comes back. \
+        "Run a Python script that calls tools, in one step. Only what it prints or returns comes back. \
         `tools.NAME(key=value)` gives a result: .text, .data (dict), .ref, .files, .status; str(r) is its text. \
         A failed call raises ToolError (.kind, .message, .advice), a denied one PermissionError. \
         Inside `async def` or with a top-level await: `await tools.NAME(...)`, asyncio.gather runs calls side by side. \

@@ -60,9 +60,9 @@ pub struct AwaitCommand(pub Arc<Commands>);
 
 impl TypedTool for AwaitCommand {
     const NAME: &'static str = "await_command";
-    const DESCRIPTION: &'static str = "Wait for a background task, at most 600 s (timeout_s), or until its new output \
-        matches pattern. Returns the output not shown before; each byte comes once. data.task is there while it still \
-        runs.";
+    const DESCRIPTION: &'static str = "Wait for a background task to end, or for new output that matches pattern. Waits at most 600 s \
+        (timeout_s). Returns the output since the last wait, each byte once. data.task is present while the \
+        task runs.";
     type Input = AwaitCommandInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -126,7 +126,7 @@ pub struct KillCommand(pub Arc<Commands>);
 impl TypedTool for KillCommand {
     const NAME: &'static str = "kill_command";
     const DESCRIPTION: &'static str =
-        "End a background task and all it started. Returns the output not shown before.";
+        "End a background task and everything it started. Returns the output since the last wait.";
     type Input = KillCommandInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -59,8 +59,8 @@ pub struct ToolExpandTools;
 
 impl TypedTool for ToolExpandTools {
     const NAME: &'static str = "tool_expand_tools";
-    const DESCRIPTION: &'static str = "Make deferred tools listed and callable for the rest of this run, by their exact names \
-        (find names with tool_search). Valid names are expanded even where others are not.";
+    const DESCRIPTION: &'static str = "List deferred tools and make them callable for the rest of this run, by their exact names. Find \
+        names with tool_search. Valid names are expanded even if others are not.";
     type Input = ExpandInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

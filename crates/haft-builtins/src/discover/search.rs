@@ -139,9 +139,9 @@ impl ToolSearch {
 
 impl TypedTool for ToolSearch {
     const NAME: &'static str = "tool_search";
-    const DESCRIPTION: &'static str = "Find tools (and skills) for what is to be done: query with a few words, or browse a category; \
-        with neither, the categories are listed. format=schema gives whole input schemas. \
-        Deferred tools must be expanded with tool_expand_tools before they can be called.";
+    const DESCRIPTION: &'static str = "Find tools and skills for a task: give a few words as query, or a category. With neither, lists the \
+        categories. format=schema returns whole input schemas. Expand deferred tools with tool_expand_tools \
+        before you call them.";
     type Input = ToolSearchInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -235,7 +235,7 @@ fn known(tools: &Snapshot, category: &str) -> Result<(), ToolError> {
     let names: Vec<&str> = categories.into_keys().take(50).collect();
     let message = format!("no category {category:?}");
     Err(ToolError::not_found(message)
-        .with_advice(format!("there are the categories {}", names.join(", "))))
+        .with_advice(format!("the categories are {}", names.join(", "))))
 }
 
 fn categories(tools: &Snapshot) -> ToolSearchData {

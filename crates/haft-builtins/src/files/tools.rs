@@ -27,9 +27,10 @@ pub struct ReadFile(pub Files);
 
 impl TypedTool for ReadFile {
     const NAME: &'static str = "read_file";
-    const DESCRIPTION: &'static str = "Read lines of a text file, as they are, without line numbers: by default the \
-        first 400. data.total_lines tells how many there are; start_line and max_lines page through. Lines over \
-        16 KiB are cut. A file that is not text is named by type and size. Paths are literal, below the workspace.";
+    const DESCRIPTION: &'static str = "Read lines of a text file, unchanged and without line numbers; by default the first 400. \
+        data.total_lines is the number of lines; start_line and max_lines page through them. Lines over 16 \
+        KiB are cut. For a file that is not text, returns its type and size. Paths are literal, below the \
+        workspace.";
     type Input = ReadFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -66,10 +67,10 @@ pub struct WriteFile(pub Files);
 
 impl TypedTool for WriteFile {
     const NAME: &'static str = "write_file";
-    const DESCRIPTION: &'static str = "Write a text file whole, making missing folders; the old text stays until the \
-        new one is safe. mode=append adds at the end, mode=create fails if the file exists. A file that exists must \
-        have been read in this run before it is overwritten. JSON, TOML and YAML are parsed afterwards: data.check. \
-        To change parts of a file use edit_file.";
+    const DESCRIPTION: &'static str = "Write a whole text file and create missing folders. The old text stays until the new one is on disk. \
+        mode=append adds at the end, mode=create fails if the file exists. Read an existing file in this run \
+        before you overwrite it. JSON, TOML and YAML are parsed afterwards: see data.check. To change parts \
+        of a file, use edit_file.";
     type Input = WriteFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -117,10 +118,10 @@ pub struct EditFile(pub Files);
 
 impl TypedTool for EditFile {
     const NAME: &'static str = "edit_file";
-    const DESCRIPTION: &'static str = "Change parts of a text file that was read in this run: each edit replaces the \
-        exact text find (which must occur once, or set all=true), or the lines start_line to end_line \
-        (end_line=start_line-1 inserts). All edits refer to the file as it is before the call, must not overlap, \
-        and are applied together or not at all. data.diff shows what changed.";
+    const DESCRIPTION: &'static str = "Change parts of a text file that you have read in this run. Each edit replaces the exact text find \
+        (which must occur once, or set all=true), or the lines start_line to end_line (end_line=start_line-1 \
+        inserts). All edits refer to the file as it is before the call, must not overlap, and are applied \
+        together or not at all. data.diff shows what changed.";
     type Input = EditFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -170,12 +171,13 @@ pub struct ApplyPatch(pub Files);
 
 impl TypedTool for ApplyPatch {
     const NAME: &'static str = "apply_patch";
-    const DESCRIPTION: &'static str = "Add, change, move and delete several text files by one patch: all of it is \
-        applied, or nothing. Either a unified diff as git writes it, or `*** Begin Patch`, sections, `*** End Patch`. \
-        A section is `*** Add File: PATH` with + lines; `*** Update File: PATH`, perhaps `*** Move to: PATH`, then \
-        hunks: `@@` or `@@ a line above the change`, then lines that begin with a blank (stays), - (removed) or + (added); \
-        or `*** Delete File: PATH`. Show about three lines around each change, as they are in the file. A file that \
-        is changed, moved or deleted must have been read in this run. data.files tells what became of each.";
+    const DESCRIPTION: &'static str = "Add, change, move and delete several text files with one patch. All of it is applied, or nothing. \
+        Send a unified diff as git writes it, or `*** Begin Patch`, sections, `*** End Patch`. A section is \
+        `*** Add File: PATH` with + lines; `*** Update File: PATH`, perhaps `*** Move to: PATH`, then hunks: \
+        `@@` or `@@ a line above the change`, then lines that begin with a blank (stays), - (removed) or + \
+        (added); or `*** Delete File: PATH`. Show about three lines around each change, as they are in the \
+        file. Read a file in this run before you change, move or delete it. data.files has the result for \
+        each file.";
     type Input = ApplyPatchInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -228,8 +230,8 @@ pub struct MoveFile(pub Files);
 
 impl TypedTool for MoveFile {
     const NAME: &'static str = "move_file";
-    const DESCRIPTION: &'static str = "Move or rename a file, link or folder within the workspace, making missing \
-        folders. overwrite=true replaces a file that is there; a folder is never replaced.";
+    const DESCRIPTION: &'static str = "Move or rename a file, link or folder within the workspace and create missing folders. \
+        overwrite=true replaces an existing file; a folder is never replaced.";
     type Input = MoveFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -269,8 +271,8 @@ pub struct DeleteFile(pub Files);
 
 impl TypedTool for DeleteFile {
     const NAME: &'static str = "delete_file";
-    const DESCRIPTION: &'static str = "Delete a file or link for good; with recursive=true a folder and all it holds. \
-        Of a link, only the link goes.";
+    const DESCRIPTION: &'static str = "Delete a file or link permanently; with recursive=true a folder and everything in it. Of a link, \
+        only the link is deleted.";
     type Input = DeleteFileInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

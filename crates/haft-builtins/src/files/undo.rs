@@ -177,7 +177,7 @@ pub fn refusal(planned: &Plan) -> Option<ToolError> {
     }
     planned.is_empty().then(|| {
         ToolError::conflict(
-            "there is nothing to undo: what was changed is as it was before, or gone",
+            "nothing to undo: the changed files are as they were before, or deleted",
         )
     })
 }
@@ -214,8 +214,8 @@ fn read_error(error: &LogError) -> ToolError {
 
 impl TypedTool for UndoChanges {
     const NAME: &'static str = "undo_changes";
-    const DESCRIPTION: &'static str = "Undo what an earlier run, or one call of it, changed in the workspace: all of it, or nothing if a file has changed \
-        since.";
+    const DESCRIPTION: &'static str = "Undo what an earlier run, or one call of it, changed in the workspace. Undoes all of it, or nothing \
+        if a file has changed since.";
     type Input = UndoInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -74,7 +74,7 @@ pub(super) struct Shown {
 pub(super) enum PictureError {
     #[error("it is empty")]
     Empty,
-    #[error("it is no picture that can be viewed")]
+    #[error("it is not a picture that can be viewed")]
     Unknown,
     #[error(
         "the picture has {width} x {height} pixels, more than {} in all",

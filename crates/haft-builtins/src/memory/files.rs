@@ -99,10 +99,10 @@ pub(crate) struct MemoryFiles<const AT_ONCE: bool>(pub(crate) Memory);
 
 impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
     const NAME: &'static str = "memory";
-    const DESCRIPTION: &'static str = "Files under /memories that outlive this run, one set per project. \
-        command: view, create, str_replace, insert, delete or rename. \
-        view {path, view_range}; create {path, file_text}; str_replace {path, old_str, new_str}; \
-        insert {path, insert_line, insert_text}; delete {path}; rename {old_path, new_path}.";
+    const DESCRIPTION: &'static str = "Read and write files under /memories that outlive this run, one set per project. command: view, \
+        create, str_replace, insert, delete or rename. view {path, view_range}; create {path, file_text}; \
+        str_replace {path, old_str, new_str}; insert {path, insert_line, insert_text}; delete {path}; rename \
+        {old_path, new_path}.";
     type Input = MemoryInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

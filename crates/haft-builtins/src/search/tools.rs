@@ -23,8 +23,8 @@ pub struct ListFiles(pub Files);
 
 impl TypedTool for ListFiles {
     const NAME: &'static str = "list_files";
-    const DESCRIPTION: &'static str = "List a folder, by default 2 levels deep and at most 200 entries, nearer ones \
-        first. What .gitignore names is left out, hidden files are unless hidden=true.";
+    const DESCRIPTION: &'static str = "List a folder, by default 2 levels deep and at most 200 entries, nearest first. Leaves out what \
+        .gitignore names, and hidden files unless hidden=true.";
     type Input = ListFilesInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -61,9 +61,9 @@ pub struct GlobFiles(pub Files);
 
 impl TypedTool for GlobFiles {
     const NAME: &'static str = "glob_files";
-    const DESCRIPTION: &'static str = "Find files by a glob over their path below the folder: `*.rs` at any depth, \
-        `src/**/*.{ts,tsx}`, `/Cargo.toml` at the top. Sorted by path, at most 200. What .gitignore names is left \
-        out; hidden files are unless the pattern names them.";
+    const DESCRIPTION: &'static str = "Find files by a glob on their path, for example `*.rs` or `src/**/*.{ts,tsx}`. `*.rs` matches at any \
+        depth, `/Cargo.toml` only at the top of the folder. Sorted by path, at most 200. Leaves out what \
+        .gitignore names, and hidden files unless the pattern names them.";
     type Input = GlobFilesInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -100,9 +100,9 @@ pub struct GrepFiles(pub Files);
 
 impl TypedTool for GrepFiles {
     const NAME: &'static str = "grep_files";
-    const DESCRIPTION: &'static str = "Search file contents with a regular expression (Rust syntax). Returns at most \
-        200 matching lines, sorted by path; output=files names only the files, output=count counts lines. Narrow \
-        with glob or type. What .gitignore names, hidden and binary files are left out.";
+    const DESCRIPTION: &'static str = "Search file contents with a regular expression (Rust syntax). Returns at most 200 matching lines, \
+        sorted by path; output=files returns only file names, output=count counts lines. Narrow the search \
+        with glob or type. Leaves out binary files, hidden files and what .gitignore names.";
     type Input = GrepFilesInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

@@ -50,8 +50,8 @@ impl ListSkills {
 
 impl TypedTool for ListSkills {
     const NAME: &'static str = "list_skills";
-    const DESCRIPTION: &'static str = "List the skills there are: packages of instructions for kinds of work. Load one with \
-        load_skill before doing what its description names.";
+    const DESCRIPTION: &'static str = "List the skills: packages of instructions for kinds of work. Load one with load_skill before you do \
+        what its description names.";
     type Input = ListSkillsInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {

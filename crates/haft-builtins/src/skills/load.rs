@@ -98,9 +98,9 @@ impl LoadSkill {
     /// `load_skill`.
     pub(super) fn any(shelf: &Arc<Shelf>, skills: &[&Skill]) -> Result<Arc<dyn Tool>, NameError> {
         let description = format!(
-            "Load a skill: instructions for a kind of work, and the files that go with it. Do it before work that a skill's \
-             description names. With `resource` it reads one of the skill's files instead. While a skill is active, what it \
-             limits itself to holds for every call.{}",
+            "Load a skill: instructions for a kind of work, and the files that go with it. Load it before you do what its \
+             description names. With `resource`, read one of the skill's files instead. While a skill is active, its limits \
+             hold for every call.{}",
             catalogue(skills)
         );
         let schema = json!({
@@ -121,7 +121,7 @@ impl LoadSkill {
     ///
     /// Its schema names no skill: arguments are checked before it is known who asks.
     pub(super) fn by_person(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
-        let description = "Load a skill that a person chose, with what they wrote behind its name. Not for models.";
+        let description = "Load a skill that the user chose, with what the user wrote after its name. Not for models.";
         let schema = json!({
             "type": "object",
             "properties": {"skill": {"type": "string"}, "arguments": {"type": "string"}},
@@ -176,10 +176,8 @@ impl LoadSkill {
     ) -> Result<ToolResult, ToolError> {
         let by_person = matches!(context.origin(), Origin::Host | Origin::Prompt);
         if matches!(self.way, Way::Person) && !by_person {
-            return Err(
-                ToolError::denied("a person chooses a skill this way, no model")
-                    .with_advice("load_skill loads the skills that models may load"),
-            );
+            return Err(ToolError::denied("only users choose a skill this way")
+                .with_advice("load_skill loads the skills that models may load"));
         }
         let name = match &self.way {
             Way::Single(name) => name.clone(),
@@ -349,7 +347,7 @@ fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
     }
     if !for_person && !front.model_invocable {
         return Err(
-            ToolError::denied(format!("the skill {name} is for people to choose")).for_operator(
+            ToolError::denied(format!("the skill {name} is for users to choose")).for_operator(
                 "choose it as a prompt of the MCP server, or with `haft call invoke_skill`",
             ),
         );

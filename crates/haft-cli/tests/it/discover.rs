@@ -286,3 +286,51 @@ fn f10_a_client_reaches_a_skill_closed_to_models_by_its_prompt_alone() {
     assert!(read.contains("The body."), "{read}");
     client.end();
 }
+
+/// The text up to its first full stop: lists show it alone.
+fn first_sentence(description: &str) -> &str {
+    let line = description.lines().next().unwrap_or_default();
+    line.split_once(". ").map_or(line, |(sentence, _)| sentence)
+}
+
+#[test]
+fn the_first_sentence_of_every_description_is_short() {
+    let lab = Lab::new();
+    lab.file(
+        ".agents/skills/notes/SKILL.md",
+        "---\nname: notes\ndescription: Writes notes.\n---\nWrite.\n",
+    );
+    assert_eq!(lab.run(&["trust"]).code, 0);
+    let everything = [
+        r#"tools.enable=["files", "commands", "web", "memory", "skills", "discover", "delete_file"]"#,
+        "web.search.provider=searxng",
+        "web.search.url=http://127.0.0.1:8888",
+    ];
+    let mut args = vec!["tools", "--json"];
+    args.extend(everything.iter().flat_map(|setting| ["-c", *setting]));
+    let ran = lab.run(&args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let list = ran.json();
+    let tools = list.as_array().unwrap();
+    let names: Vec<&str> = names(&list);
+    for name in [
+        "delete_file",
+        "run_command",
+        "web_search",
+        "memory",
+        "load_skill",
+        "ask_user",
+    ] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    for tool in tools {
+        let description = tool["description"].as_str().unwrap();
+        let sentence = first_sentence(description);
+        let length = sentence.chars().count();
+        assert!(
+            length < 100,
+            "{}: {length} characters: {sentence}",
+            tool["name"]
+        );
+    }
+}

@@ -151,7 +151,7 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::conflict(
-        "what the command changed, or the files that it changed, are not as they were shown",
+        "the command's changes, or the files that they change, differ from what was shown",
     )
     .with_advice(
         "this decision applied nothing: read the files as they are now, and run the command again",

@@ -276,7 +276,7 @@ fn not_all(said: &Said, not_applied: &[NotApplied], why_not: WhyNot) -> Option<T
 
 pub(super) fn gone(error: &io::Error) -> ToolError {
     ToolError::conflict(format!(
-        "the copy that the command worked on is not there any more: {error}"
+        "the command's copy of the workspace no longer exists: {error}"
     ))
     .with_advice("nothing was applied; run the command again")
 }

@@ -284,7 +284,7 @@ impl Tree {
         };
         match path.parents().find(is_file) {
             Some(file) => Err(ToolError::conflict(format!(
-                "{file} is a file, no directory"
+                "{file} is a file, not a directory"
             ))),
             None => Ok(()),
         }

@@ -80,7 +80,7 @@ impl fmt::Debug for SearchSettings {
 #[non_exhaustive]
 pub enum SearchError {
     /// No such kind.
-    #[error("no search provider is called {0:?}: there are brave, searxng and json")]
+    #[error("unknown search provider {0:?}: use brave, searxng or json")]
     Provider(String),
     /// Something that this provider needs is missing.
     #[error("the search provider needs {0}")]
