@@ -34,11 +34,11 @@ const PARTICIPLES: [&str; 7] = ["told", "shown", "kept", "asked", "found", "take
 
 /// How many items each of them still names. The counts only shrink: write a smaller number here when you rename one.
 const LEFT_NAMES: [(&str, usize); 7] = [
-    ("told", 43),
+    ("told", 37),
     ("shown", 35),
     ("kept", 24),
     ("asked", 18),
-    ("found", 23),
+    ("found", 22),
     ("taken", 3),
     ("said", 19),
 ];
@@ -48,7 +48,8 @@ const WORDS: [&str; 6] = ["house", "door", "doors", "somebody", "nobody", "asker
 
 /// How often these words are left on a page; the counts only shrink, too.
 const LEFT_WORDS: &[(&str, usize)] = &[
-    ("ARCHITECTURE.md", 9),
+    // The name of a test.
+    ("ARCHITECTURE.md", 1),
     // The name of a test's row.
     ("docs/security.md", 1),
 ];

@@ -9,6 +9,7 @@ use std::process::Command;
 mod circles;
 mod language;
 mod parameters;
+mod signposts;
 mod sleeps;
 mod uses;
 
