@@ -38,7 +38,8 @@ use crate::run::live::Live;
 use crate::run::{RunParts, Runs, Terms};
 use crate::site::Site;
 use crate::webhook::Webhook;
-use crate::wiring::parts::{self, Standard};
+use crate::wiring::chain::Scripts;
+use crate::wiring::parts::{self, Knowledge, Standard, Wishes};
 use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
 use crate::wiring::{
@@ -194,15 +195,25 @@ impl Basis {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
-        let all = parts::standard(at, settings, ground, confined, (&skills, memory))?;
+        let knowledge = Knowledge {
+            skills: &skills,
+            memory,
+        };
+        let all = parts::standard(at, settings, ground, confined, knowledge)?;
         let on = on(notices, settings, &ground.policy, &all)?;
         let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let code = chain::jail(settings, &confined.sandbox)?;
-        let judged = (settings, &*ground.policy);
-        let tools = parts::view(&all, &on, &skill_tools, judged)?;
-        let scripts = (&code, &self.stores.journal);
+        let wishes = Wishes {
+            settings,
+            policy: &ground.policy,
+        };
+        let tools = parts::view(&all, &on, &skill_tools, wishes)?;
+        let scripts = Scripts {
+            jail: &code,
+            journal: &self.stores.journal,
+        };
         Ok(Offered {
-            tools: parts::with_chain(at, judged, tools, &on, scripts)?,
+            tools: parts::with_chain(at, wishes, tools, &on, scripts)?,
             all: all.registry,
             skills,
             skill_tools,

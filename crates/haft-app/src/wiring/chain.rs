@@ -96,21 +96,28 @@ pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
     Ok(limits)
 }
 
+/// What scripts run in, and where is noted what they did.
+#[derive(Clone, Copy)]
+pub(crate) struct Scripts<'a> {
+    pub(crate) jail: &'a CodeJail,
+    pub(crate) journal: &'a Arc<dyn Journal>,
+}
+
 /// These tools and `tool_chain`, which lets a script call them.
 pub(crate) fn tools(
     at: &Site,
     settings: &Settings,
     base: Arc<dyn Toolset>,
-    (jail, journal): (&CodeJail, &Arc<dyn Journal>),
+    scripts: Scripts<'_>,
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let engine = Arc::new(PythonEngine::new(jail.clone()));
+    let engine = Arc::new(PythonEngine::new(scripts.jail.clone()));
     let home = at.home.path().to_owned();
     let folder = move |run: &RunId| {
         let run = runs::run_dir(&home, run.as_str()).ok()?;
         Some(run.join("workspace"))
     };
     let told = |e: String| Problem::failed(format!("offer {TOOL_CHAIN}: {e}"));
-    let journal = Some(Arc::clone(journal));
+    let journal = Some(Arc::clone(scripts.journal));
     let tool = ChainTool::new(engine, limits(settings)?, journal, Arc::new(folder));
     let tool = tool.map_err(|e| told(e.to_string()))?;
     let tool = tool.with_spool(Arc::new(Spool::new(at.home.spool())));

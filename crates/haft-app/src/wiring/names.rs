@@ -8,7 +8,7 @@ use haft::toolset::Toolset;
 use crate::config::Settings;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::parts::{self, Standard};
+use crate::wiring::parts::{self, Knowledge, Standard};
 use crate::wiring::policy::{Ground, build, problem};
 use crate::wiring::{selection, skills};
 
@@ -50,7 +50,11 @@ pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
 fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<Standard, Problem> {
     let confined = parts::Confinement::of(at, settings, ground)?;
     let skills = Arc::new(skills::set(at, settings));
-    parts::standard(at, settings, ground, &confined, (&skills, None))
+    let knowledge = Knowledge {
+        skills: &skills,
+        memory: None,
+    };
+    parts::standard(at, settings, ground, &confined, knowledge)
 }
 
 fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {

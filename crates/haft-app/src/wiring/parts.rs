@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use haft::call::Principal;
 use haft::change::ChangeLog;
-use haft::journal::Journal;
 use haft::policy::Policy;
 use haft::progress::Pace;
 use haft::session::Limits;
@@ -23,7 +22,6 @@ use haft_builtins::files::FileOptions;
 use haft_builtins::memory::Memory;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
-use haft_sandbox::code::CodeJail;
 use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
@@ -31,6 +29,7 @@ use crate::config::{Entry, Settings, value};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
+use crate::wiring::chain::Scripts;
 use crate::wiring::offer::Offer;
 #[cfg(feature = "testing")]
 use crate::wiring::paged;
@@ -146,13 +145,19 @@ impl Confinement {
     }
 }
 
+/// What tools may know beyond the workspace: the skills that are found, and memory where it is on.
+pub(crate) struct Knowledge<'a> {
+    pub(crate) skills: &'a Arc<SkillSet>,
+    pub(crate) memory: Option<Memory>,
+}
+
 /// Every tool there is, on the workspace.
 pub(crate) fn standard(
     at: &Site,
     settings: &Settings,
     ground: &Ground,
     confined: &Confinement,
-    (skills, memory): (&Arc<SkillSet>, Option<Memory>),
+    knowledge: Knowledge<'_>,
 ) -> Result<Standard, Problem> {
     let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(confined.sandbox.clone());
@@ -162,12 +167,12 @@ pub(crate) fn standard(
     builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));
     builtins.web = Some(web::web(settings, &ground.policy, &confined.sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
-    builtins.memory = memory;
+    builtins.memory = knowledge.memory;
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,
     };
-    builtins.discover = discover::options(settings, skills)?;
+    builtins.discover = discover::options(settings, knowledge.skills)?;
     catalogue(at, &builtins)
 }
 
@@ -243,9 +248,10 @@ pub(crate) fn view(
     all: &Standard,
     on: &BTreeSet<String>,
     skills: &SkillTools,
-    (settings, policy): (&Settings, &Policy),
+    wishes: Wishes<'_>,
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let mut own = wanted(on, settings, policy);
+    let settings = wishes.settings;
+    let mut own = wishes.of(on);
     for name in selection::deferred(&all.offers, on, settings)? {
         // A tool that a rule takes away stays away: no search finds it.
         let tool = own.entry(name).or_default();
@@ -267,43 +273,50 @@ fn unbound(error: impl std::fmt::Display) -> Problem {
         .advise("`haft tools NAME` shows the arguments there are")
 }
 
-/// What settings and bare deny rules make of the tools that are on.
-fn wanted(
-    on: &BTreeSet<String>,
-    settings: &Settings,
-    policy: &Policy,
-) -> BTreeMap<String, ToolSettings> {
-    let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
-    for (path, entry) in settings.iter() {
-        if let [section, name, leaf] = path
-            && section == "tools"
-            && on.contains(name)
-        {
-            apply(own.entry(name.clone()).or_default(), leaf, entry);
+/// What speaks of single tools: settings, and deny rules without specifier.
+#[derive(Clone, Copy)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) policy: &'a Policy,
+}
+
+impl Wishes<'_> {
+    /// What they make of the tools that are on.
+    fn of(self, on: &BTreeSet<String>) -> BTreeMap<String, ToolSettings> {
+        let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
+        for (path, entry) in self.settings.iter() {
+            if let [section, name, leaf] = path
+                && section == "tools"
+                && on.contains(name)
+            {
+                apply(own.entry(name.clone()).or_default(), leaf, entry);
+            }
         }
+        let removed = |name: &&String| self.policy.removes(name).is_some();
+        for name in on.iter().filter(removed) {
+            own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
+        }
+        own
     }
-    for name in on.iter().filter(|name| policy.removes(name).is_some()) {
-        own.entry(name.clone()).or_default().exposure = Some(Exposure::Unlisted);
-    }
-    own
 }
 
 /// The same tools, and `tool_chain` over them where it is on.
 pub(crate) fn with_chain(
     at: &Site,
-    (settings, policy): (&Settings, &Policy),
+    wishes: Wishes<'_>,
     base: Arc<dyn Toolset>,
     on: &BTreeSet<String>,
-    parts: (&CodeJail, &Arc<dyn Journal>),
+    scripts: Scripts<'_>,
 ) -> Result<Arc<dyn Toolset>, Problem> {
+    let settings = wishes.settings;
     // Sound limits are a matter of the settings, also where the tool is off.
     chain::limits(settings)?;
     if !on.contains(TOOL_CHAIN) {
         return Ok(base);
     }
-    let mut own = wanted(on, settings, policy);
+    let mut own = wishes.of(on);
     own.retain(|name, _| name == TOOL_CHAIN);
-    let all = chain::tools(at, settings, base, parts)?;
+    let all = chain::tools(at, settings, base, scripts)?;
     Ok(Arc::new(
         all.configured(own, settings.text("locale"))
             .map_err(unbound)?,

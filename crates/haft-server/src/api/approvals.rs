@@ -206,7 +206,7 @@ pub(crate) async fn decide(
     let Some(choice) = said.choice(&word) else {
         return reply::not_found("decide by approve, deny or answer");
     };
-    match decided(&api, (way, peer), &id, choice).await {
+    match (Sender { way, peer }).decide(&api, &id, choice).await {
         Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
         Err(refused) => {
             let (status, error) = told(&refused);
@@ -215,16 +215,21 @@ pub(crate) async fn decide(
     }
 }
 
-async fn decided(
-    api: &Api,
-    (way, peer): (Way, Peer),
-    id: &str,
-    choice: Choice,
-) -> Result<Entry, Refused> {
-    let by = api.app.principal().subject.to_string();
-    let from = format!("{} {}", way.as_str(), peer.0);
-    let decision = Decision::new(choice, by, from);
-    api.app.decide(&ApprovalId::new(id), decision).await
+/// Where a decision comes from.
+#[derive(Clone, Copy)]
+struct Sender {
+    way: Way,
+    peer: Peer,
+}
+
+impl Sender {
+    /// Takes in a choice that was sent from here.
+    async fn decide(self, api: &Api, id: &str, choice: Choice) -> Result<Entry, Refused> {
+        let by = api.app.principal().subject.to_string();
+        let from = format!("{} {}", self.way.as_str(), self.peer.0);
+        let decision = Decision::new(choice, by, from);
+        api.app.decide(&ApprovalId::new(id), decision).await
+    }
 }
 
 /// Several decisions, each with its own choice.
@@ -263,12 +268,13 @@ pub(crate) async fn batch(
         let message = format!("at most {BATCH} decisions at once");
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
     }
+    let sender = Sender { way, peer };
     let mut results = Vec::with_capacity(batch.decisions.len());
     for mut said in batch.decisions {
         let id = said.id.take().unwrap_or_default();
         let word = said.decision.take().unwrap_or_default();
         let decided = match said.choice(&word) {
-            Some(choice) => decided(&api, (way, peer), &id, choice).await,
+            Some(choice) => sender.decide(&api, &id, choice).await,
             None => Err(Refused::Unfit {
                 denied: false,
                 what: "decide by approve, deny or answer".to_owned(),
