@@ -161,7 +161,7 @@ impl<'a> JudgedCall<'a> {
 /// A profile says what runs where no rule speaks; of the rules that do, deny is stronger than ask, and ask than allow.
 ///
 /// ```
-/// use haft::policy::rules::RuleText;
+/// use haft::policy::RuleText;
 /// use haft::{Executor, Policy, Profile, Session, Status, ToolCall, ToolRegistry, tool};
 ///
 /// /// Close an account.

@@ -56,7 +56,7 @@ pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_
 ///         arguments: &'a Arguments,
 ///         context: &'a CallContext,
 ///     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-///         Box::pin(async move { ToolResult::data(arguments.value()) })
+///         Box::pin(async move { ToolResult::data(&arguments.value()) })
 ///     }
 /// }
 ///

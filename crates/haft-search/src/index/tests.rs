@@ -87,7 +87,7 @@ fn a_query_that_is_a_name_or_an_alias_finds_it_first() {
     let rows: [(&str, &[usize]); 7] = [
         ("getBMI", &[1, 2]),
         ("getbmi", &[2, 1]),
-        (" GETBMI\n", &[1, 2]),
+        (" GETBMI\n", &[2, 1]),
         ("forecast", &[0]),
         ("find_users", &[3, 0]),
         ("今の天気は？", &[4]),

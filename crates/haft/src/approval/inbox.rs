@@ -46,8 +46,9 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let inbox = Arc::new(MemoryInbox::new());
-/// let executor = Executor::new(Policy::workspace()).with_inbox(inbox.clone());
-/// // The call waits for a decision, whoever takes it in.
+/// // The requests of this approver stay unanswered: the decision is made in the inbox.
+/// let (approver, _unanswered) = haft::approval::channel(8);
+/// let executor = Executor::new(Policy::workspace()).with_approver(approver).with_inbox(inbox.clone());
 /// let session = Session::builder(Arc::new(ToolRegistry::new().with(close)?))
 ///     .with_patience(Patience::WaitThenDeny)
 ///     .build()?;
