@@ -356,9 +356,9 @@ fn bad_files() -> Vec<(Vec<u8>, &'static str)> {
         (b"\xff\xd8\xff".to_vec(), "cut off"),
         (b"RIFF\x04\0\0\0WEBP".to_vec(), "cut off"),
         (Vec::new(), "it is empty"),
-        (b"hello, I am text\n".to_vec(), "it is no picture"),
+        (b"hello, I am text\n".to_vec(), "it is not a picture"),
         (b"%PDF-1.7".to_vec(), "its content is application/pdf"),
-        (b"BM\x46\0\0\0\0\0\0\0".to_vec(), "it is no picture"),
+        (b"BM\x46\0\0\0\0\0\0\0".to_vec(), "it is not a picture"),
         (huge, "pictures of at most 20 MiB"),
     ]
 }
@@ -469,7 +469,7 @@ async fn a_picture_comes_from_the_web_by_the_guarded_client() {
     );
     for (url, says) in [
         ("https://example.com/gone", "404"),
-        ("https://example.com/x", "no picture"),
+        ("https://example.com/x", "not a picture"),
     ] {
         let outcome = under(&[], tool(&scene, town.http()), json!({"url": url})).await;
         let error = outcome.error.unwrap();
