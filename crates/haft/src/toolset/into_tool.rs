@@ -7,7 +7,7 @@ use crate::tool::{Tool, ToolGroup, TypedTool, tool_of};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 
 impl ToolRegistry {
-    /// Adds a tool while building: a `#[tool]` function by its name, a [`TypedTool`](crate::TypedTool), or a tool in an `Arc`.
+    /// Adds a tool while building: a `#[tool]` function by its name, a [`TypedTool`], or a tool in an `Arc`.
     ///
     /// # Errors
     /// The name is taken or no tool's name, a schema cannot be compiled, or the function does not carry `#[tool]`.
