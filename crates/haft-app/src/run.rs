@@ -162,16 +162,18 @@ impl Runs {
     }
 
     /// Resumes a run that is suspended, or that was interrupted when its process ended. `least` is the highest number that its
-    /// calls are known to have, beside those in its record.
+    /// calls are known to have, beside those in its record. The run stays its principal's, whoever resumes it.
     ///
     /// # Errors
-    /// The record cannot be read, the run is finished, or another process holds it.
+    /// The record or the index cannot be read, the run is finished or another principal's than `options` name, or another process
+    /// holds it.
     pub async fn resume(
         &self,
         run: &RunId,
         least: u64,
-        options: RunOptions,
+        mut options: RunOptions,
     ) -> Result<RunHandle, Problem> {
+        options.principal = self.principal_of(run, options.principal).await?;
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
@@ -195,6 +197,25 @@ impl Runs {
             tracing::warn!(%run, %error, "note that a run is resumed");
         }
         Ok(handle)
+    }
+
+    /// For whom a run that is resumed was started; `asked` where the index does not know the run.
+    async fn principal_of(
+        &self,
+        run: &RunId,
+        asked: Option<Principal>,
+    ) -> Result<Option<Principal>, Problem> {
+        let known = self.parts.index.get(run).await;
+        let known = known.map_err(|e| Problem::failed(format!("look up run {run}: {e}")))?;
+        let Some(owner) = known.map(|entry| entry.start.principal) else {
+            return Ok(asked);
+        };
+        if let Some(other) = asked.filter(|asked| *asked != owner) {
+            let foreign = format!("run {run} was started for {owner}, not for {other}");
+            return Err(Problem::usage(foreign)
+                .advise("resume it for the principal that it was started for, or for none"));
+        }
+        Ok(Some(owner))
     }
 
     /// The state of a run that is running here.
@@ -384,7 +405,7 @@ async fn suspend(parts: &RunParts, session: &Session) -> bool {
     // Waits end at once; a call that runs has its own time.
     let _ = tokio::time::timeout(NOTE, session.idle()).await;
     let pending = Filter {
-        tenant: parts.terms.principal.tenant.to_string(),
+        tenant: session.principal().tenant.to_string(),
         status: vec![RequestStatus::Pending, RequestStatus::Approved],
         run: Some(session.run().clone()),
         limit: 1,

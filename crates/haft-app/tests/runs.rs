@@ -4,10 +4,11 @@
 use std::fs;
 
 use haft::approval::{ApprovalId, Decision};
-use haft::call::ToolCall;
+use haft::call::{Principal, ToolCall};
 use haft::result::{Outcome, Status};
 use haft_app::app::App;
 use haft_app::environment::Environment;
+use haft_app::follow::Followed;
 use haft_app::host::Host;
 use haft_app::resume::Resumed;
 use haft_app::run::{ApprovalWait, RunOptions};
@@ -96,6 +97,40 @@ async fn a_prepared_run_leaves_nothing_and_a_started_one_starts_once() {
         (1, 1),
         "{events:?}"
     );
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn a_run_is_resumed_for_whom_it_was_started() {
+    let ann = || RunOptions {
+        principal: Some(Principal::local("ann")),
+        ..options()
+    };
+    let (folder, app) = scene();
+    assert_ne!(*app.principal(), Principal::local("ann"));
+    let run = app.runs().start(ann()).await.unwrap();
+    let asked = run.call(write()).await;
+    drop(run);
+    app.runs().release_all().await;
+    assert_eq!(state(&app, &asked).await, "suspended");
+
+    let bob = RunOptions {
+        principal: Some(Principal::local("bob")),
+        ..options()
+    };
+    let refused = app.runs().resume(&asked.run, 0, bob).await.unwrap_err();
+    assert!(refused.to_string().contains("started for"), "{refused}");
+
+    let id = ApprovalId::new(asked.approval.as_deref().unwrap());
+    let decision = Decision::approve("operator", "test");
+    app.decide(&id, decision).await.unwrap();
+    // The operator's haft acts on it, for ann.
+    let Followed::Ran(outcome) = app.follow(&id, options()).await.unwrap() else {
+        panic!("nothing ran");
+    };
+    assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+    assert_eq!(fs::read(folder.path().join("ws/b.txt")).unwrap(), b"new");
+    assert_eq!(state(&app, &asked).await, "closed");
     app.shut().await;
 }
 
