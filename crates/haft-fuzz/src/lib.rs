@@ -18,6 +18,55 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Words of command lines, for the targets that read them.
+pub const SHELL_WORDS: &[&str] = &[
+    "$(",
+    "${",
+    "`",
+    "<<E\n",
+    "E\n",
+    ";",
+    "&&",
+    "|",
+    "(",
+    ")",
+    "{ ",
+    " }",
+    "'",
+    "\"",
+    "$'",
+    "\\",
+    "\\\n",
+    "> ",
+    "2>&1",
+    "# ",
+    "sudo ",
+    "sh -c ",
+    "timeout 5 ",
+    "env A=1 ",
+    "if ",
+    "; then ",
+    "; fi",
+    "case x in x) ",
+    ";; esac",
+    "for i in a; do ",
+    "; done",
+    "f() ",
+    "[[ ",
+    " ]]",
+    "((",
+    "))",
+    "=(",
+    "<(",
+    "<<<",
+    "${x:-",
+    "$((",
+    "@P}",
+    "coproc ",
+    "! ",
+    "printf -v 'x[",
+];
+
 /// Runs `target` over the files in `corpus`, then over mutations of them that also insert words of `dictionary`.
 ///
 /// `HAFT_FUZZ_SECONDS` sets for how long (default 2), `HAFT_FUZZ_SEED` the seed. A target reports a fault by a panic; the seed and the

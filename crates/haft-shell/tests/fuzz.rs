@@ -2,56 +2,8 @@
 
 use std::path::Path;
 
-use haft_fuzz::fuzz;
+use haft_fuzz::{SHELL_WORDS, fuzz};
 use haft_shell::{AsWord, MOST_PARTS, fragments, join_words, parse, plain_words};
-
-const SHELL_WORDS: &[&str] = &[
-    "$(",
-    "${",
-    "`",
-    "<<E\n",
-    "E\n",
-    ";",
-    "&&",
-    "|",
-    "(",
-    ")",
-    "{ ",
-    " }",
-    "'",
-    "\"",
-    "$'",
-    "\\",
-    "\\\n",
-    "> ",
-    "2>&1",
-    "# ",
-    "sudo ",
-    "sh -c ",
-    "timeout 5 ",
-    "env A=1 ",
-    "if ",
-    "; then ",
-    "; fi",
-    "case x in x) ",
-    ";; esac",
-    "for i in a; do ",
-    "; done",
-    "f() ",
-    "[[ ",
-    " ]]",
-    "((",
-    "))",
-    "=(",
-    "<(",
-    "<<<",
-    "${x:-",
-    "$((",
-    "@P}",
-    "coproc ",
-    "! ",
-    "printf -v 'x[",
-];
 
 /// Words that begin a construct of the shell, or are none of the command.
 const KEYWORDS: &[&str] = &[

@@ -9,7 +9,7 @@ use haft::policy::{
     line_risk, plain_words,
 };
 use haft::testing::line_verdict;
-use haft_fuzz::fuzz;
+use haft_fuzz::{SHELL_WORDS, fuzz};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -84,54 +84,6 @@ fn fuzz_a_rule_is_read_or_refused_with_a_form() {
         }
     });
 }
-
-const SHELL_WORDS: &[&str] = &[
-    "$(",
-    "${",
-    "`",
-    "<<E\n",
-    "E\n",
-    ";",
-    "&&",
-    "|",
-    "(",
-    ")",
-    "{ ",
-    " }",
-    "'",
-    "\"",
-    "$'",
-    "\\",
-    "\\\n",
-    "> ",
-    "2>&1",
-    "# ",
-    "sudo ",
-    "sh -c ",
-    "timeout 5 ",
-    "env A=1 ",
-    "if ",
-    "; then ",
-    "; fi",
-    "case x in x) ",
-    ";; esac",
-    "for i in a; do ",
-    "; done",
-    "f() ",
-    "[[ ",
-    " ]]",
-    "((",
-    "))",
-    "=(",
-    "<(",
-    "<<<",
-    "${x:-",
-    "$((",
-    "@P}",
-    "coproc ",
-    "! ",
-    "printf -v 'x[",
-];
 
 fn policy(allow: &[&str], deny: &[&str]) -> Result<Policy, RulesError> {
     let texts = |rules: &[&str]| rules.iter().map(|rule| RuleText::new(*rule)).collect();
