@@ -33,7 +33,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 
 /// What is written of a chain beside its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Recording {
     /// Nothing.
     Nothing,
     /// The archive's lines, and the journal by which it could be resumed.
@@ -112,7 +112,7 @@ pub(crate) struct House {
 
 impl House {
     /// With so many children kept warm.
-    pub(crate) fn new(idle: usize, kept: Kept) -> Self {
+    pub(crate) fn new(idle: usize, kept: Recording) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -128,7 +128,7 @@ impl House {
         let engine = Arc::new(PythonEngine::new(jail.clone()));
         let probe = runtime.block_on(jail.probe());
         let described = format!("{}, {}", probe.version, probe.strength);
-        let everything = kept == Kept::Everything;
+        let everything = kept == Recording::Everything;
         let journal = || -> Option<Arc<dyn Journal>> {
             everything.then(|| Arc::new(DirJournal::new(home.path())) as _)
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use measure::{Row, Step, fact, interleave};
 
-use crate::house::{House, Kept};
+use crate::house::{House, Recording};
 use crate::peer::{Python, bwrap};
 
 /// Jobs of a round; a round's value is their median.
@@ -25,9 +25,9 @@ const AT_ONCE: usize = 4;
 
 fn main() {
     haft_sandbox::enter();
-    let warm = House::new(2, Kept::Nothing);
-    let cold = House::new(0, Kept::Nothing);
-    let recorded = House::new(2, Kept::Everything);
+    let warm = House::new(2, Recording::Nothing);
+    let cold = House::new(0, Recording::Nothing);
+    let recorded = House::new(2, Recording::Everything);
     fact("engine", warm.described());
     let python = Python::start();
     fact("bwrap", bwrap::version());

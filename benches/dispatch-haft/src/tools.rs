@@ -115,16 +115,16 @@ pub(crate) struct Search {
 
 /// What the typed tools answer.
 #[derive(Debug, Serialize)]
-struct Found {
+struct SearchAnswer {
     ok: bool,
     matches: u32,
 }
 
-fn found(input: &Search) -> Found {
+fn answer(input: &Search) -> SearchAnswer {
     let lines = input.range.as_ref().map_or(1, |r| r.end - r.start);
     let plain = input.ignore_case.is_none() && input.globs.is_none() && input.query.is_empty();
     let unread = plain || lines == 0 || matches!(input.mode, Some(Mode::Word | Mode::Literal));
-    Found {
+    SearchAnswer {
         ok: !unread,
         matches: input.limit.unwrap_or(0),
     }
@@ -145,7 +145,7 @@ impl TypedTool for TypedSearch {
     }
 
     async fn run(&self, input: Search, _: &CallContext) -> Result<ToolResult, ToolError> {
-        ToolResult::data(&found(&input))
+        ToolResult::data(&answer(&input))
     }
 }
 
@@ -190,5 +190,5 @@ pub(crate) fn typed(n: usize) -> Arc<dyn Tool> {
 
 /// The nth tool from a closure: typed, without a permission of its own.
 pub(crate) fn closure(n: usize) -> Arc<dyn Tool> {
-    tool_fn(spec(n), |input: Search, _| async move { Ok(found(&input)) })
+    tool_fn(spec(n), |input: Search, _| async move { Ok(answer(&input)) })
 }

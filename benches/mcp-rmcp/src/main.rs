@@ -17,7 +17,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What `echo` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Said {
+struct EchoInput {
     text: String,
 }
 
@@ -28,7 +28,7 @@ struct Echo;
 #[tool_router(server_handler)]
 impl Echo {
     #[tool(description = "Gives the text back")]
-    fn echo(&self, Parameters(Said { text }): Parameters<Said>) -> String {
+    fn echo(&self, Parameters(EchoInput { text }): Parameters<EchoInput>) -> String {
         text
     }
 }

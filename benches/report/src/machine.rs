@@ -24,11 +24,11 @@ impl Machine {
             .find_map(|line| line.strip_prefix("model name"));
         let model = model.map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned());
         Self {
-            date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
+            date: output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
             processor: model.unwrap_or_else(|| "an unknown processor".into()),
             cores: std::thread::available_parallelism().map_or(1, Into::into),
-            kernel: said("uname", &["-sr"]),
-            compiler: said("rustc", &["--version"]),
+            kernel: output_of("uname", &["-sr"]),
+            compiler: output_of("rustc", &["--version"]),
             load_before: load(),
             load_after: String::new(),
         }
@@ -49,7 +49,7 @@ fn load() -> String {
     text.split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-fn said(program: &str, arguments: &[&str]) -> String {
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let line = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     line.unwrap_or_else(|_| "?".into())

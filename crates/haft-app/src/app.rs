@@ -279,7 +279,7 @@ impl App {
             code: offered.code,
             feed,
             hub: Hub::new(parts::pace(settings)),
-            memory_told: memory::told(settings),
+            memory_told: memory::describe(settings),
             webhook: asked.webhook,
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),

@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 200;
 
 /// What a watcher hears: what the record says, without what calls carry. A slow watcher is behind many of these.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum FeedEvent {
     /// A run begins, ends, or waits for a person while nobody works on it.
     Run {
         /// The run.
@@ -25,12 +25,12 @@ pub enum Told {
         state: RunState,
     },
     /// A call begins or ends.
-    Call(Arc<CallTold>),
+    Call(Arc<CallEvent>),
 }
 
 /// A call that begins or has ended.
 #[derive(Debug)]
-pub struct CallTold {
+pub struct CallEvent {
     /// The run.
     pub run: RunId,
     /// The call.
@@ -45,11 +45,11 @@ pub struct CallTold {
     pub end: Option<(Status, Duration)>,
 }
 
-impl Told {
+impl FeedEvent {
     fn of(event: &Event) -> Self {
         let run = event.run.clone();
         let call = |call: &CallRecord, end| {
-            Self::Call(Arc::new(CallTold {
+            Self::Call(Arc::new(CallEvent {
                 run: event.run.clone(),
                 call: call.call.clone(),
                 parent: call.parent.clone(),
@@ -70,7 +70,7 @@ impl Told {
 
 /// A sink that passes events on.
 #[derive(Debug)]
-pub struct Feed(Sender<Told>);
+pub struct Feed(Sender<FeedEvent>);
 
 impl Feed {
     /// A feed that nobody watches yet.
@@ -79,14 +79,14 @@ impl Feed {
     }
 
     /// What happens from now on.
-    pub fn watch(&self) -> Receiver<Told> {
+    pub fn watch(&self) -> Receiver<FeedEvent> {
         self.0.subscribe()
     }
 
     /// Tells that a run waits.
     pub fn suspended(&self, run: &RunId) {
         // Nobody may be watching.
-        let _ = self.0.send(Told::Run {
+        let _ = self.0.send(FeedEvent::Run {
             run: run.clone(),
             state: RunState::Suspended,
         });
@@ -96,7 +96,7 @@ impl Feed {
 impl AuditSink for Feed {
     fn record(&self, event: Event) -> Result<(), AuditError> {
         if self.0.receiver_count() > 0 {
-            let _ = self.0.send(Told::of(&event));
+            let _ = self.0.send(FeedEvent::of(&event));
         }
         Ok(())
     }

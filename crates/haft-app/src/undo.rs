@@ -123,7 +123,7 @@ impl Undo {
                 error,
                 conflicts: plan.conflicts,
             })),
-            None => Ok(shown(&plan)),
+            None => Ok(to_undo_plan(&plan)),
         }
     }
 
@@ -179,7 +179,7 @@ impl Approver for Approval {
     }
 }
 
-fn shown(plan: &Plan) -> UndoPlan {
+fn to_undo_plan(plan: &Plan) -> UndoPlan {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let renamed = |action: StepAction| {
         move |(from, path): &(PathBuf, PathBuf)| Step {

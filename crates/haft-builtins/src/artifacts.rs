@@ -104,12 +104,12 @@ impl TypedTool for ReadArtifact {
         let slice = artifacts
             .read(&reference, input.offset..end)
             .map_err(told)?;
-        shown(&slice, input.offset, info, context)
+        slice_result(&slice, input.offset, info, context)
     }
 }
 
 /// As much of a slice as a result returns inline: what is left of it is read on, not kept once more.
-fn shown(
+fn slice_result(
     slice: &[u8],
     offset: u64,
     info: ArtifactInfo,

@@ -38,7 +38,7 @@ pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::changes::{Changed, NotApplied};
 use crate::command::network::Connected;
-use crate::command::output::{Cursor, Followed, Shown, follow, tell};
+use crate::command::output::{Cursor, Followed, OutputCursors, follow, tell};
 use crate::command::tasks::{NewTask, Task};
 use crate::describe::{builtin, known_as, writes};
 
@@ -349,7 +349,7 @@ impl TypedTool for RunCommand {
             command,
             argv,
             started: started.clone(),
-            shown: Shown { told, screen },
+            shown: OutputCursors { told, screen },
         };
         let task = self.0.tasks.keep(context, new)?;
         result(&data.going_on(&task), kept, &started, None)

@@ -203,7 +203,7 @@ impl TypedTool for ViewImage {
                 let (files, path) = (self.files.clone(), path.to_owned());
                 let work = move |_: &(dyn Fn() -> bool + Sync)| read(&files, &path, &caller);
                 let (bytes, place, stamp) = blocking(work).await?;
-                let path = place.shown();
+                let path = place.display();
                 known = Some((place, stamp, sha256(&bytes)));
                 (bytes, Some(path), None)
             }
@@ -222,7 +222,7 @@ impl TypedTool for ViewImage {
             // Held until the memory is free again, also when nobody waits for the picture any more.
             let _turn = turn;
             let media_type = media_type(&bytes);
-            fitted(bytes, bounds).map_err(|e| e.told(&name, media_type))
+            fitted(bytes, bounds).map_err(|e| e.into_tool_error(&name, media_type))
         });
         let picture = picture.await?;
         // A file whose content was not returned does not count as read.
@@ -265,7 +265,7 @@ fn read(
     let place = caller.reads(caller.view.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
-        let (path, size) = (place.shown(), grouped(size));
+        let (path, size) = (place.display(), grouped(size));
         let message = format!("{path:?} has {size} bytes; pictures of at most 20 MiB are viewed");
         return Err(ToolError::failed(message));
     }

@@ -121,7 +121,8 @@ impl Memory {
             agent: Some(self.0.runs.agent(context.run()).await?),
             author: context.origin().as_str().to_owned(),
         };
-        let mut draft = Draft::new(shelf, self.clean(content), provenance).map_err(told)?;
+        let mut draft =
+            Draft::new(shelf, self.clean(content), provenance).map_err(to_tool_error)?;
         if self.0.mode == WriteMode::External {
             draft.state = State::Accepted;
         }
@@ -147,7 +148,12 @@ impl Memory {
                 Step::Update { .. } | Step::Delete { .. } => None,
             })
             .collect();
-        let records = self.0.store.apply(&asker, steps).await.map_err(told)?;
+        let records = self
+            .0
+            .store
+            .apply(&asker, steps)
+            .await
+            .map_err(to_tool_error)?;
         for record in &records {
             let fresh = record.state == State::Candidate && drafts.contains(&record.id);
             if !fresh {
@@ -189,7 +195,7 @@ fn read_only_session() -> ToolError {
 }
 
 /// What the caller should hear of a failure.
-fn told(error: MemoryError) -> ToolError {
+fn to_tool_error(error: MemoryError) -> ToolError {
     let message = error.to_string();
     match error {
         MemoryError::Invalid(_) => ToolError::invalid_arguments(message),

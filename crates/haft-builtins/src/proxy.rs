@@ -149,7 +149,7 @@ impl Way {
         };
         done.unwrap_or_else(|refusal| {
             self.refusals.note(&refusal);
-            said(refusal.status(), &refusal.to_string())
+            text_response(refusal.status(), &refusal.to_string())
         })
     }
 
@@ -257,7 +257,7 @@ fn empty() -> Body {
 }
 
 /// One line for a person or a model who looks at what came back.
-fn said(status: StatusCode, line: &str) -> Response<Body> {
+fn text_response(status: StatusCode, line: &str) -> Response<Body> {
     let text = Full::from(format!("haft: {line}\n"));
     let mut response = Response::new(text.map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;

@@ -131,17 +131,17 @@ fn level(copied: &mut Copied, sides: Sides<'_>, known: &Known, path: &mut Vec<u8
                         let (from, to) = (from.as_fd(), to.as_fd());
                         level(copied, Sides { from, to }, known, path);
                     }
-                    _ => copied.leave(|| shown(path, "could not be copied")),
+                    _ => copied.leave(|| describe_path(path, "could not be copied")),
                 }
             }
             FileType::RegularFile => file(copied, sides, &name, Target { known, path }),
-            _ => copied.leave(|| shown(path, "is no regular file")),
+            _ => copied.leave(|| describe_path(path, "is no regular file")),
         }
         path.truncate(length);
     }
 }
 
-fn shown(path: &[u8], what: &str) -> String {
+fn describe_path(path: &[u8], what: &str) -> String {
     let path: String = String::from_utf8_lossy(path).chars().take(128).collect();
     format!("{path:?} {what}")
 }
@@ -195,7 +195,7 @@ fn file(copied: &mut Copied, sides: Sides<'_>, name: &CStr, target: Target<'_>) 
     let opened = beneath(from, name, flags).map(File::from);
     let opened = opened.and_then(|file| Ok((stamp(&file)?, file)));
     let Ok(((stamp, mode), file)) = opened else {
-        return copied.leave(|| shown(path, "could not be read"));
+        return copied.leave(|| describe_path(path, "could not be read"));
     };
     if known.get(path) == Some(&stamp) {
         return;
@@ -208,7 +208,7 @@ fn file(copied: &mut Copied, sides: Sides<'_>, name: &CStr, target: Target<'_>) 
         Ok(stamp) => {
             copied.known.insert(path.to_vec(), stamp);
         }
-        Err(_) => copied.leave(|| shown(path, "could not be written")),
+        Err(_) => copied.leave(|| describe_path(path, "could not be written")),
     }
 }
 

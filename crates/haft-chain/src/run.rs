@@ -20,7 +20,7 @@ use crate::bridge::{BridgeError, RANGE, reply};
 use crate::engine::Worker;
 use crate::run::end::End;
 use crate::run::link::{Link, Received};
-use crate::run::record::{Answer, Asked, Step};
+use crate::run::record::{Answer, CallRequest, Step};
 use haft::text::clip;
 
 mod end;
@@ -224,7 +224,7 @@ impl<'a> ChainRun<'a> {
                         .put(&media_type, bytes)
                         .map_err(|error| ToolError::failed(format!("keep an artifact: {error}")))
                 });
-                let kept = kept.map(|kept| reply::kept(kept.as_str(), &media_type, size));
+                let kept = kept.map(|kept| reply::artifact(kept.as_str(), &media_type, size));
                 self.tell(id, kept)
             }
             Message::Read {
@@ -263,7 +263,7 @@ impl<'a> ChainRun<'a> {
         {
             return Err(End::Broken(BridgeError::Flood(REFUSED)));
         }
-        let asked = Asked {
+        let asked = CallRequest {
             seq,
             id,
             name: &name,
@@ -332,7 +332,7 @@ impl<'a> ChainRun<'a> {
     fn info(&self, reference: &str) -> Result<String, ToolError> {
         let info = self.context.artifacts()?.info(&known(reference)?);
         let info = info.map_err(|error| ToolError::not_found(error.to_string()))?;
-        Ok(reply::kept(
+        Ok(reply::artifact(
             info.reference.as_str(),
             &info.media_type,
             info.bytes,

@@ -7,7 +7,7 @@
 //! let schema = json!({"type": "object", "properties": {"q": {"type": "string"}, "key": {"type": "string"}}});
 //! let values = json!({"key": "k-1"}).as_object().cloned().unwrap_or_default();
 //! let binding = Binding::new(&schema, values)?;
-//! assert_eq!(binding.shown(&schema)["properties"], json!({"q": {"type": "string"}}));
+//! assert_eq!(binding.caller_schema(&schema)["properties"], json!({"q": {"type": "string"}}));
 //! assert_eq!(binding.fill(r#"{"q":"x"}"#).unwrap(), r#"{"q":"x","key":"k-1"}"#);
 //! assert!(binding.fill(r#"{"q":"x","key":"mine"}"#).is_err());
 //! # Ok::<(), haft_json::bind::BindError>(())
@@ -90,7 +90,7 @@ impl Binding {
     }
 
     /// The schema as callers see it: without the bound properties.
-    pub fn shown(&self, schema: &Value) -> Value {
+    pub fn caller_schema(&self, schema: &Value) -> Value {
         let mut shown = schema.clone();
         if let Some(Value::Object(properties)) = shown.get_mut("properties") {
             properties.retain(|name, _| !self.values.contains_key(name));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::elicit::{self, Elicitation, Said, Way};
+use crate::elicit::{self, ElicitReply, Elicitation, Way};
 use crate::era::Era;
 use crate::progress::ProgressLine;
 use crate::replies::{Expected, Replies, Reply};
@@ -41,16 +41,16 @@ pub(crate) struct Carrier {
     pub(crate) back: Back,
     /// When a call without progress stops waiting: before its client gives up.
     pub(crate) until: Instant,
-    pub(crate) asked: Mutex<Vec<Asked>>,
+    pub(crate) asked: Mutex<Vec<PendingQuestion>>,
 }
 
 /// What a stateless client brought back: the requests that its state names, with what its person did.
 #[derive(Debug, Default)]
-pub(crate) struct Back(pub(crate) Mutex<Vec<(ApprovalId, Said)>>);
+pub(crate) struct Back(pub(crate) Mutex<Vec<(ApprovalId, ElicitReply)>>);
 
 /// What the client is given to ask.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingQuestion {
     pub(crate) id: ApprovalId,
     /// The params of its `elicitation/create`.
     pub(crate) params: Value,
@@ -67,7 +67,7 @@ impl Back {
     }
 
     /// What was brought back for this request, once.
-    fn take(&self, id: &ApprovalId) -> Option<Said> {
+    fn take(&self, id: &ApprovalId) -> Option<ElicitReply> {
         let mut back = self.0.lock();
         let nth = back.iter().position(|(known, _)| known == id)?;
         Some(back.swap_remove(nth).1)
@@ -90,12 +90,12 @@ impl Approver for Carrier {
 /// What a client replied, and to what it was asked.
 struct FormReply {
     way: Way,
-    said: Said,
+    said: ElicitReply,
 }
 
 impl Carrier {
     /// What the client is given to ask, where it can and may ask anything.
-    fn question(&self, request: &ApprovalRequest) -> Option<Asked> {
+    fn question(&self, request: &ApprovalRequest) -> Option<PendingQuestion> {
         let may = request.is_question() || (self.trusted && request.risk < Risk::Critical);
         let form = || elicit::by_form(request, self.era).filter(|_| self.can.form && may);
         let url = || {
@@ -106,7 +106,7 @@ impl Carrier {
             Some(params) => (Way::Form, params),
             None => (Way::Url, url()?),
         };
-        Some(Asked {
+        Some(PendingQuestion {
             id: request.id.clone(),
             params,
             expires: request.expires,
@@ -121,7 +121,11 @@ impl Carrier {
     }
 
     /// Asks on the call's own stream, and waits.
-    async fn ask_now(&self, request: &ApprovalRequest, question: Option<Asked>) -> Answer {
+    async fn ask_now(
+        &self,
+        request: &ApprovalRequest,
+        question: Option<PendingQuestion>,
+    ) -> Answer {
         let (Some(question), Some(notes)) = (question, &self.notes) else {
             return self.wait(request, false).await;
         };
@@ -135,9 +139,9 @@ impl Carrier {
         let Some(reply) = reply else {
             return self.wait(request, false).await;
         };
-        let said = Said::of(reply.result.as_deref());
+        let said = ElicitReply::of(reply.result.as_deref());
         // Whoever said yes to an address is there now: the decision comes from the console.
-        let there = way == Way::Url && matches!(said, Said::Accept(_));
+        let there = way == Way::Url && matches!(said, ElicitReply::Accept(_));
         let said = FormReply { way, said };
         match self.decided(request, said, reply.operator) {
             Some(decision) => decision.into(),
@@ -146,7 +150,11 @@ impl Carrier {
     }
 
     /// Leaves it to the call's answer to ask; a call that comes back with what was said waits.
-    async fn ask_back(&self, request: &ApprovalRequest, question: Option<Asked>) -> Answer {
+    async fn ask_back(
+        &self,
+        request: &ApprovalRequest,
+        question: Option<PendingQuestion>,
+    ) -> Answer {
         let Some(question) = question else {
             return self.wait(request, false).await;
         };
@@ -154,7 +162,7 @@ impl Carrier {
             self.leave(question);
             return Answer::Later;
         };
-        let goes_on = matches!(said, Said::Accept(_)) && question.way == Way::Url;
+        let goes_on = matches!(said, ElicitReply::Accept(_)) && question.way == Way::Url;
         // Whether the caller is the operator was looked at when the client was found trusted.
         let way = question.way;
         if let Some(decision) = self.decided(request, FormReply { way, said }, true) {
@@ -167,7 +175,7 @@ impl Carrier {
         answer
     }
 
-    fn leave(&self, question: Asked) {
+    fn leave(&self, question: PendingQuestion) {
         let mut asked = self.asked.lock();
         if asked.len() < MOST_REQUESTS {
             asked.push(question);
@@ -192,7 +200,11 @@ impl Carrier {
     }
 
     /// Sends the question and waits for the client's answer; none where it cannot be sent.
-    async fn elicit(&self, notes: &mpsc::Sender<Vec<u8>>, question: Asked) -> Option<Reply> {
+    async fn elicit(
+        &self,
+        notes: &mpsc::Sender<Vec<u8>>,
+        question: PendingQuestion,
+    ) -> Option<Reply> {
         let mut open = Elicited {
             expected: self.replies.expect()?,
             notes,
@@ -236,7 +248,7 @@ impl Carrier {
     }
 
     /// What the client is to ask with the call's answer (2026-07-28).
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn take_questions(&self) -> Vec<PendingQuestion> {
         let mut asked = self.asked.lock();
         std::mem::take(&mut *asked)
     }
@@ -246,7 +258,7 @@ impl Carrier {
         let Some(notes) = self.notes.as_ref().filter(|_| !self.era.is_modern()) else {
             return;
         };
-        for Asked { id, .. } in self.asked() {
+        for PendingQuestion { id, .. } in self.take_questions() {
             let params = json!({"elicitationId": id}).to_string();
             let done = reply::notification("notifications/elicitation/complete", Some(&params));
             let _gone = notes.send(done).await;

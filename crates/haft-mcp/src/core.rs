@@ -146,7 +146,7 @@ impl Answer {
 }
 
 /// A request as its transport has read it.
-pub(crate) struct Asked {
+pub(crate) struct ParsedRequest {
     /// Its id, for the answer.
     pub(crate) id: Id,
     /// What to do.
@@ -230,10 +230,10 @@ impl Core {
     pub(crate) async fn bounded(
         self: &Arc<Self>,
         run: &Arc<Run>,
-        asked: Asked,
+        asked: ParsedRequest,
         held: impl Send + 'static,
     ) -> Answer {
-        let Asked { id, job, notes } = asked;
+        let ParsedRequest { id, job, notes } = asked;
         if job.is_call() {
             let answer = self.answer(run, &id, job, notes).await;
             drop(held);

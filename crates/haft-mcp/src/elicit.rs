@@ -162,7 +162,7 @@ fn one_line(text: &str) -> String {
 
 /// What the client's person did.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum ElicitReply {
     /// They went there, or filled the form in.
     Accept(Map<String, Value>),
     /// They said no to the form or the address.
@@ -171,7 +171,7 @@ pub(crate) enum Said {
     Nothing,
 }
 
-impl Said {
+impl ElicitReply {
     /// Reads the result of an `elicitation/create`.
     pub(crate) fn of(result: Option<&RawValue>) -> Self {
         #[derive(Deserialize)]

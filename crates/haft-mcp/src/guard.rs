@@ -75,7 +75,7 @@ impl HostGuard {
     pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
         // Nobody is reached at an unspecified address.
         let named = Authority::parse(host).filter(|host| !host.is_unspecified());
-        let host = named.ok_or_else(|| NotAHost(shown(host)))?;
+        let host = named.ok_or_else(|| NotAHost(clip(host)))?;
         self.others.push(host);
         Ok(self)
     }
@@ -103,11 +103,11 @@ impl HostGuard {
         let target = uri.authority().map(http::uri::Authority::as_str);
         let text = header.or(target).ok_or(Foreign::NoHost)?;
         let host = Authority::parse(text).filter(|host| self.is_ours(host));
-        let host = host.ok_or_else(|| Foreign::Host(shown(text)))?;
+        let host = host.ok_or_else(|| Foreign::Host(clip(text)))?;
         if target.is_some_and(|target| Authority::parse(target).as_ref() != Some(&host)) {
             return Err(Foreign::Target {
-                target: shown(target.unwrap_or_default()),
-                host: shown(text),
+                target: clip(target.unwrap_or_default()),
+                host: clip(text),
             });
         }
         Ok(host)
@@ -128,7 +128,7 @@ impl HostGuard {
         if origin == Some(own) {
             Ok(())
         } else {
-            Err(Foreign::Origin(shown(text)))
+            Err(Foreign::Origin(clip(text)))
         }
     }
 
@@ -161,7 +161,7 @@ impl HostGuard {
 fn check_site(headers: &HeaderMap) -> Result<(), Foreign> {
     match one(headers, &FETCH_SITE)? {
         None | Some("none" | "same-origin") => Ok(()),
-        Some(other) => Err(Foreign::Site(shown(other))),
+        Some(other) => Err(Foreign::Site(clip(other))),
     }
 }
 
@@ -235,7 +235,7 @@ impl Authority {
     }
 }
 
-fn shown(text: &str) -> String {
+fn clip(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 

@@ -32,7 +32,7 @@ pub struct Within {
 
 /// A body that was read, and what is held for it: keep the charge as long as the bytes, or a copy of them, are kept.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ChargedBody {
     /// The body.
     pub bytes: Bytes,
     /// What it takes of the budget.
@@ -75,7 +75,12 @@ impl Intake {
     }
 
     /// Reads a body. It is charged as it arrives: one that is announced and not sent holds nothing.
-    pub async fn read<B>(&self, body: B, class: Class, within: Within) -> Result<Taken, IntakeError>
+    pub async fn read<B>(
+        &self,
+        body: B,
+        class: Class,
+        within: Within,
+    ) -> Result<ChargedBody, IntakeError>
     where
         B: Body<Data = Bytes>,
     {
@@ -90,7 +95,7 @@ impl Intake {
     }
 }
 
-async fn collect<B>(body: B, mut charge: Charge, most: usize) -> Result<Taken, IntakeError>
+async fn collect<B>(body: B, mut charge: Charge, most: usize) -> Result<ChargedBody, IntakeError>
 where
     B: Body<Data = Bytes>,
 {
@@ -107,7 +112,7 @@ where
         bytes.extend_from_slice(&data);
     }
     let bytes = bytes.into();
-    Ok(Taken { bytes, charge })
+    Ok(ChargedBody { bytes, charge })
 }
 
 /// The next piece; none at the end. Trailers say nothing here.

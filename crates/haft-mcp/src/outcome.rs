@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::carrier::Asked;
+use crate::carrier::PendingQuestion;
 use crate::era::Era;
 use crate::resource::artifact_uri;
 use crate::run::Then;
@@ -153,7 +153,11 @@ struct InputRequest<'a> {
     params: &'a Value,
 }
 
-fn required<'a>(asked: &'a [Asked], state: &'a str, meta: CallMeta<'a>) -> InputRequired<'a> {
+fn required<'a>(
+    asked: &'a [PendingQuestion],
+    state: &'a str,
+    meta: CallMeta<'a>,
+) -> InputRequired<'a> {
     let requests = asked.iter().map(|asked| {
         let request = InputRequest {
             method: "elicitation/create",

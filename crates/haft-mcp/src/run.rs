@@ -18,8 +18,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::carrier::{Asked, Back, Carrier};
-use crate::elicit::Said;
+use crate::carrier::{Back, Carrier, PendingQuestion};
+use crate::elicit::ElicitReply;
 use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::job::CallJob;
@@ -73,7 +73,7 @@ pub(crate) enum Then {
     /// The address at which a person decides.
     Decide(String),
     /// To ask its person, and to come back with this state (2026-07-28).
-    Ask(Vec<Asked>, String),
+    Ask(Vec<PendingQuestion>, String),
 }
 
 impl Shared {
@@ -140,7 +140,7 @@ impl Run {
             return Ok((outcome, Then::Nothing));
         }
         if let (Some((tool, arguments)), Some(seal)) = (bound, self.shared.seal()) {
-            let asked = carrier.asked();
+            let asked = carrier.take_questions();
             if !asked.is_empty() {
                 let to = Bound {
                     principal: self.session.principal(),
@@ -193,7 +193,7 @@ impl Run {
         })?;
         let back = state.approvals.into_iter().map(|id| {
             let said = alone.responses.remove(id.as_str());
-            (id, Said::of(said.as_deref()))
+            (id, ElicitReply::of(said.as_deref()))
         });
         Ok(Back(Mutex::new(back.collect())))
     }
@@ -352,7 +352,7 @@ impl Run {
 }
 
 /// What a state says of what was asked.
-fn state_of(asked: &[Asked]) -> State {
+fn state_of(asked: &[PendingQuestion]) -> State {
     let last = asked.iter().map(|asked| asked.expires).max();
     State {
         approvals: asked.iter().map(|asked| asked.id.clone()).collect(),

@@ -8,7 +8,7 @@ use haft::bounds::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::core::{Answer, Asked, Core, Limits};
+use crate::core::{Answer, Core, Limits, ParsedRequest};
 use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::job::{Envelope, Job, unsupported_version};
@@ -296,7 +296,7 @@ impl Connection {
                 match job {
                     Job::Listen(tools) => listen_here(&core, &run, &id, tools, &out).await,
                     job => {
-                        let asked = Asked {
+                        let asked = ParsedRequest {
                             id: id.clone(),
                             job,
                             notes: Some(out.clone()),

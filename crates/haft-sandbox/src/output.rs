@@ -69,13 +69,13 @@ struct End {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Window {
     front: Front,
     tail: VecDeque<Vec<u8>>,
     tail_len: usize,
 }
 
-impl Kept {
+impl Window {
     fn tail_start(&self, total: u64) -> u64 {
         total - self.tail_len as u64
     }
@@ -85,7 +85,7 @@ impl Kept {
 #[derive(Debug)]
 pub struct Log {
     tail_cap: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<Window>,
     end: watch::Sender<End>,
 }
 
@@ -105,7 +105,7 @@ impl Log {
     fn of(front: Front, tail_cap: usize) -> Self {
         Self {
             tail_cap,
-            kept: Mutex::new(Kept {
+            kept: Mutex::new(Window {
                 front,
                 tail: VecDeque::new(),
                 tail_len: 0,
@@ -114,7 +114,7 @@ impl Log {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Window> {
         self.kept.lock()
     }
 
@@ -130,18 +130,18 @@ impl Log {
 
     /// How many bytes from the middle are no longer kept.
     pub fn lost(&self) -> u64 {
-        let kept = self.kept();
+        let kept = self.lock();
         self.total() - kept.front.length() - kept.tail_len as u64
     }
 
     /// Why less is kept than might be, if something went wrong.
     pub fn trouble(&self) -> Option<String> {
-        self.kept().front.trouble().map(str::to_owned)
+        self.lock().front.trouble().map(str::to_owned)
     }
 
     /// The bytes from `offset` on that are kept without a gap: they begin later where bytes were lost there.
     pub fn unbroken(&self, offset: u64) -> Range<u64> {
-        let kept = self.kept();
+        let kept = self.lock();
         let total = self.end.borrow().total;
         let (front, tail) = (kept.front.length(), kept.tail_start(total));
         match offset.min(total) {
@@ -161,7 +161,7 @@ impl Log {
             return;
         }
         let added = bytes.len() as u64;
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         if kept.tail.is_empty() {
             let taken = kept.front.take(bytes);
             bytes = &bytes[taken..];
@@ -196,7 +196,7 @@ impl Log {
 
     /// At most `max` bytes from `offset` on, in one piece; empty where nothing is there yet.
     pub fn read(&self, offset: u64, max: usize) -> Chunk {
-        let kept = self.kept();
+        let kept = self.lock();
         let End { total, ended } = *self.end.borrow();
         let (front, tail_start) = (kept.front.length(), kept.tail_start(total));
         let from = match offset {
@@ -253,7 +253,7 @@ impl Log {
             ));
         }
         if chunk.bytes.is_empty() && !buffer.is_empty() && offset < self.total() {
-            self.kept().front.read(offset, 1)?;
+            self.lock().front.read(offset, 1)?;
         }
         buffer[..chunk.bytes.len()].copy_from_slice(&chunk.bytes);
         Ok(chunk.bytes.len())
@@ -419,7 +419,7 @@ mod tests {
         assert!(kept < 1 << 20, "{kept}");
         assert_eq!(
             second.lost(),
-            (2 << 20) - kept - second.kept().tail_len as u64
+            (2 << 20) - kept - second.lock().tail_len as u64
         );
         assert!(second.read(0, usize::MAX).bytes[..100] == bytes[..100]);
         assert!(second.read_at(kept, &mut buffer).is_err());
@@ -445,7 +445,7 @@ mod tests {
         let end = kept.len() - (1 << 20);
         assert!((3072..=4096).contains(&end), "{end}");
         assert_eq!(kept[1 << 20..], bytes[bytes.len() - end..]);
-        assert_eq!(log.kept().front.read(0, 1).unwrap(), [0]);
+        assert_eq!(log.lock().front.read(0, 1).unwrap(), [0]);
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
 /// A call as it is asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked<'a> {
+struct CallBody<'a> {
     tool: String,
     /// The bytes as they came: the executor judges them.
     #[serde(borrow)]
@@ -78,7 +78,7 @@ struct Asked<'a> {
 }
 
 async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
-    let asked: Asked<'_> = match serde_json::from_slice(&body) {
+    let asked: CallBody<'_> = match serde_json::from_slice(&body) {
         Ok(asked) => asked,
         Err(e) => {
             let message = format!("the body is not {{\"tool\", \"arguments\"}}: {e}");

@@ -86,7 +86,7 @@ impl Bounds {
         &self,
         body: Body,
         class: Class,
-    ) -> Result<haft_mcp::intake::Taken, haft_mcp::intake::IntakeError> {
+    ) -> Result<haft_mcp::intake::ChargedBody, haft_mcp::intake::IntakeError> {
         let within = match class {
             Class::Stranger => STRANGERS_BODY,
             Class::Client | Class::Operator => BODY,

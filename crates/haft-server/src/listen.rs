@@ -70,7 +70,7 @@ impl Listener {
         loop {
             let accepted = tokio::select! {
                 accepted = self.socket.accept() => accepted,
-                () = told(&mut stop) => break,
+                () = wait_for_stop(&mut stop) => break,
             };
             // Ended connections are forgotten as others come.
             while connections.try_join_next().is_some() {}
@@ -110,7 +110,7 @@ fn room() -> usize {
 }
 
 /// Waits until it is time to stop; also when nobody is left to say so.
-async fn told(stop: &mut watch::Receiver<bool>) {
+async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
     // The guard it gives must not live across an await.
     let _ = stop.wait_for(|stop| *stop).await.is_ok();
 }
@@ -168,7 +168,7 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served)
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
-        () = told(&mut stop) => {
+        () = wait_for_stop(&mut stop) => {
             serving.as_mut().graceful_shutdown();
             serving.await
         }

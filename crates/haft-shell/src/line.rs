@@ -5,7 +5,7 @@
 use crate::builtin::{alters_shell, runs_quoted};
 use crate::command::SimpleCommand;
 use crate::error::{LONGEST_LINE, ParseError, is_too_long};
-use crate::parser::{self, Found};
+use crate::parser::{self, TextParts};
 #[cfg(feature = "grammar")]
 use crate::tree;
 use crate::variables::Variables;
@@ -83,13 +83,13 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
 
 /// Reads a text with the grammar of tree-sitter too.
 #[cfg(feature = "grammar")]
-fn second_reading(text: &str, found: &Found) -> Result<(), ParseError> {
+fn second_reading(text: &str, found: &TextParts) -> Result<(), ParseError> {
     tree::agrees(text, found)
 }
 
 /// Without the grammar, no text with more than words and lists is read.
 #[cfg(not(feature = "grammar"))]
-fn second_reading(_: &str, _: &Found) -> Result<(), ParseError> {
+fn second_reading(_: &str, _: &TextParts) -> Result<(), ParseError> {
     Err(ParseError::Syntax(
         "it holds more than words and lists, and this build has no grammar",
     ))

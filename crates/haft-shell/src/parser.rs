@@ -13,7 +13,7 @@ const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"]
 
 /// What one text holds; what its substitutions run is in `inner`.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TextParts {
     pub(crate) commands: Vec<SimpleCommand>,
     pub(crate) writes: Vec<Word>,
     pub(crate) reads: Vec<Word>,
@@ -40,11 +40,11 @@ pub(crate) struct Name {
 }
 
 /// Reads a text that lies at this depth.
-pub(crate) fn read(text: &str, depth: usize) -> Result<Found, ParseError> {
+pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
     let mut parser = Parser {
         lexer: Lexer::new(text, depth),
         ahead: None,
-        found: Found::default(),
+        found: TextParts::default(),
         depth,
     };
     parser.list()?;
@@ -65,7 +65,7 @@ pub(crate) fn read(text: &str, depth: usize) -> Result<Found, ParseError> {
 pub(crate) struct Parser<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) ahead: Option<(Token, usize)>,
-    pub(crate) found: Found,
+    pub(crate) found: TextParts,
     pub(crate) depth: usize,
 }
 
@@ -346,7 +346,7 @@ impl<'a> Parser<'a> {
             if !shown.is_empty() {
                 shown.push(' ');
             }
-            word.shown(text, &mut shown);
+            word.push_text(text, &mut shown);
         }
         self.found.commands.push(SimpleCommand {
             assignments: assigned.into_iter().map(|(name, _)| name).collect(),

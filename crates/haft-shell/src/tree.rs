@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
 use crate::error::ParseError;
-use crate::parser::Found;
+use crate::parser::TextParts;
 
 /// How often the grammar's progress is looked at before it is given up; each stands for about a hundred steps.
 /// A line of 10,000 characters that is well formed takes about a tenth.
@@ -58,7 +58,7 @@ thread_local! {
 }
 
 /// Fails when the grammar finds an error, or commands elsewhere than they were found.
-pub(crate) fn agrees(text: &str, found: &Found) -> Result<(), ParseError> {
+pub(crate) fn agrees(text: &str, found: &TextParts) -> Result<(), ParseError> {
     let tree = parsed(text).ok_or(ParseError::Syntax("its grammar cannot be told in time"))?;
     if tree.root_node().has_error() {
         return Err(ParseError::Syntax("its grammar has an error"));

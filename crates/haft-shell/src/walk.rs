@@ -80,7 +80,7 @@ impl ReadWord {
     }
 
     /// As it is written, but for what its substitutions run.
-    pub(crate) fn shown(&self, text: &str, out: &mut String) {
+    pub(crate) fn push_text(&self, text: &str, out: &mut String) {
         let mut from = self.span.start;
         for (cut, stand_in) in &self.cuts {
             out.push_str(&text[from..cut.start]);

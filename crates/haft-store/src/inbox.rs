@@ -134,7 +134,7 @@ impl Verdict {
 
 /// A row as it was read.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRow {
     pub(crate) request: String,
     pub(crate) status: String,
     pub(crate) decision: Option<String>,
@@ -146,7 +146,7 @@ pub(crate) struct Kept {
     pub(crate) claimer_lives: Option<bool>,
 }
 
-impl Kept {
+impl StoredRow {
     /// What the row says at a time.
     pub(crate) fn entry(self, now: i128) -> Result<Entry, InboxError> {
         let request: ApprovalRequest =

@@ -131,7 +131,7 @@ impl DbJournal {
             }
             left.retain(|_, chains| !chains.is_empty());
         }
-        added.map_err(|fault| told(run, fault))
+        added.map_err(|fault| to_journal_error(run, fault))
     }
 }
 
@@ -162,7 +162,7 @@ impl Journal for DbJournal {
         }
         drop(left);
         let gone = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
-        gone.map_err(|fault| told(run, fault))
+        gone.map_err(|fault| to_journal_error(run, fault))
     }
 
     fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {
@@ -185,7 +185,7 @@ impl DbJournal {
     /// The chains of a run that no other process is at.
     fn read<'a>(&self, run: &'a RunId) -> Result<Reader<'a>, JournalError> {
         let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
-        let lines = lines.map_err(|fault| told(run, fault))?;
+        let lines = lines.map_err(|fault| to_journal_error(run, fault))?;
         let mut reader = Reader::new(run);
         for (number, line) in (1..).zip(&lines) {
             // A line is there whole or not at all.
@@ -206,7 +206,7 @@ enum Fault {
 
 type Answer<T> = Result<T, Fault>;
 
-fn told(run: &RunId, fault: Fault) -> JournalError {
+fn to_journal_error(run: &RunId, fault: Fault) -> JournalError {
     match fault {
         Fault::Busy => JournalError::Busy(run.clone()),
         Fault::Failed(why) => failed(run, &why),

@@ -143,7 +143,7 @@ impl Server {
         &self,
         make: impl Fn(PgPool) -> F,
         lost: fn(&E) -> bool,
-    ) -> Result<T, Asked<E>>
+    ) -> Result<T, OperationError<E>>
     where
         E: From<sqlx::Error>,
         F: Future<Output = Result<T, E>>,
@@ -157,8 +157,8 @@ impl Server {
             };
             match timeout(WITHIN.saturating_sub(began.elapsed()), once).await {
                 Ok(Err(error)) if lost(&error) && began.elapsed() + pause < WITHIN => {}
-                Ok(made) => return made.map_err(Asked::Refused),
-                Err(_) => return Err(Asked::Silent),
+                Ok(made) => return made.map_err(OperationError::Refused),
+                Err(_) => return Err(OperationError::Silent),
             }
             sleep(pause).await;
             pause = (pause * 2).min(AGAIN * 25);
@@ -200,7 +200,7 @@ impl Server {
 }
 
 /// Why an operation came to nothing.
-pub(crate) enum Asked<E> {
+pub(crate) enum OperationError<E> {
     /// It was refused, or the server was still away at the end of its time.
     Refused(E),
     /// No answer came.

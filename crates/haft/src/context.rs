@@ -23,7 +23,7 @@ use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
 use crate::session::{Activated, Activation, ActiveSkill, Ending, Limits, Session};
-use crate::shape::long::{self, KeepSource, Long, Room, Shown};
+use crate::shape::long::{self, KeepSource, Long, Room, ShapedText};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
 use crate::toolset::{Entry, Snapshot, Toolset};
@@ -255,7 +255,7 @@ impl CallContext {
         texts: Vec<Long>,
         json: bool,
         reserve: usize,
-    ) -> Result<Vec<Shown>, ToolError> {
+    ) -> Result<Vec<ShapedText>, ToolError> {
         let context = self.clone();
         let short = long::are_short(&texts);
         let show = move || context.show_now(&texts, json, reserve);
@@ -276,7 +276,7 @@ impl CallContext {
         texts: &[Long],
         json: bool,
         reserve: usize,
-    ) -> Result<Vec<Shown>, ToolError> {
+    ) -> Result<Vec<ShapedText>, ToolError> {
         let spec = self.entry.spec();
         let limits = self.session.limits();
         let (tokenizer, limit) = limits.inline(spec, self.host.tokenizer());
@@ -290,7 +290,7 @@ impl CallContext {
             let absent = || ArtifactError::NotFound("store".into());
             let artifacts = artifacts.as_ref().ok_or_else(absent)?;
             let reference = artifacts.put_from(media_type, Arc::clone(source))?;
-            Ok(long::kept(&reference, media_type, &**source)?)
+            Ok(long::to_artifact(&reference, media_type, &**source)?)
         };
         let keep: Option<KeepSource<'_>> = if artifacts.is_some() {
             Some(&keep)

@@ -239,7 +239,10 @@ impl Executor {
             Some(Choice::Approve { .. }) if entry.status == RequestStatus::Approved => {
                 Ticket::Approved(Box::new(entry.request))
             }
-            _ => Ticket::Claimed(Box::new(ask::Taken::of(inbox, inbox.claim(id).await?)?)),
+            _ => Ticket::Claimed(Box::new(ask::ClaimedDecision::of(
+                inbox,
+                inbox.claim(id).await?,
+            )?)),
         };
         let open = OpenCall::new(&self.parts, session, call, How::Asked).internal(internal);
         execute_decided(Settlement::with_ticket(ticket), open).await

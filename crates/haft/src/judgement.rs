@@ -81,7 +81,7 @@ impl Judgement {
     }
 
     /// What the user saw who approved this very call.
-    pub fn shown(&self) -> Option<&Snapshot> {
+    pub fn approved_snapshot(&self) -> Option<&Snapshot> {
         self.shown.as_ref()
     }
 
@@ -139,9 +139,9 @@ impl Judgement {
             return Ok(place);
         }
         if claims().any(|claim| claim.path == now.path) {
-            return Err(WorkspaceError::Changed(place.shown()).into());
+            return Err(WorkspaceError::Changed(place.display()).into());
         }
-        Err(unjudged(&place.shown()))
+        Err(unjudged(&place.display()))
     }
 }
 

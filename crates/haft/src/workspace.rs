@@ -205,7 +205,7 @@ pub(crate) fn is_git(relative: &Path) -> bool {
 }
 
 /// A relative path as text for messages; the root is `.`.
-fn shown(relative: &Path) -> String {
+fn display_path(relative: &Path) -> String {
     if relative.as_os_str().is_empty() {
         ".".to_owned()
     } else {

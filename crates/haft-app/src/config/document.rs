@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::keys::{Found, Key, Kind, find, nearest};
+use crate::config::keys::{Key, KeyLookup, Kind, find, nearest};
 use crate::config::value;
 use crate::problem::{Place, Problem};
 
@@ -58,15 +58,15 @@ pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
     let place = Place::named(source);
     let key = match find(&path) {
-        Found::Key(key) => key,
-        Found::Section => {
+        KeyLookup::Key(key) => key,
+        KeyLookup::Section => {
             return Err(
                 Problem::settings(format!("`{}` is a section, not a key", path.join(".")))
                     .at(place)
                     .advise("name a key in it: `haft config show` lists them all"),
             );
         }
-        Found::Unknown => return Err(unknown(&path, place)),
+        KeyLookup::Unknown => return Err(unknown(&path, place)),
     };
     let literal = || toml::Value::String(text.to_owned());
     let parsed = DeValue::parse(text).ok().map(|v| plain(v.get_ref()));
@@ -147,9 +147,9 @@ impl Reader<'_> {
         for (name, value) in table {
             path.push(name.get_ref().to_string());
             match (find(path), value.get_ref()) {
-                (Found::Key(key), _) => into.push(self.key(path, key, value)?),
-                (Found::Section, DeValue::Table(below)) => self.table(path, below, into)?,
-                (Found::Section, other) => {
+                (KeyLookup::Key(key), _) => into.push(self.key(path, key, value)?),
+                (KeyLookup::Section, DeValue::Table(below)) => self.table(path, below, into)?,
+                (KeyLookup::Section, other) => {
                     return Err(Problem::settings(format!(
                         "`{}` is a section, not {}",
                         path.join("."),
@@ -161,7 +161,7 @@ impl Reader<'_> {
                         path.join(".")
                     )));
                 }
-                (Found::Unknown, _) => return Err(unknown(path, self.place(name.span()))),
+                (KeyLookup::Unknown, _) => return Err(unknown(path, self.place(name.span()))),
             }
             path.pop();
         }

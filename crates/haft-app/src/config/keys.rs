@@ -162,7 +162,7 @@ pub const KEYS: &[Key] = &[
 
 /// What a path of segments is in the table.
 #[derive(Debug, Clone, Copy)]
-pub enum Found {
+pub enum KeyLookup {
     /// A key.
     Key(&'static Key),
     /// A table with keys below it.
@@ -172,19 +172,19 @@ pub enum Found {
 }
 
 /// Looks a path up.
-pub fn find(path: &[String]) -> Found {
+pub fn find(path: &[String]) -> KeyLookup {
     let mut section = false;
     for key in KEYS {
         match fits(key.path, path) {
-            Fit::Whole => return Found::Key(key),
+            Fit::Whole => return KeyLookup::Key(key),
             Fit::Begins => section = true,
             Fit::Not => {}
         }
     }
     if section {
-        Found::Section
+        KeyLookup::Section
     } else {
-        Found::Unknown
+        KeyLookup::Unknown
     }
 }
 
@@ -246,7 +246,7 @@ pub fn nearest(path: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, KEYS, find, nearest};
+    use super::{KEYS, KeyLookup, find, nearest};
 
     fn path(dotted: &str) -> Vec<String> {
         dotted.split('.').map(str::to_owned).collect()
@@ -256,7 +256,9 @@ mod tests {
     fn every_key_finds_itself() {
         for key in KEYS {
             let concrete = key.path.replace("**", "x").replace('*', "name");
-            assert!(matches!(find(&path(&concrete)), Found::Key(found) if found.path == key.path));
+            assert!(
+                matches!(find(&path(&concrete)), KeyLookup::Key(found) if found.path == key.path)
+            );
         }
     }
 
@@ -270,7 +272,10 @@ mod tests {
             "limits",
             "models",
         ] {
-            assert!(matches!(find(&path(section)), Found::Section), "{section}");
+            assert!(
+                matches!(find(&path(section)), KeyLookup::Section),
+                "{section}"
+            );
         }
         for unknown in [
             "polcy",
@@ -279,7 +284,10 @@ mod tests {
             "limits.max_calls.more",
             "locale.x",
         ] {
-            assert!(matches!(find(&path(unknown)), Found::Unknown), "{unknown}");
+            assert!(
+                matches!(find(&path(unknown)), KeyLookup::Unknown),
+                "{unknown}"
+            );
         }
     }
 

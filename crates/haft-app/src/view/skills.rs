@@ -31,7 +31,7 @@ impl<'a> Listed<'a> {
         Self {
             name: skill.name(),
             description: skill.description(),
-            path: shown(skill.dir()),
+            path: path_text(skill.dir()),
             source: skill.source().word(),
             valid: true,
         }
@@ -41,7 +41,7 @@ impl<'a> Listed<'a> {
         Self {
             name: &broken.name,
             description: &broken.description,
-            path: broken.location.parent().map(shown).unwrap_or_default(),
+            path: broken.location.parent().map(path_text).unwrap_or_default(),
             source: broken.source.word(),
             valid: false,
         }
@@ -70,7 +70,7 @@ pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
 pub fn unknown(found: &Catalogue, name: &str) -> Problem {
     let problem = Problem::usage(format!("no skill `{name}`"));
     if let Some(broken) = found.broken().iter().find(|broken| broken.name == name) {
-        let dir = broken.location.parent().map(shown).unwrap_or_default();
+        let dir = broken.location.parent().map(path_text).unwrap_or_default();
         return problem.advise(format!("it does not load: `haft skills check {dir}`"));
     }
     if found.hidden().iter().any(|skill| skill.name() == name) {
@@ -93,7 +93,7 @@ pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value 
         .collect();
     let problems: Vec<&Fault> = skill.problems().iter().chain(&resources.problems).collect();
     let mut whole = json!({
-        "name": skill.name(), "description": skill.description(), "path": shown(skill.dir()),
+        "name": skill.name(), "description": skill.description(), "path": path_text(skill.dir()),
         "source": skill.source().word(), "valid": true, "license": front.license,
         "compatibility": front.compatibility, "version": front.version, "metadata": front.metadata,
         "tags": front.tags, "aliases": front.aliases, "category": front.category,
@@ -110,6 +110,6 @@ pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value 
     whole
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }

@@ -27,13 +27,13 @@ use crate::wiring::{changes, parts};
 
 /// Says yes up to a risk, asks the person about the rest and tells the webhook.
 #[derive(Debug)]
-struct Asked {
+struct RiskApprover {
     yes_up_to: Option<Risk>,
     person: Option<Arc<dyn Approver>>,
     webhook: Option<Webhook>,
 }
 
-impl Approver for Asked {
+impl Approver for RiskApprover {
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
         AutoApprove::up_to(self.yes_up_to?).automatic(request)
     }
@@ -134,7 +134,7 @@ pub(crate) fn executor(
         })
     });
     let webhook = Webhook::of(settings)?;
-    let asked = Asked {
+    let asked = RiskApprover {
         yes_up_to: match mode {
             Mode::Auto(risk) => Some(risk),
             Mode::Ask | Mode::Deny => None,

@@ -64,7 +64,7 @@ fn mode(settings: &Settings) -> WriteMode {
 }
 
 /// What `haft doctor` says of the settings.
-pub(crate) fn told(settings: &Settings) -> String {
+pub(crate) fn describe(settings: &Settings) -> String {
     if settings.flag("memory.enabled") == Some(false) {
         return "off (memory.enabled)".to_owned();
     }

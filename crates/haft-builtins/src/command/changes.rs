@@ -33,8 +33,8 @@ pub(crate) use settle::{Ended, go_on, settle};
 pub(crate) use view::OpenView;
 
 use apply::ApplyChanges;
-use kept::Kept;
-use probe::Shown;
+use kept::PendingChanges;
+use probe::Visibility;
 
 /// The name of the tool that applies changes.
 pub(crate) const APPLY: &str = "apply_changes";
@@ -137,9 +137,9 @@ pub(crate) struct Views {
     workspace: Workspace,
     sandbox: Sandbox,
     /// Why there are none here, found out once.
-    probed: OnceLock<Result<Shown, String>>,
+    probed: OnceLock<Result<Visibility, String>>,
     /// Ended commands whose changes are being decided in this process, by the names of their folders.
-    open: Mutex<HashMap<String, Arc<Kept>>>,
+    open: Mutex<HashMap<String, Arc<PendingChanges>>>,
 }
 
 impl Views {
@@ -159,16 +159,16 @@ impl Views {
             return Err("sandbox.changes is \"direct\"".to_owned());
         }
         probe::check_mounts(self.workspace.root())?;
-        self.shown().map(|_| ())
+        self.visibility().map(|_| ())
     }
 
-    fn shown(&self) -> Result<Shown, String> {
+    fn visibility(&self) -> Result<Visibility, String> {
         self.probed.get_or_init(|| probe::probe(self)).clone()
     }
 
     /// Whether commands see the user's caches.
     fn shows_caches(&self) -> bool {
-        self.shown().is_ok_and(|shown| shown.caches)
+        self.visibility().is_ok_and(|shown| shown.caches)
     }
 
     /// Whether commands are asked about before they run.
@@ -176,17 +176,17 @@ impl Views {
         self.options.ask_before
     }
 
-    fn keep_open(&self, name: &str, kept: &Arc<Kept>) -> Keeping<'_> {
+    fn keep_open(&self, name: &str, kept: &Arc<PendingChanges>) -> Keeping<'_> {
         let name = name.to_owned();
         self.table().insert(name.clone(), Arc::clone(kept));
         Keeping { views: self, name }
     }
 
-    fn opened(&self, name: &str) -> Option<Arc<Kept>> {
+    fn opened(&self, name: &str) -> Option<Arc<PendingChanges>> {
         self.table().get(name).cloned()
     }
 
-    fn table(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<Kept>>> {
+    fn table(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<PendingChanges>>> {
         self.open.lock()
     }
 }

@@ -303,7 +303,7 @@ impl Commands {
         let Confinement { guards, judgement } = confinement;
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
-            return Err(WorkspaceError::NotADirectory(place.shown()).into());
+            return Err(WorkspaceError::NotADirectory(place.display()).into());
         }
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
         // Judged to read and to do nothing else.
@@ -409,7 +409,7 @@ impl Commands {
         spec.mounts.view = view.as_ref().map(OpenView::layers);
         spec.mounts.home = view.as_ref().map(OpenView::home).unwrap_or_default();
         let running = self.sandbox.start_jailed(spec).await;
-        let running = running.map_err(|error| told(error, false))?;
+        let running = running.map_err(|error| start_failure(error, false))?;
         let exit = running.wait().await;
         let (out, err) = (
             running.stdout().text(0, SAID),
@@ -425,7 +425,7 @@ impl Commands {
     pub(crate) async fn start(&self, spec: CommandSpec) -> Result<Running, ToolError> {
         let line = matches!(spec.program, Program::Shell(_));
         let running = self.sandbox.start(spec).await;
-        running.map_err(|error| told(error, line))
+        running.map_err(|error| start_failure(error, line))
     }
 }
 
@@ -453,7 +453,7 @@ fn stays(argv: Option<&[String]>, cwd: &str) -> bool {
 }
 
 /// The failure of a command that did not start; a line has a shell that it is read by.
-fn told(error: StartError, line: bool) -> ToolError {
+fn start_failure(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
     let told = match &error {
         StartError::Program { source, .. } => {

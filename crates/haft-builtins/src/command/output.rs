@@ -27,14 +27,14 @@ pub(crate) struct Cursor {
 
 /// How far results have told a command's output, and how far screens have shown it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Shown {
+pub(crate) struct OutputCursors {
     pub(crate) told: Cursor,
     pub(crate) screen: Cursor,
 }
 
 /// What both streams said since a cursor, for a result.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct NewOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     /// What is shown in part, whole.
@@ -48,7 +48,7 @@ pub(crate) async fn tell(
     running: &Running,
     from: &mut Cursor,
     context: &CallContext,
-) -> Result<Told, ToolError> {
+) -> Result<NewOutput, ToolError> {
     let (out, cut_out) = piece(running, |running| running.stdout(), &mut from.out);
     let (err, cut_err) = piece(running, |running| running.stderr(), &mut from.err);
     let mut shown = context.show(vec![out, err], true, RESERVE).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn tell(
         shown.pop().unwrap_or_default(),
         shown.pop().unwrap_or_default(),
     );
-    Ok(Told {
+    Ok(NewOutput {
         stdout: out.text,
         stderr: err.text,
         artifacts: out.artifact.into_iter().chain(err.artifact).collect(),

@@ -10,7 +10,7 @@ use haft::error::{ErrorKind, ToolError};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::Started;
-use crate::command::output::Shown;
+use crate::command::output::OutputCursors;
 use haft::text::hex;
 
 /// Most tasks kept of one run, ended ones included; the oldest ended one goes first.
@@ -29,7 +29,7 @@ pub(crate) struct Task {
     pub(crate) started: Started,
     pub(crate) since: Instant,
     /// How far its output was shown. Held while one waits: two waits never share a byte.
-    pub(crate) shown: tokio::sync::Mutex<Shown>,
+    pub(crate) shown: tokio::sync::Mutex<OutputCursors>,
 }
 
 /// What becomes a task.
@@ -38,7 +38,7 @@ pub(crate) struct NewTask {
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) started: Started,
-    pub(crate) shown: Shown,
+    pub(crate) shown: OutputCursors,
 }
 
 /// All tasks, by id.

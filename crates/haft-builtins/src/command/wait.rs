@@ -216,12 +216,12 @@ impl Seen {
             from,
             looked,
         } = self;
-        found(pattern, running.stdout(), from.out, &mut looked.out)
-            || found(pattern, running.stderr(), from.err, &mut looked.err)
+        has_match(pattern, running.stdout(), from.out, &mut looked.out)
+            || has_match(pattern, running.stderr(), from.err, &mut looked.err)
     }
 }
 
-fn found(pattern: &RegexMatcher, log: &Log, from: u64, looked: &mut u64) -> bool {
+fn has_match(pattern: &RegexMatcher, log: &Log, from: u64, looked: &mut u64) -> bool {
     let mut at = from.max(looked.saturating_sub(OVERLAP));
     loop {
         let chunk = log.read(at, WINDOW);

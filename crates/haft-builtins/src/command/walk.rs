@@ -23,7 +23,7 @@ const MOST_REPOSITORIES: usize = 100;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct GuardSets {
     /// Guards for what rules deny.
     pub(super) denied: Vec<Guard>,
     /// Guards for settings of repositories.
@@ -67,7 +67,7 @@ pub(super) struct Walk<'a> {
     denials: &'a Denials,
     on_view: bool,
     left: usize,
-    found: Found,
+    found: GuardSets,
     /// Denied files with several names, by device and inode.
     linked: HashMap<(u64, u64), GuardKind>,
     /// Denied paths.
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
             denials,
             on_view,
             left: most,
-            found: Found::default(),
+            found: GuardSets::default(),
             linked: HashMap::new(),
             covered: HashSet::new(),
             repositories: HashSet::new(),
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<Found, Stop> {
+    pub(super) fn run(mut self) -> Result<GuardSets, Stop> {
         let mut todo = VecDeque::from([Todo {
             folder: PathBuf::new(),
             shown: PathBuf::new(),

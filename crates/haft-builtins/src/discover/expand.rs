@@ -74,7 +74,7 @@ impl TypedTool for ToolExpandTools {
     ) -> Result<ToolResult, ToolError> {
         let data = expand(&wanted(input.tool_names)?, context);
         let mut result = ToolResult::data(&data)?.with_summary(summary(&data));
-        result.content.push(Content::text(told(&data)));
+        result.content.push(Content::text(render(&data)));
         Ok(result)
     }
 }
@@ -150,7 +150,7 @@ fn summary(data: &ExpandData) -> String {
     )
 }
 
-fn told(data: &ExpandData) -> String {
+fn render(data: &ExpandData) -> String {
     let mut text = String::new();
     let mut line = |what: &str, names: &[String]| {
         if !names.is_empty() {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use haft::future::BoxFuture;
 use haft::spec::ToolSpec;
-use haft::toolset::search::{Found, category_of, is_findable};
+use haft::toolset::search::{SearchHit, category_of, is_findable};
 use haft::toolset::{Entry, Snapshot};
 use haft_search::{Hit, NAMED, Top, clip};
 use parking_lot::{Mutex, MutexGuard};
@@ -83,7 +83,7 @@ struct Vectors {
 #[derive(Debug)]
 pub struct Ranked<'a> {
     /// The tools, best first.
-    pub found: Vec<Found<'a>>,
+    pub found: Vec<SearchHit<'a>>,
     /// Why meaning had no say; told once, until it has one again.
     pub notice: Option<String>,
 }
@@ -225,7 +225,7 @@ impl Meaning {
         tools: &'a Snapshot,
         query: &[f32],
         category: Option<&str>,
-    ) -> Vec<Found<'a>> {
+    ) -> Vec<SearchHit<'a>> {
         let vectors = self.vectors();
         let mut top = Top::new(DEPTH);
         for (document, entry) in tools.entries().iter().enumerate() {
@@ -240,7 +240,7 @@ impl Meaning {
         let hits = top.finish().into_iter();
         hits.filter_map(|hit| {
             let (entry, score) = (tools.entries().get(hit.document)?, hit.score);
-            Some(Found { entry, score })
+            Some(SearchHit { entry, score })
         })
         .collect()
     }
@@ -328,8 +328,12 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Both rankings by reciprocal rank; what the query names stays first.
-fn fused<'a>(words: Vec<Found<'a>>, near: Vec<Found<'a>>, limit: usize) -> Vec<Found<'a>> {
-    let mut all: Vec<Found<'a>> = Vec::with_capacity(words.len() + near.len());
+fn fused<'a>(
+    words: Vec<SearchHit<'a>>,
+    near: Vec<SearchHit<'a>>,
+    limit: usize,
+) -> Vec<SearchHit<'a>> {
+    let mut all: Vec<SearchHit<'a>> = Vec::with_capacity(words.len() + near.len());
     let mut rank = 0.0;
     for found in words {
         rank += 1.0;
@@ -338,7 +342,7 @@ fn fused<'a>(words: Vec<Found<'a>>, near: Vec<Found<'a>>, limit: usize) -> Vec<F
         } else {
             0.0
         };
-        all.push(Found {
+        all.push(SearchHit {
             score: named + 1.0 / (FUSION + rank),
             ..found
         });
@@ -352,7 +356,7 @@ fn fused<'a>(words: Vec<Found<'a>>, near: Vec<Found<'a>>, limit: usize) -> Vec<F
             .find(|known| Arc::ptr_eq(known.entry, found.entry))
         {
             Some(known) => known.score += share,
-            None => all.push(Found {
+            None => all.push(SearchHit {
                 score: share,
                 ..found
             }),

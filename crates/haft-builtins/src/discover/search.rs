@@ -9,7 +9,7 @@ use haft::result::{Content, ToolResult};
 use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::TypedTool;
-use haft::toolset::search::{Found, category_of};
+use haft::toolset::search::{SearchHit, category_of};
 use haft::toolset::{Entry, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,7 @@ impl TypedTool for ToolSearch {
             }
         };
         let summary = summary(&data);
-        let text = told(&data, notice.as_deref());
+        let text = render(&data, notice.as_deref());
         let mut result = ToolResult::data(&data)?.with_summary(summary);
         result.content.push(Content::text(text));
         Ok(result)
@@ -204,9 +204,9 @@ impl ToolSearch {
         };
         let scored = found
             .into_iter()
-            .map(|Found { entry, score }| (&**entry, Some(score)));
+            .map(|SearchHit { entry, score }| (&**entry, Some(score)));
         let mut data = ToolSearchData {
-            tools: shown(scored, input.format),
+            tools: list_tools(scored, input.format),
             ..ToolSearchData::default()
         };
         // Skills are of use to those who can load them.
@@ -259,13 +259,13 @@ fn browse(tools: &Snapshot, category: &str, input: &ToolSearchInput) -> ToolSear
         .take(input.limit)
         .map(|entry| (&**entry, None::<f32>));
     ToolSearchData {
-        tools: shown(first, input.format),
+        tools: list_tools(first, input.format),
         total: Some(of.count()),
         ..ToolSearchData::default()
     }
 }
 
-fn shown<'a>(
+fn list_tools<'a>(
     found: impl Iterator<Item = (&'a Entry, Option<f32>)>,
     format: Format,
 ) -> Vec<FoundTool> {
@@ -317,7 +317,7 @@ fn summary(data: &ToolSearchData) -> String {
     }
 }
 
-fn told(data: &ToolSearchData, notice: Option<&str>) -> String {
+fn render(data: &ToolSearchData, notice: Option<&str>) -> String {
     let mut text = String::new();
     for count in &data.categories {
         let _ = writeln!(text, "{} ({} tools)", count.category, count.tools);

@@ -54,7 +54,7 @@ impl Check {
         }
     }
 
-    fn said(message: String) -> Self {
+    fn failure(message: String) -> Self {
         Self {
             ok: false,
             message: Some(message),
@@ -114,7 +114,7 @@ pub(crate) fn checker(
                 let words = argv.iter().map(|word| word.replace("{path}", &path));
                 return Some(Ok(words.collect()));
             }
-            Err(error) => return Some(Err(Check::said(format!("files.check: {error}")))),
+            Err(error) => return Some(Err(Check::failure(format!("files.check: {error}")))),
         }
     }
     None
@@ -129,9 +129,9 @@ pub(crate) async fn by_command(
     let name = argv.first().cloned().unwrap_or_default();
     match commands.checked(argv, CHECK_TIME, context).await {
         Ok((true, _)) => Check::fine(),
-        Ok((false, said)) => Check::said(format!("{name}: {said}")),
+        Ok((false, said)) => Check::failure(format!("{name}: {said}")),
         // The file is written: a checker that cannot run is told beside it, not instead of it.
-        Err(error) => Check::said(format!("{name} did not run: {error}")),
+        Err(error) => Check::failure(format!("{name} did not run: {error}")),
     }
 }
 

@@ -60,8 +60,8 @@ pub fn edit_file(
             .require(&caller.run, &files.workspace, &place, Purpose::Change)?;
     }
     let (old, stamp) = whole(files, &place, MAX_EDITED)?;
-    let path = place.shown();
-    let (new, applied) = splice(&old, &input.edits).map_err(|e| told(&path, &e))?;
+    let path = place.display();
+    let (new, applied) = splice(&old, &input.edits).map_err(|e| splice_failure(&path, &e))?;
     let written = caller
         .changer
         .write(&place, &new, WriteMode::Overwrite, Some(&stamp))?;
@@ -91,7 +91,7 @@ pub fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
         .to_string()
 }
 
-fn told(path: &str, error: &SpliceError) -> ToolError {
+fn splice_failure(path: &str, error: &SpliceError) -> ToolError {
     let message = format!("{path:?}: {error}");
     match error {
         SpliceError::Malformed { .. } | SpliceError::Overlap { .. } => {

@@ -133,7 +133,7 @@ pub(crate) fn preview(
     let planned = plan(files, &sections, caller, &|| false)?;
     let change = |planned: &Planned<'_>| {
         let Target { from, to } = &planned.target;
-        let name = from.as_ref().or(to.as_ref()).map(Place::shown);
+        let name = from.as_ref().or(to.as_ref()).map(Place::display);
         let before = from.is_some().then_some(planned.old.as_slice());
         let change = FileChange::new(name.unwrap_or_default(), before, planned.new.as_deref());
         let target = from
@@ -143,7 +143,7 @@ pub(crate) fn preview(
             .transpose()?;
         let change = change.leading_to(target.and_then(|claim| claim.target));
         Ok(match to {
-            Some(to) if from.is_some() => change.moved(to.shown()),
+            Some(to) if from.is_some() => change.moved(to.display()),
             _ => change,
         })
     };
@@ -186,8 +186,8 @@ fn done(planned: Planned<'_>) -> (PatchedFile, Option<Place>) {
         mut notes,
         stamp: _,
     } = planned;
-    let from = target.from.as_ref().map(Place::shown);
-    let to = target.to.as_ref().map(Place::shown);
+    let from = target.from.as_ref().map(Place::display);
+    let to = target.to.as_ref().map(Place::display);
     let (action, from, path) = match (from, to) {
         (Some(from), Some(to)) => (Done::Moved, Some(from), to),
         (Some(path), None) if new.is_none() => (Done::Deleted, None, path),

@@ -16,7 +16,7 @@ use crate::files::{Caller, Files};
 type Previewed = Result<Vec<FileChange>, ToolError>;
 
 /// What fails here fails in the call, too, and is said there.
-pub(crate) fn shown(changes: Previewed) -> Vec<FileChange> {
+pub(crate) fn changes_or_none(changes: Previewed) -> Vec<FileChange> {
     changes.unwrap_or_default()
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
         after.extend(before.iter().flatten());
     }
     after.extend_from_slice(input.content.as_bytes());
-    let change = FileChange::new(place.shown(), before.as_deref(), Some(&after));
+    let change = FileChange::new(place.display(), before.as_deref(), Some(&after));
     Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
     let (before, _) = whole(files, &place, MAX_EDITED)?;
     let told = |e| ToolError::failed(format!("{e}"));
     let (after, _) = splice(&before, &input.edits).map_err(told)?;
-    let change = FileChange::new(place.shown(), Some(&before), Some(&after));
+    let change = FileChange::new(place.display(), Some(&before), Some(&after));
     Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
@@ -58,12 +58,12 @@ pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
     let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
     let mut changes = Vec::new();
     if let Some(bytes) = now(files, &from)? {
-        let moved = FileChange::new(from.shown(), Some(&bytes), Some(&bytes));
+        let moved = FileChange::new(from.display(), Some(&bytes), Some(&bytes));
         let moved = moved.leading_to(from.claim()?.target);
-        changes.push(moved.moved(to.shown()));
+        changes.push(moved.moved(to.display()));
     }
     if let Some(bytes) = now(files, &to)? {
-        let replaced = FileChange::new(to.shown(), Some(&bytes), None);
+        let replaced = FileChange::new(to.display(), Some(&bytes), None);
         changes.push(replaced.leading_to(to.claim()?.target));
     }
     Ok(changes)
@@ -74,6 +74,6 @@ pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {
     let gone = now(files, &place)?;
     let target = place.claim()?.target;
     let change =
-        |bytes: Vec<u8>| FileChange::new(place.shown(), Some(&bytes), None).leading_to(target);
+        |bytes: Vec<u8>| FileChange::new(place.display(), Some(&bytes), None).leading_to(target);
     Ok(gone.map(change).into_iter().collect())
 }

@@ -92,7 +92,7 @@ pub fn read_file(
 ) -> Result<ToolResult, ToolError> {
     let place = caller.reads(caller.view.existing(&input.path)?)?;
     let open = files.workspace.read(&place)?;
-    let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.shown()));
+    let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.display()));
     let mut reader = BufReader::with_capacity(64 * 1024, open.file);
     let head = reader.fill_buf().map_err(bad)?;
     let binary = is_binary(head).then(|| media_type(&head[..head.len().min(SNIFF)]));
@@ -209,7 +209,7 @@ fn binary_result(
     sha256: String,
     media_type: &str,
 ) -> Result<ToolResult, ToolError> {
-    let path = place.shown();
+    let path = place.display();
     let size = grouped(stamp.bytes());
     let text = format!("{path} is not text: {media_type}, {size} bytes; its bytes are not shown");
     let data = ReadFileData {
@@ -234,7 +234,7 @@ fn text_result(
     pass: Pass,
     sha256: &str,
 ) -> Result<ToolResult, ToolError> {
-    let (path, total) = (place.shown(), pass.total_lines);
+    let (path, total) = (place.display(), pass.total_lines);
     if input.start_line > total.max(1) {
         let message = format!("{path:?} has {} lines, no line {}", total, input.start_line);
         return Err(ToolError::invalid_arguments(message));
@@ -294,7 +294,7 @@ pub(crate) fn whole(
     most: u64,
 ) -> Result<(Vec<u8>, FileStamp), ToolError> {
     let mut open = files.workspace.read(place)?;
-    let path = place.shown();
+    let path = place.display();
     if open.stamp.bytes() > most {
         let message = format!(
             "{path:?} has {} bytes; files of at most {} are edited",

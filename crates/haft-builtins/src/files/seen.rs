@@ -165,7 +165,7 @@ impl Seen {
         place: &Place,
         purpose: Purpose,
     ) -> Result<(), ToolError> {
-        let path = place.shown();
+        let path = place.display();
         let sight = self.lock().touch(run).files.get(place.real()).cloned();
         let sight = sight.ok_or_else(|| purpose.unread(&path))?;
         if !sight.shown && purpose == Purpose::Change {

@@ -96,7 +96,7 @@ impl TypedTool for WriteFile {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::shown(preview::write(&self.0, input))
+        preview::changes_or_none(preview::write(&self.0, input))
     }
 
     async fn run(
@@ -149,7 +149,7 @@ impl TypedTool for EditFile {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::shown(preview::edit(&self.0, input))
+        preview::changes_or_none(preview::edit(&self.0, input))
     }
 
     async fn run(
@@ -202,7 +202,7 @@ impl TypedTool for ApplyPatch {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::shown(preview::patch(&self.0, input))
+        preview::changes_or_none(preview::patch(&self.0, input))
     }
 
     async fn run(
@@ -252,7 +252,7 @@ impl TypedTool for MoveFile {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::shown(preview::transfer(&self.0, input))
+        preview::changes_or_none(preview::transfer(&self.0, input))
     }
 
     async fn run(
@@ -293,7 +293,7 @@ impl TypedTool for DeleteFile {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::shown(preview::delete(&self.0, input))
+        preview::changes_or_none(preview::delete(&self.0, input))
     }
 
     async fn run(

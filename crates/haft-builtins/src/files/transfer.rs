@@ -102,7 +102,7 @@ pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, 
         return Ok(Vec::new());
     }
     workspace.tree(place, MAX_TREE)?.ok_or_else(|| {
-        let message = format!("{:?} holds more than {MAX_TREE} entries", place.shown());
+        let message = format!("{:?} holds more than {MAX_TREE} entries", place.display());
         ToolError::failed(message)
             .with_advice("move or delete its parts one by one, or use a command")
     })
@@ -115,7 +115,11 @@ pub fn move_file(
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
-    let from = caller.changes(caller.view.found(workspace.entry(&input.from)?)?)?;
+    let from = caller.changes(
+        caller
+            .view
+            .require_existing(workspace.entry(&input.from)?)?,
+    )?;
     let to = caller.changes(workspace.entry(&input.to)?)?;
     if files.must_have_read(caller) {
         // A file that is moved is gone where it was; a folder's files are found again below the new name.
@@ -135,8 +139,8 @@ pub fn move_file(
     files.seen.forget(&caller.run, to.real());
     files.seen.moved(&caller.run, from.real(), to.real());
     let data = MoveFileData {
-        path: to.shown(),
-        from: from.shown(),
+        path: to.display(),
+        from: from.display(),
     };
     let text = format!("moved {} to {}", data.from, data.path);
     ToolResult::text(text.clone())
@@ -150,11 +154,15 @@ pub fn delete_file(
     input: &DeleteFileInput,
     caller: &Caller,
 ) -> Result<ToolResult, ToolError> {
-    let place = caller.changes(caller.view.found(files.workspace.entry(&input.path)?)?)?;
+    let place = caller.changes(
+        caller
+            .view
+            .require_existing(files.workspace.entry(&input.path)?)?,
+    )?;
     caller.changer.remove(&place, input.recursive)?;
     files.seen.forget(&caller.run, place.real());
     let data = DeleteFileData {
-        path: place.shown(),
+        path: place.display(),
     };
     let text = format!("deleted {}", data.path);
     ToolResult::text(text.clone())

@@ -102,11 +102,11 @@ pub fn write_file(
             .note(&caller.run, place.real(), written.stamp, &sha256);
     }
     let data = WriteFileData {
-        path: place.shown(),
+        path: place.display(),
         bytes: written.stamp.bytes(),
         sha256,
         created: written.created,
-        check: syntax(&place.shown(), content).map(|(_, check)| check),
+        check: syntax(&place.display(), content).map(|(_, check)| check),
     };
     Ok((data, place))
 }

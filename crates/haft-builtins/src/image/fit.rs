@@ -49,7 +49,7 @@ pub(super) struct Picture {
     pub(super) height: u32,
     pub(super) media_type: &'static str,
     /// What is attached.
-    pub(super) shown: Shown,
+    pub(super) shown: EncodedImage,
     original: bool,
 }
 
@@ -62,7 +62,7 @@ impl Picture {
 
 /// An encoded picture.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct EncodedImage {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) media_type: &'static str,
@@ -95,7 +95,7 @@ pub(super) enum PictureError {
 
 impl PictureError {
     /// What the caller hears of a file that looks like this media type.
-    pub(super) fn told(self, name: &str, media_type: &str) -> ToolError {
+    pub(super) fn into_tool_error(self, name: &str, media_type: &str) -> ToolError {
         let told = ToolError::failed(format!("{name:?}: {self}"));
         match &self {
             Self::Unknown => told.with_advice(format!(
@@ -136,7 +136,7 @@ pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureE
         && width.max(height) <= MAX_SIDE
         && bounds.holds(&bytes);
     let shown = if original {
-        Shown {
+        EncodedImage {
             width,
             height,
             media_type,
@@ -229,7 +229,7 @@ fn encoded(
     mut image: DynamicImage,
     format: ImageFormat,
     bounds: Bounds,
-) -> Result<Shown, PictureError> {
+) -> Result<EncodedImage, PictureError> {
     let transparent = image.color().has_alpha() && !opaque(&image);
     let drawn = matches!(format, ImageFormat::Png | ImageFormat::Gif);
     loop {
@@ -254,7 +254,7 @@ fn opaque(image: &DynamicImage) -> bool {
     image.to_rgba8().pixels().all(|pixel| pixel.0[3] == u8::MAX)
 }
 
-fn png(image: &DynamicImage) -> Result<Shown, PictureError> {
+fn png(image: &DynamicImage) -> Result<EncodedImage, PictureError> {
     let image = if image.color().has_alpha() {
         DynamicImage::ImageRgba8(image.to_rgba8())
     } else {
@@ -263,7 +263,7 @@ fn png(image: &DynamicImage) -> Result<Shown, PictureError> {
     let mut bytes = Cursor::new(Vec::new());
     let done = image.write_to(&mut bytes, ImageFormat::Png);
     done.map_err(PictureError::Encoding)?;
-    Ok(Shown {
+    Ok(EncodedImage {
         width: image.width(),
         height: image.height(),
         media_type: "image/png",
@@ -271,12 +271,12 @@ fn png(image: &DynamicImage) -> Result<Shown, PictureError> {
     })
 }
 
-fn jpeg(image: &DynamicImage) -> Result<Shown, PictureError> {
+fn jpeg(image: &DynamicImage) -> Result<EncodedImage, PictureError> {
     let image = image.to_rgb8();
     let mut bytes = Vec::new();
     let done = JpegEncoder::new_with_quality(&mut bytes, QUALITY).encode_image(&image);
     done.map_err(PictureError::Encoding)?;
-    Ok(Shown {
+    Ok(EncodedImage {
         width: image.width(),
         height: image.height(),
         media_type: "image/jpeg",

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, known_as, read_only};
-use crate::memory::{Memory, asker, told};
+use crate::memory::{Memory, asker, to_tool_error};
 
 /// What `recall_memory` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -119,7 +119,13 @@ impl RecallMemory {
             limit: input.limit,
         };
         let asker = asker(context.principal());
-        let hits = self.0.0.store.search(&asker, &query).await.map_err(told)?;
+        let hits = self
+            .0
+            .0
+            .store
+            .search(&asker, &query)
+            .await
+            .map_err(to_tool_error)?;
         Ok(hits.into_iter().map(Recalled::from).collect())
     }
 
@@ -129,7 +135,7 @@ impl RecallMemory {
         context: &CallContext,
     ) -> Result<Vec<Recalled>, ToolError> {
         if haft::memory::words::split(&input.query).is_empty() {
-            return Err(told(haft::memory::MemoryError::NoWords));
+            return Err(to_tool_error(haft::memory::MemoryError::NoWords));
         }
         let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
         let runs = &self.0.0.runs;

@@ -80,10 +80,10 @@ impl Refusal {
 
 /// What was refused to one command: few lines, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<Kept>);
+pub(crate) struct Refusals(Mutex<RefusalLog>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RefusalLog {
     lines: Vec<Line>,
     more: u64,
 }

@@ -51,7 +51,7 @@ pub fn list_files(
     let place = caller.reads(workspace.existing(&input.path)?)?;
     if place.kind() != Some(Kind::Directory) {
         return Err(
-            ToolError::from(WorkspaceError::NotADirectory(place.shown()))
+            ToolError::from(WorkspaceError::NotADirectory(place.display()))
                 .with_advice("read_file reads a file"),
         );
     }
@@ -68,7 +68,7 @@ pub fn list_files(
     sort(&mut paths);
     let entries = describe(workspace, &paths);
     let more = if truncated { ", and more" } else { "" };
-    let summary = format!("{} entries in {}{more}", entries.len(), place.shown());
+    let summary = format!("{} entries in {}{more}", entries.len(), place.display());
     let data = EntriesData { entries, truncated };
     ToolResult::data(&data).map(|result| result.with_summary(summary))
 }

@@ -35,7 +35,7 @@ impl Robots {
             return Ok(());
         }
         let place = url.origin().ascii_serialization();
-        let kept = self.kept(&place);
+        let kept = self.lookup(&place);
         let rules = match kept {
             Some(rules) => rules,
             None => self.keep(&place, fetch(http, redirects, &place).await?),
@@ -54,7 +54,7 @@ impl Robots {
         }
     }
 
-    fn kept(&self, place: &str) -> Option<Arc<Rules>> {
+    fn lookup(&self, place: &str) -> Option<Arc<Rules>> {
         let hosts = self.0.lock();
         hosts.get(place).cloned()
     }

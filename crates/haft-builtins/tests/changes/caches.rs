@@ -30,7 +30,7 @@ fn with_cache() -> Settings {
 }
 
 /// What a command printed; it must end well, ask nothing and change nothing.
-async fn said(scene: &Scene, line: &str) -> String {
+async fn stdout_of(scene: &Scene, line: &str) -> String {
     let outcome = scene.run(line).await;
     assert!(outcome.error.is_none(), "{line}: {:?}", outcome.error);
     let data: serde_json::Value =
@@ -54,10 +54,10 @@ fn names(folder: &Path) -> Vec<String> {
 async fn shared_by_a_run(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
     let line = "cat ~/.npm/_cacache/old; echo new > ~/.npm/_cacache/new; echo x > ~/.npmrc; cat ~/.npm/_cacache/new";
-    assert_eq!(said(&scene, line).await, "old\nnew\n");
+    assert_eq!(stdout_of(&scene, line).await, "old\nnew\n");
     // The next command has the cache, and nothing else of the home or of the first command's.
     let line = "echo start > /tmp/x; ls ~/.npm/_cacache; ls -A ~ | grep npmrc; true";
-    assert_eq!(said(&scene, line).await, "new\nold\n");
+    assert_eq!(stdout_of(&scene, line).await, "new\nold\n");
     let user = scene.dir.path().join("user");
     assert_eq!(names(&user.join(".npm/_cacache")), ["old"]);
     assert_eq!(fs::read_to_string(user.join(".npmrc")).unwrap(), "secret\n");
@@ -71,14 +71,14 @@ fn caches(scene: &Scene) -> PathBuf {
 
 async fn used_at_once(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
-    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    stdout_of(&scene, "echo new > ~/.npm/_cacache/new").await;
     let other = File::open(caches(&scene)).unwrap();
     flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
     let line = "echo alone > ~/.npm/_cacache/alone; ls ~/.npm/_cacache";
-    assert_eq!(said(&scene, line).await, "alone\nold\n");
+    assert_eq!(stdout_of(&scene, line).await, "alone\nold\n");
     drop(other);
     let line = "echo > /tmp/x; ls ~/.npm/_cacache";
-    assert_eq!(said(&scene, line).await, "new\nold\n");
+    assert_eq!(stdout_of(&scene, line).await, "new\nold\n");
     assert_eq!(scene.views_left(), 0);
 }
 
@@ -92,7 +92,7 @@ async fn denied(sandbox: &Sandbox) {
         let scene = Scene::with(sandbox, &settings);
         // The words name no path that a rule could read.
         let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
-        assert_eq!(said(&scene, line).await, seen, "{rule}");
+        assert_eq!(stdout_of(&scene, line).await, seen, "{rule}");
     }
 }
 
@@ -115,14 +115,19 @@ async fn linked(sandbox: &Sandbox) {
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::rename(&cache, &to).unwrap();
         std::os::unix::fs::symlink(&to, &cache).unwrap();
-        assert_eq!(said(&scene, line).await, seen, "{rule} {}", to.display());
+        assert_eq!(
+            stdout_of(&scene, line).await,
+            seen,
+            "{rule} {}",
+            to.display()
+        );
     }
 }
 
 /// The daily look deletes nothing that a link leads to.
 async fn swept_without_links(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
-    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    stdout_of(&scene, "echo new > ~/.npm/_cacache/new").await;
     let run = caches(&scene).join("../..").canonicalize().unwrap();
     let victim = scene.dir.path().join("victim");
     fs::create_dir_all(victim.join("changes/views/a1-b1/work/work")).unwrap();
@@ -142,7 +147,7 @@ async fn swept_without_links(sandbox: &Sandbox) {
 
 async fn swept(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
-    said(&scene, "echo new > ~/.npm/_cacache/new").await;
+    stdout_of(&scene, "echo new > ~/.npm/_cacache/new").await;
     let views = caches(&scene).with_file_name("views");
     for (name, file) in [
         ("a1-b1", "work"),

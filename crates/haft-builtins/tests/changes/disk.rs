@@ -85,7 +85,7 @@ impl Disks<'_> {
         let before = scene.tree();
         let outcome = scene.run("head -c 20M /dev/zero > tracked; true").await;
         // As much as there was room for, or nothing, where there was none for the note.
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         assert!(scene.views_left() == 0, "{outcome:?}");
     }
 
@@ -98,7 +98,7 @@ impl Disks<'_> {
         let outcome = scene.run("echo new > other; rm one two").await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Failed), "{outcome:?}");
         assert!(scene.tree() == before, "{outcome:?}");
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         assert_eq!(scene.views_left(), 0);
         assert_eq!(not_applied(&outcome), ["one", "other", "two"]);
         // Half of a file is not taken for a whole one.
@@ -119,7 +119,7 @@ impl Disks<'_> {
         let line = "mkdir out; echo after > tracked; head -c 20M /dev/zero > out/x; true";
         let outcome = scene.run(line).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Failed), "{outcome:?}");
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         assert_eq!(scene.views_left(), 0);
         assert!(scene.questions().is_empty());
     }
@@ -131,7 +131,7 @@ impl Disks<'_> {
         let line = "rm tracked; for i in 1 2 3; do head -c 2500k /dev/zero > $i; done";
         let outcome = scene.run(line).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Failed), "{outcome:?}");
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
     }
 
     /// The names are used up in the middle.
@@ -144,7 +144,7 @@ impl Disks<'_> {
         let line = "rm a b y; ln -s a y; mkdir b; for i in $(seq 30); do echo $i > b/$i; done";
         let outcome = scene.run(line).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Failed), "{outcome:?}");
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         let left = not_applied(&outcome);
         // Its old file is deleted, and the link is not made.
         let shown = serde_json::to_string(&outcome).unwrap();
@@ -185,7 +185,7 @@ impl Disks<'_> {
         let before = scene.tree();
         let outcome = scene.run("echo new > b").await;
         assert!(outcome.is_ok(), "{outcome:?}");
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         assert_eq!(scene.views_left(), 0);
     }
 
@@ -196,7 +196,7 @@ impl Disks<'_> {
         let before = scene.tree();
         let line = "mv big later; for i in 1 2 3 4 5 6 7 8; do echo $i > $i; done";
         let outcome = scene.run(line).await;
-        told(&scene, &before, &outcome);
+        check_report(&scene, &before, &outcome);
         let kept = scene
             .views()
             .into_iter()
@@ -242,7 +242,11 @@ fn not_applied(outcome: &Outcome) -> Vec<String> {
 }
 
 /// Fails where something in the workspace is not as it was and the result does not say so, or the other way round.
-fn told(scene: &Scene, before: &std::collections::BTreeMap<PathBuf, String>, outcome: &Outcome) {
+fn check_report(
+    scene: &Scene,
+    before: &std::collections::BTreeMap<PathBuf, String>,
+    outcome: &Outcome,
+) {
     let data = data(outcome);
     let paths = |list: &str, half_made: bool| -> BTreeSet<PathBuf> {
         let all = data[list].as_array().cloned().unwrap_or_default();

@@ -36,7 +36,7 @@ fn trusted(sandbox: &Sandbox) -> Scene {
     Scene::with(sandbox, &settings)
 }
 
-fn shown(line: &str, outcome: &Outcome) -> String {
+fn describe(line: &str, outcome: &Outcome) -> String {
     format!("{line}: {}", serde_json::to_string(outcome).unwrap())
 }
 
@@ -106,7 +106,7 @@ async fn kinds(sandbox: &Sandbox) {
     for is in KINDS {
         let scene = trusted(sandbox);
         let outcome = scene.run(&make(is, "new")).await;
-        assert!(outcome.is_ok(), "{}", shown(is, &outcome));
+        assert!(outcome.is_ok(), "{}", describe(is, &outcome));
         made.insert(is, scene.tree());
     }
     for was in KINDS {
@@ -116,7 +116,7 @@ async fn kinds(sandbox: &Sandbox) {
             let before = scene.tree();
             let line = format!("rm -rf p; {}", make(is, "new"));
             let outcome = scene.run(&line).await;
-            let told = shown(&format!("{was} {is}"), &outcome);
+            let told = describe(&format!("{was} {is}"), &outcome);
             assert!(outcome.is_ok(), "{told}");
             let special = ["pipe", "socket"].contains(&is);
             let left = not_applied(&outcome);
@@ -158,7 +158,7 @@ async fn folders_that_are_stood_in(sandbox: &Sandbox) {
         scene.put("other", "o\n");
         let before = scene.tree();
         let outcome = scene.run(line).await;
-        let told = shown(line, &outcome);
+        let told = describe(line, &outcome);
         assert_eq!(kind(&outcome), None, "{told}");
         assert_eq!(scene.tree().len(), left, "{told}");
         undo_and_redo(&scene, &outcome, &before).await;
@@ -179,7 +179,7 @@ os.close(os.open("sparse", os.O_CREAT | os.O_WRONLY)); os.truncate("sparse", 1 <
 fd = os.open("sparse", os.O_WRONLY); os.pwrite(fd, b"end", (1 << 30) - 3); os.close(fd)
 '"#;
     let outcome = scene.run(line).await;
-    let told = shown("odd files", &outcome);
+    let told = describe("odd files", &outcome);
     let left = not_applied(&outcome);
     let paths: Vec<_> = left.keys().map(String::as_str).collect();
     assert_eq!(paths, ["pipe", "\u{fffd}"], "{told}");
@@ -243,7 +243,7 @@ async fn before_the_answer(sandbox: &Sandbox) {
     let outcome = scene
         .run("echo theirs > a; echo theirs > b; echo said")
         .await;
-    let told = shown("before the answer", &outcome);
+    let told = describe("before the answer", &outcome);
     assert_eq!(kind(&outcome), Some(ErrorKind::Conflict), "{told}");
     assert_eq!(data(&outcome)["stdout"], "said\n", "{told}");
     assert!(not_applied(&outcome).keys().eq(["a", "b"]), "{told}");
@@ -297,7 +297,7 @@ async fn at_the_same_time(sandbox: &Sandbox) {
         scene.put("a", "a\n");
         scene.put("out/x", "x\n");
         let outcome = meanwhile(&scene, line, act).await;
-        let told = shown(name, &outcome);
+        let told = describe(name, &outcome);
         assert_eq!(kind(&outcome), Some(ErrorKind::Conflict), "{told}");
         let is = fs::read_to_string(scene.at("a")).ok();
         assert_eq!(is.as_deref(), expected, "{told}");
@@ -330,8 +330,8 @@ async fn two_commands(sandbox: &Sandbox) {
     };
     let line = format!("echo first > a; echo first > c; {WAITS}");
     let (first, second) = tokio::join!(scene.run(&line), second);
-    assert!(second.is_ok(), "{}", shown("second", &second));
-    let told = shown("first", &first);
+    assert!(second.is_ok(), "{}", describe("second", &second));
+    let told = describe("first", &first);
     assert_eq!(kind(&first), Some(ErrorKind::Conflict), "{told}");
     assert_eq!(
         not_applied(&first).into_keys().collect::<Vec<_>>(),
@@ -357,7 +357,7 @@ fn many(count: usize) -> String {
 async fn many_files(sandbox: &Sandbox) {
     let scene = trusted(sandbox);
     let outcome = run_long(&scene, &many(10_000)).await;
-    let told = shown("10,000 files", &outcome);
+    let told = describe("10,000 files", &outcome);
     assert!(outcome.is_ok(), "{told}");
     let more = data(&outcome)["more_changes"].as_u64();
     assert_eq!(more, Some(10_000 + 11 - 200), "{told}");
@@ -366,14 +366,14 @@ async fn many_files(sandbox: &Sandbox) {
     let inode = |scene: &Scene| fs::metadata(scene.at("n/3/3456")).unwrap().ino();
     let before = inode(&scene);
     let outcome = run_long(&scene, "chmod -R u=rwX,go=X n/3; true").await;
-    let told = shown("chmod", &outcome);
+    let told = describe("chmod", &outcome);
     assert!(outcome.is_ok(), "{told}");
     let closed = |what: &String| what.starts_with("600 ") || what.starts_with("711/");
     let tree = scene.tree();
     assert_eq!(tree.values().filter(|what| closed(what)).count(), 1_001);
     assert_eq!(inode(&scene), before);
     let outcome = run_long(&scene, "rm -r n").await;
-    assert!(outcome.is_ok(), "{}", shown("rm", &outcome));
+    assert!(outcome.is_ok(), "{}", describe("rm", &outcome));
     assert!(scene.tree().is_empty());
     assert_eq!(scene.views_left(), 0);
     eprintln!("changes: 10,000 files: ok");
@@ -391,7 +391,7 @@ async fn too_many_files(sandbox: &Sandbox) {
     }
     let scene = trusted(sandbox);
     let outcome = run_long(&scene, &many(200_001)).await;
-    let told = shown("200,001 files", &outcome);
+    let told = describe("200,001 files", &outcome);
     assert_eq!(kind(&outcome), Some(ErrorKind::Failed), "{told}");
     let message = &outcome.error.as_ref().unwrap().message;
     assert!(message.contains("more than 200,000"), "{message}");

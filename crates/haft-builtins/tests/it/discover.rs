@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::scene::data;
 
-struct Found {
+struct Discovery {
     executor: Executor,
     session: Session,
 }
@@ -57,7 +57,7 @@ fn registry(options: &DiscoverOptions) -> ToolRegistry {
     registry
 }
 
-impl Found {
+impl Discovery {
     fn new(options: &DiscoverOptions) -> Self {
         Self {
             executor: Executor::new(Policy::read_only()),
@@ -95,7 +95,7 @@ impl Found {
 
 #[tokio::test]
 async fn tools_are_found_by_words_browsed_by_category_and_counted() {
-    let here = Found::new(&DiscoverOptions::default());
+    let here = Discovery::new(&DiscoverOptions::default());
     let rows = [
         (
             json!({"query": "send a letter"}),
@@ -136,7 +136,7 @@ async fn tools_are_found_by_words_browsed_by_category_and_counted() {
 
 #[tokio::test]
 async fn bad_searches_are_refused_and_say_what_there_is() {
-    let here = Found::new(&DiscoverOptions::default());
+    let here = Discovery::new(&DiscoverOptions::default());
     let rows = [
         (
             json!({"query": "x".repeat(1 << 20)}),
@@ -175,7 +175,7 @@ async fn bad_searches_are_refused_and_say_what_there_is() {
 
 #[tokio::test]
 async fn expanding_is_partial_and_answers_in_the_exact_words() {
-    let here = Found::new(&DiscoverOptions::default());
+    let here = Discovery::new(&DiscoverOptions::default());
     let refused = here.call("mail.send", json!({})).await.error.unwrap();
     assert_eq!(refused.kind, ErrorKind::Unavailable);
     let reply = here
@@ -224,7 +224,7 @@ async fn expanding_is_partial_and_answers_in_the_exact_words() {
 #[tokio::test]
 async fn a_view_hides_what_it_leaves_out_and_many_deferred_tools_stay_bounded() {
     let view = registry(&DiscoverOptions::default()).except(["mail.send"]);
-    let here = Found {
+    let here = Discovery {
         executor: Executor::new(Policy::read_only()),
         session: Session::new(view),
     };
@@ -244,7 +244,7 @@ async fn a_view_hides_what_it_leaves_out_and_many_deferred_tools_stay_bounded() 
         TestTool::of(tool(&name, &described, "many", Exposure::Deferred)).arc()
     });
     many.add_all(deferred).unwrap();
-    let here = Found {
+    let here = Discovery {
         executor: Executor::new(Policy::read_only()),
         session: Session::new(many),
     };
@@ -283,14 +283,14 @@ async fn skills_are_found_beside_tools_unless_only_people_may_load_them() {
         skills: Some(Arc::new(set)),
         ..DiscoverOptions::default()
     };
-    let here = Found::new(&options);
+    let here = Discovery::new(&options);
     let found = here.search(json!({"query": "write letters"})).await;
     assert!(found.get("skills").is_none(), "nobody could load it");
     let tools = registry(&options);
     tools
         .add_all([TestTool::of(TestTool::echo("load_skill")).arc()])
         .unwrap();
-    let here = Found {
+    let here = Discovery {
         session: Session::new(tools),
         ..here
     };
@@ -392,7 +392,7 @@ fn by_meaning(service: &Service) -> DiscoverOptions {
 }
 
 /// Searches until the tools' vectors are there.
-async fn until_found(here: &Found, query: &str) -> Vec<String> {
+async fn until_found(here: &Discovery, query: &str) -> Vec<String> {
     for _ in 0..500 {
         let names = here.names(json!({ "query": query })).await;
         if !names.is_empty() {
@@ -406,9 +406,9 @@ async fn until_found(here: &Found, query: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_meant_is_found_where_no_word_is_shared() {
     let service = Service::start(|_| false);
-    let words = Found::new(&DiscoverOptions::default());
+    let words = Discovery::new(&DiscoverOptions::default());
     assert!(words.names(json!({"query": "epistle"})).await.is_empty());
-    let here = Found::new(&by_meaning(&service));
+    let here = Discovery::new(&by_meaning(&service));
     let names = until_found(&here, "epistle").await;
     assert!(names[0].starts_with("mail."), "{names:?}");
     // Hidden tools have no vectors, a name is a name, and the tools are embedded once.
@@ -424,7 +424,7 @@ async fn what_is_meant_is_found_where_no_word_is_shared() {
 async fn a_service_that_fails_leaves_the_words_and_is_told_once() {
     // Every request but the first, which is for the tools, fails.
     let service = Service::start(|number| number > 0);
-    let here = Found::new(&by_meaning(&service));
+    let here = Discovery::new(&by_meaning(&service));
     let search = || here.call("tool_search", json!({"query": "letter"}));
     let mut told = 0;
     for _ in 0..200 {

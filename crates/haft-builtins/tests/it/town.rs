@@ -50,11 +50,11 @@ pub(crate) fn moved(location: &str) -> Does {
     answer("302 Found", &format!("Location: {location}\r\n"), "")
 }
 
-type Handler = dyn Fn(&Asked) -> Does + Send + Sync;
+type Handler = dyn Fn(&ReceivedRequest) -> Does + Send + Sync;
 
 /// A request as a server saw it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     /// The whole head and, where it came with it, the body.
     pub(crate) text: String,
@@ -77,13 +77,15 @@ impl std::fmt::Debug for Town {
 
 impl Town {
     /// Every name is at `PUBLIC`, and every server does the same.
-    pub(crate) async fn new(does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) async fn new(
+        does: impl Fn(&ReceivedRequest) -> Does + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Self::dated(does, 2000..=4000).await
     }
 
     /// The same with certificates of these years.
     pub(crate) async fn dated(
-        does: impl Fn(&Asked) -> Does + Send + Sync + 'static,
+        does: impl Fn(&ReceivedRequest) -> Does + Send + Sync + 'static,
         years: RangeInclusive<i32>,
     ) -> Arc<Self> {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -247,7 +249,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, does: &Handler) 
 }
 
 /// A request with its body, where a length announces one.
-async fn request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Asked> {
+async fn request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     let head = loop {
@@ -270,5 +272,5 @@ async fn request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Asked> {
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
-    Ok(Asked { path, text })
+    Ok(ReceivedRequest { path, text })
 }

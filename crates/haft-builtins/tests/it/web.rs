@@ -13,7 +13,7 @@ use haft_builtins::web::{RedirectRule, Web};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
-use crate::town::{Asked, Does, Town, answer, moved, page};
+use crate::town::{Does, ReceivedRequest, Town, answer, moved, page};
 
 fn scene(town: &Arc<Town>, robots: bool) -> Scene {
     let reader = UnconfinedReader::default();
@@ -391,7 +391,7 @@ impl RedirectRule for NoOthers {
 }
 
 /// A service of each kind, each on its own path.
-fn engines(asked: &Asked) -> Does {
+fn engines(asked: &ReceivedRequest) -> Does {
     let text = asked.text.to_lowercase();
     let path = asked.path.as_str();
     if path == "/res?q=two+words&count=2" && text.contains("x-subscription-token: key") {

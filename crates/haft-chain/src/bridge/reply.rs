@@ -50,20 +50,20 @@ pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
 }
 
 /// The answer to a `put` or an `info`.
-pub fn kept(reference: &str, media_type: &str, bytes: u64) -> String {
+pub fn artifact(reference: &str, media_type: &str, bytes: u64) -> String {
     #[derive(Serialize)]
-    struct Kept<'a> {
+    struct ArtifactReply<'a> {
         #[serde(rename = "ref")]
         reference: &'a str,
         media_type: &'a str,
         bytes: u64,
     }
-    let kept = Kept {
+    let reply = ArtifactReply {
         reference,
         media_type,
         bytes,
     };
-    serde_json::to_string(&kept).unwrap_or_default()
+    serde_json::to_string(&reply).unwrap_or_default()
 }
 
 /// The answer to a request that cannot be met.

@@ -85,10 +85,10 @@ pub(super) fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
     #[derive(Deserialize)]
     struct Reply {
         #[serde(default)]
-        files: Vec<Kept>,
+        files: Vec<MediaRef>,
     }
     #[derive(Deserialize)]
-    struct Kept {
+    struct MediaRef {
         path: String,
         #[serde(rename = "ref")]
         reference: String,

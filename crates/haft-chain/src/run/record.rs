@@ -70,7 +70,7 @@ pub(super) enum Step {
 }
 
 /// What a call says, and where it stands.
-pub(super) struct Asked<'a> {
+pub(super) struct CallRequest<'a> {
     pub(super) seq: u64,
     pub(super) id: u32,
     pub(super) name: &'a str,
@@ -183,7 +183,7 @@ impl Record {
     }
 
     /// Takes a call in, before it is dispatched.
-    pub(super) fn call(&mut self, asked: Asked<'_>) -> Result<Step, ToolError> {
+    pub(super) fn call(&mut self, asked: CallRequest<'_>) -> Result<Step, ToolError> {
         let Some(journal) = &self.journal else {
             return Ok(Step::Run);
         };

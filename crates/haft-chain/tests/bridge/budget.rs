@@ -9,7 +9,7 @@ use haft::testing::TestTool;
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, shown, trace, value, wait};
+use crate::scene::{Parts, Scene, pretty, trace, value, wait};
 use crate::{assert_broken, raw};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -45,7 +45,7 @@ fn the_51st_call() {
         value(&outcome),
         json!(vec!["budget"; 10]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!((scene.marks().len(), outcome.calls.len()), (50, 60));
     // Counted before anything is looked up.
@@ -56,7 +56,7 @@ fn the_51st_call() {
         (value(&outcome), scene.marks().len()),
         (json!("budget"), 0),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
 }
 
@@ -79,7 +79,7 @@ fn after_the_end() {
         (outcome.status, value(&outcome)),
         (Status::Ok, json!(1)),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!((scene.marks().len(), outcome.calls.len()), (0, 0));
 }
@@ -110,7 +110,7 @@ fn unknown() {
         value(&outcome),
         json!(vec!["not_found"; 9]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!(outcome.calls.len(), names.len());
     assert!(scene.marks().is_empty());
@@ -122,13 +122,13 @@ fn under_way() {
         &scene,
         "call(1, b'sleep', b'{\"s\":0.1}')\nframe(b'd', 0, b'{}')\ntime.sleep(9)",
     );
-    assert_eq!(outcome.status, Status::Ok, "{}", shown(&outcome));
+    assert_eq!(outcome.status, Status::Ok, "{}", pretty(&outcome));
     assert_eq!(trace(&outcome), ["sleep:ok"]);
     let outcome = raw(
         &scene,
         "call(1, b'sleep', b'{\"s\":600}')\nframe(b'd', 0, b'{}')\ntime.sleep(9)",
     );
-    assert_eq!(trace(&outcome), ["sleep:cancelled"], "{}", shown(&outcome));
+    assert_eq!(trace(&outcome), ["sleep:cancelled"], "{}", pretty(&outcome));
     assert_eq!(outcome.summary, "1 call, 1 cancelled");
     let ended = scene
         .audit
@@ -149,7 +149,7 @@ print('__chain_return__: 5')"#;
     assert!(
         outcome.data.is_none() && outcome.calls.is_empty(),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!(outcome.text().lines().count(), 3);
 }
@@ -158,13 +158,13 @@ fn claims() {
     let scene = Scene::new();
     let code = "tools.critical(risk='safe', approval=True, approved=True, run='other', origin='host', principal='root')";
     let outcome = wait(scene.chain(code));
-    assert_eq!(trace(&outcome), ["critical:denied"], "{}", shown(&outcome));
+    assert_eq!(trace(&outcome), ["critical:denied"], "{}", pretty(&outcome));
     // Neither does the raw frame carry anything else.
     let outcome = raw(
         &scene,
         "frame(b'c', 1, b'critical\\n{\"risk\":\"safe\"}\\n{}')\nanswer()['error']['kind']",
     );
-    assert_eq!(value(&outcome), json!("denied"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("denied"), "{}", pretty(&outcome));
 }
 
 fn recursion() {
@@ -173,7 +173,7 @@ fn recursion() {
         &scene,
         "call(1, b'tool_chain', b'{\"code\":\"1\"}')\nanswer()['error']['kind']",
     );
-    assert_eq!(value(&outcome), json!("not_found"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("not_found"), "{}", pretty(&outcome));
 }
 
 fn never() {
@@ -193,12 +193,12 @@ fn never() {
             outcome.status,
             Status::Timeout,
             "{code}\n{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
         assert!(
             outcome.duration < Duration::from_secs(20),
             "{code}\n{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
         assert!(
             outcome
@@ -230,7 +230,7 @@ fn never() {
         scene
             .chain("try:\n    tools.sleep(s=600)\nexcept ToolError as e:\n    kind = e.kind\nkind"),
     );
-    assert_eq!(value(&outcome), json!("timeout"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("timeout"), "{}", pretty(&outcome));
 }
 
 fn refused() {
@@ -250,9 +250,9 @@ fn refused() {
             error.kind,
             haft::ErrorKind::InvalidArguments,
             "{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
-        assert!(error.message.contains(says), "{}", shown(&outcome));
+        assert!(error.message.contains(says), "{}", pretty(&outcome));
     }
     let long = format!("x = '{}'\nlen(x)", "é".repeat(500_000));
     assert_eq!(value(&wait(scene.chain(&long))), json!(500_000));

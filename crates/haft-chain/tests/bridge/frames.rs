@@ -9,7 +9,7 @@ use haft::result::Status;
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, shown, trace, value, wait};
+use crate::scene::{Parts, Scene, pretty, trace, value, wait};
 use crate::{assert_broken, raw};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -91,7 +91,7 @@ fn no_json() {
         } else {
             json!("invalid_arguments")
         };
-        assert_eq!(value(&outcome), expect, "{arguments}\n{}", shown(&outcome));
+        assert_eq!(value(&outcome), expect, "{arguments}\n{}", pretty(&outcome));
     }
     let code = "call(1, b'echo', b'{\"a\":' + b'[' * 10000 + b']' * 10000 + b'}')\nanswer()['error']['kind']";
     assert_eq!(value(&raw(&scene, code)), json!("invalid_arguments"));
@@ -130,7 +130,7 @@ fn closed() {
         assert!(
             said.contains("ended without a word"),
             "{end}\n{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
         assert_eq!(trace(&outcome), ["sleep:cancelled"], "{end}");
     }
@@ -181,7 +181,7 @@ fn mixed() {
     // Through the runtime threads may call as they like.
     let code = "import threading\nout = []\ndef f(n):\n    for k in range(6):\n        out.append(tools.echo(n=n, k=k, pad='x' * 200000).ref is not None)\nts = [threading.Thread(target=f, args=(n,)) for n in range(8)]\n[t.start() for t in ts]\n[t.join() for t in ts]\n[len(out), all(out)]";
     let outcome = wait(scene.chain(code));
-    assert_eq!(value(&outcome), json!([48, true]), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!([48, true]), "{}", pretty(&outcome));
 }
 
 fn refs_of_others() {
@@ -208,9 +208,9 @@ fn refs_of_others() {
         value(&outcome),
         json!(vec!["not_found"; 4]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
-    assert!(!shown(&outcome).contains("secret of"));
+    assert!(!pretty(&outcome).contains("secret of"));
     let own = scene.artifacts.info(scene.session.owner(), &secret);
     assert!(own.is_err(), "it was not made this run's own either");
     // In its own run it is there.
@@ -220,7 +220,7 @@ fn refs_of_others() {
         value(&outcome),
         json!("secret of another run"),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
 }
 
@@ -232,7 +232,7 @@ fn ranges() {
         value(&outcome),
         json!(["3456", "89", "", "0123456789", ""]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     for code in [
         "artifacts.put(b'1').read(-1)",
@@ -247,7 +247,7 @@ fn ranges() {
                 .message
                 .contains("must not be negative"),
             "{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
     }
     // Past the runtime: a range that is none ends the script, a huge one is clipped.

@@ -19,7 +19,7 @@ mod tools;
 
 use haft::result::{Outcome, Status};
 
-use crate::scene::{Scene, shown, wait};
+use crate::scene::{Scene, pretty, wait};
 
 fn main() {
     haft_sandbox::enter();
@@ -54,10 +54,10 @@ pub(crate) fn raw(scene: &Scene, code: &str) -> Outcome {
 /// Asserts that the chain was ended because of what the script sent.
 pub(crate) fn assert_broken(outcome: &Outcome, what: &str) {
     let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
-    assert_eq!(outcome.status, Status::Error, "{}", shown(outcome));
+    assert_eq!(outcome.status, Status::Error, "{}", pretty(outcome));
     assert!(
         said.contains("the script was ended: ") && said.contains(what),
         "{what}: {}",
-        shown(outcome)
+        pretty(outcome)
     );
 }

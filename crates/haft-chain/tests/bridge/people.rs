@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, shown, trace, value, wait};
+use crate::scene::{Parts, Scene, pretty, trace, value, wait};
 use crate::{RAW, assert_broken};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -72,7 +72,7 @@ fn approved_as_seen() {
         trace(&outcome),
         ["critical:cancelled"],
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     // What the script's object is changed to afterwards was never sent.
     let code = "a = {'to': ['harmless']}\nasync def f():\n    r = tools.critical(a=a)\n    a['to'][0] = 'harm'\n    return (await r).data\nawait f()";
@@ -81,7 +81,7 @@ fn approved_as_seen() {
         value(&outcome),
         json!({"a": {"to": ["harmless"]}}),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     let seen = ada.seen.lock().clone();
     assert!(
@@ -98,7 +98,7 @@ fn patience() {
         (outcome.status, value(&outcome)),
         (Status::Ok, json!("done")),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!(ada.seen.lock().len(), 4);
     let (scene, _) = person(50, false);
@@ -109,12 +109,12 @@ fn patience() {
         value(&outcome),
         json!("ada said no: not today"),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     // Nobody denied it the script's own time: that still runs out.
     let (scene, _) = person(100, true);
     let code = "tools.critical(a=1)\nwhile True:\n    pass";
     let outcome = wait(scene.chain_with(json!({"code": code, "timeout_s": 1})));
-    assert_eq!(outcome.status, Status::Timeout, "{}", shown(&outcome));
+    assert_eq!(outcome.status, Status::Timeout, "{}", pretty(&outcome));
     assert_eq!(trace(&outcome), ["critical:ok"]);
 }

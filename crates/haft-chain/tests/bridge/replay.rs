@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, shown, trace, value, wait};
+use crate::scene::{Parts, Scene, pretty, trace, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -190,7 +190,7 @@ fn journal(home: &Path, left: Option<usize>) -> Arc<dyn Journal> {
     })
 }
 
-fn said(outcome: &Outcome) -> String {
+fn error_message(outcome: &Outcome) -> String {
     let error = outcome.error.as_ref();
     error.map_or_else(String::new, |error| error.message.clone())
 }
@@ -208,25 +208,25 @@ fn every_point() {
         let outcome = wait(world.process(None, true).chain(code));
         if in_doubt {
             assert!(
-                said(&outcome).contains("may have run"),
+                error_message(&outcome).contains("may have run"),
                 "{left}\n{}",
-                shown(&outcome)
+                pretty(&outcome)
             );
-            assert!(said(&outcome).contains("append"), "{left}");
+            assert!(error_message(&outcome).contains("append"), "{left}");
             assert_eq!(world.lines(), before, "{left}");
             // It is said again to whoever asks again.
             let outcome = wait(world.process(None, true).chain(code));
             assert!(
-                said(&outcome).contains("may have run"),
+                error_message(&outcome).contains("may have run"),
                 "{left}\n{}",
-                shown(&outcome)
+                pretty(&outcome)
             );
         } else if left < 12 {
             assert_eq!(
                 value(&outcome),
                 json!("done"),
                 "{left}\n{}",
-                shown(&outcome)
+                pretty(&outcome)
             );
             assert_eq!(world.lines(), ["0", "1", "2", "3", "4"], "{left}");
             assert_eq!(trace(&outcome), ["append:ok"; 5], "{left}");
@@ -239,7 +239,7 @@ fn every_point() {
     wait(world.process(Some(3), false).chain(code));
     wait(world.process(Some(5), true).chain(code));
     let outcome = wait(world.process(None, true).chain(code));
-    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     assert_eq!(world.lines(), ["0", "1", "2", "3", "4"]);
 }
 
@@ -256,7 +256,7 @@ for n in range(4):
     wait(world.process(Some(5), false).chain(code));
     assert_eq!(world.lines().len(), 2);
     let outcome = wait(world.process(None, true).chain(code));
-    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     let lines = world.lines();
     assert_eq!(lines.len(), 4);
     // Two scripts of two runs share nothing of it.
@@ -280,7 +280,7 @@ for n in range(4):
     wait(world.process(Some(5), false).chain(code));
     assert_eq!(world.lines().len(), 2);
     let outcome = wait(world.process(None, true).chain(code));
-    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     let mut lines = world.lines();
     assert_eq!(lines.len(), 4);
     lines.sort();
@@ -296,7 +296,7 @@ for n in range(4):
             "import time\nfor n in range({calls}):\n    for _ in range({reads}): time.perf_counter_ns()\n    tools.append(n=n)"
         );
         let outcome = wait(world.process(None, false).chain(&code));
-        assert!(shown(&outcome).contains(told), "{}", shown(&outcome));
+        assert!(pretty(&outcome).contains(told), "{}", pretty(&outcome));
         assert!(world.lines().len() < 6, "{:?}", world.lines());
     }
 }
@@ -316,7 +316,7 @@ said
 ";
     let world = World::new();
     let outcome = wait(world.process(None, false).chain(code));
-    assert_eq!(value(&outcome), json!([true, true]), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!([true, true]), "{}", pretty(&outcome));
     assert!(world.lines().is_empty());
 }
 
@@ -351,10 +351,14 @@ fn killed_at_start() {
         let mut parts = world.parts(Some(left), resumed);
         parts.engine = Arc::new(Slow(world.home.path().to_owned()));
         let outcome = wait(Scene::of(parts).chain(code));
-        assert!(said(&outcome).contains("killed"), "{}", shown(&outcome));
+        assert!(
+            error_message(&outcome).contains("killed"),
+            "{}",
+            pretty(&outcome)
+        );
     }
     let outcome = wait(world.process(None, true).chain(code));
-    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     assert_eq!(world.lines(), ["1"]);
 }
 
@@ -376,12 +380,12 @@ await asyncio.gather(*[work(n) for n in range(4)])
         let outcome = wait(world.process(None, true).chain(code));
         if in_doubt {
             assert!(
-                said(&outcome).contains("may have run"),
+                error_message(&outcome).contains("may have run"),
                 "{}",
-                shown(&outcome)
+                pretty(&outcome)
             );
         } else {
-            assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+            assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
         }
         let mut lines = world.lines();
         let all = lines.len();
@@ -415,13 +419,13 @@ fn divergence() {
         ..Parts::default()
     });
     let outcome = wait(scene.chain(code));
-    let said = said(&outcome);
+    let said = error_message(&outcome);
     assert!(
         said.contains("went another way") && said.contains("call 2"),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
-    assert!(said.contains("{\"n\":1}"), "{}", shown(&outcome));
+    assert!(said.contains("{\"n\":1}"), "{}", pretty(&outcome));
     assert_eq!(world.lines(), ["1", "0"]);
     // Another script of the run is no replay of this one.
     let world = World::new();
@@ -431,7 +435,7 @@ fn divergence() {
             .process(None, true)
             .chain("tools.append(n=9)\n'other'"),
     );
-    assert_eq!(value(&outcome), json!("other"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("other"), "{}", pretty(&outcome));
 }
 
 fn doubt() {
@@ -447,7 +451,7 @@ fn doubt() {
             .process(None, true)
             .chain("tools.again(n=1)\ntools.append(n=2)\n'done'"),
     );
-    assert_eq!(value(&outcome), json!("done"), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     assert_eq!(world.lines(), ["1", "1", "2"]);
     assert_eq!(trace(&outcome), ["again:ok", "append:ok"]);
 }
@@ -461,7 +465,7 @@ fn counted() {
         value(&outcome),
         json!(["abc", ["budget", "budget", "budget"]]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert_eq!(outcome.calls.len(), 53);
     let numbers: Vec<u64> = outcome.calls.iter().map(|call| call.seq).collect();
@@ -483,9 +487,9 @@ fn unwritten() {
         });
         let outcome = wait(scene.chain("tools.mark(text='a')\ntools.mark(text='b')"));
         assert!(
-            said(&outcome).contains("journal cannot be kept"),
+            error_message(&outcome).contains("journal cannot be kept"),
             "{left}\n{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
         assert_eq!(scene.marks().len(), lines, "{left}");
     }

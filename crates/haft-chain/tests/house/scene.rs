@@ -103,9 +103,9 @@ pub(crate) struct Scene {
 
 /// Somebody to ask.
 #[derive(Debug)]
-struct Asked(Arc<dyn Approver>);
+struct SharedApprover(Arc<dyn Approver>);
 
-impl Approver for Asked {
+impl Approver for SharedApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.0.ask(request)
     }
@@ -143,7 +143,7 @@ impl Scene {
             .with_audit(Arc::clone(&audit) as _)
             .with_artifacts(Arc::clone(&artifacts) as _);
         if let Some(approver) = parts.approver {
-            executor = executor.with_approver(Asked(approver));
+            executor = executor.with_approver(SharedApprover(approver));
         }
         let mut session = Session::builder(Arc::new(tools));
         if let Some(run) = parts.run {
@@ -185,7 +185,7 @@ impl Scene {
 }
 
 /// The whole outcome, for a failing test to show.
-pub(crate) fn shown(outcome: &Outcome) -> String {
+pub(crate) fn pretty(outcome: &Outcome) -> String {
     serde_json::to_string_pretty(outcome).unwrap()
 }
 

@@ -8,7 +8,7 @@ use haft::session::Limits;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, engine, shown, value, wait};
+use crate::scene::{Parts, Scene, engine, pretty, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     ("two_hundred_scripts_at_once_stay_apart", stay_apart),
@@ -84,7 +84,7 @@ fn stay_apart() {
             "modules" | "calls" => json!([mark, mark]),
             _ => json!(mark),
         };
-        assert_eq!(seen, expect, "{kind}: {look}\n{}", shown(outcome));
+        assert_eq!(seen, expect, "{kind}: {look}\n{}", pretty(outcome));
         let printed = outcome.text();
         let expect = if kind == "output" {
             format!("mark {mark}\n")
@@ -111,7 +111,7 @@ fn nothing_before() {
         for mark in 0..4 {
             let scene = Scene::new();
             let outcome = wait(scene.chain(&plant.replace("MARK", &mark.to_string())));
-            assert!(outcome.is_ok(), "{kind}\n{}", shown(&outcome));
+            assert!(outcome.is_ok(), "{kind}\n{}", pretty(&outcome));
         }
     }
     let code = "import gc, sys\n[sum('MARKED' in repr(o) for o in gc.get_objects() if isinstance(o, (str, list)) and len(o) < 50), 'MARKED' + 'X' in sys.modules]";
@@ -122,7 +122,7 @@ fn nothing_before() {
         value(&outcome)[1],
         Value::Bool(false),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
 }
 
@@ -138,7 +138,7 @@ fn dropped() {
     let engine = engine();
     wait(async {
         tokio::select! {
-            outcome = scene.chain("tools.sleep(s=600)") => panic!("{}", shown(&outcome)),
+            outcome = scene.chain("tools.sleep(s=600)") => panic!("{}", pretty(&outcome)),
             () = called(&scene) => {}
         }
         drop(engine);
@@ -179,7 +179,7 @@ fn cancelled() {
             };
             tokio::join!(scene.chain(code), cancel).0
         });
-        let shown = shown(&outcome);
+        let shown = pretty(&outcome);
         assert_eq!(outcome.status, Status::Cancelled, "{what}: {shown}");
         assert_eq!(outcome.calls.len(), 1, "{what}");
         assert_eq!(outcome.calls[0].status, Status::Cancelled, "{what}");
@@ -199,7 +199,7 @@ fn late() {
             ..Parts::default()
         });
         let outcome = wait(scene.chain(CANCELLED[1].1));
-        let shown = shown(&outcome);
+        let shown = pretty(&outcome);
         assert_eq!(outcome.status, Status::Timeout, "{shown}");
         assert!(shown.contains("the script did not end"), "{shown}");
     }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, data, shown, value, wait};
+use crate::scene::{Parts, Scene, data, pretty, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_runs_workspace_comes_and_goes_with_the_script", workspace),
@@ -35,7 +35,7 @@ fn workspace() {
     // A folder that is not there yet is empty.
     let code = "import os\nbefore = os.listdir()\nos.mkdir('d')\nopen('d/a', 'w').write('one')\nopen('b', 'w').write('two')\nbefore";
     let outcome = wait(scene().chain(code));
-    assert_eq!(value(&outcome), json!([]), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!([]), "{}", pretty(&outcome));
     assert_eq!(fs::read(folder.join("d/a")).unwrap(), b"one");
     let code = "import os\nopen('d/a', 'a').write('!')\nopen('/tmp/gone', 'w').write('x')\nos.symlink('/etc/passwd', 'link')\n[sorted(os.listdir()), open('b').read()]";
     let outcome = wait(scene().chain(code));
@@ -43,12 +43,12 @@ fn workspace() {
         value(&outcome),
         json!([["b", "d", "link"], "two"]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert!(
         outcome.text().contains("\"link\" is no regular file"),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     assert!(!folder.join("link").exists());
     // However the script ends.
@@ -64,7 +64,7 @@ fn workspace() {
         ),
     ] {
         let outcome = wait(scene().chain_with(json!({"code": code, "timeout_s": 1})));
-        assert_eq!(outcome.status, status, "{}", shown(&outcome));
+        assert_eq!(outcome.status, status, "{}", pretty(&outcome));
     }
     for (name, expect) in [
         ("d/a", "one!"),
@@ -82,7 +82,7 @@ fn workspace() {
     let outcome =
         wait(scene().chain("import os\nfor n in range(5000):\n    open(f'f{n}', 'w').close()"));
     let kept = fs::read_dir(&folder).unwrap().count();
-    assert!(kept <= 4200, "{kept} files\n{}", shown(&outcome));
+    assert!(kept <= 4200, "{kept} files\n{}", pretty(&outcome));
 }
 
 fn media() {
@@ -121,7 +121,7 @@ fn media() {
     ]);
     let expect: serde_json::Value =
         serde_json::from_str(&expect.to_string().replace(".mpeg", ".mp3")).unwrap();
-    assert_eq!(value(&outcome), expect, "{}", shown(&outcome));
+    assert_eq!(value(&outcome), expect, "{}", pretty(&outcome));
     // A script that is in the way of it has its file later, or none.
     let code = "import os\nos.mkdir('media')\nos.symlink('/etc/passwd', 'media/picture_1_0.png')\nr = tools.picture(bytes='abc')\nopen(r.files[0].path).read()";
     assert_eq!(value(&wait(scene.chain(code))), json!("abc"));
@@ -142,7 +142,7 @@ rows
     let expect = json!([
         true, true, 3 << 20, "0123456789abcde", (3 << 20) / 16, "0123456789abcde", true, 20000, {"n": 19999}
     ]);
-    assert_eq!(value(&outcome), expect, "{}", shown(&outcome));
+    assert_eq!(value(&outcome), expect, "{}", pretty(&outcome));
 }
 
 /// The highest memory that a process had, in KiB.
@@ -171,7 +171,7 @@ fn passed() {
     let code =
         "r = tools.large(bytes=200 << 20)\nn = tools.count(text=r).data['length']\ntools.look()\nn";
     let outcome = wait(scene.chain(code));
-    assert_eq!(value(&outcome), json!(200 << 20), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!(200 << 20), "{}", pretty(&outcome));
     let peak = *seen.lock();
     assert!(peak > 1000 && peak <= 60 << 10, "a peak of {peak} KiB");
 }
@@ -221,7 +221,7 @@ fn put() {
             "x/y"
         ]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     let reference = haft::artifact::ArtifactRef::parse(kept[1]["ref"].as_str().unwrap()).unwrap();
     let read = scene
@@ -236,9 +236,9 @@ fn put() {
         value(&outcome),
         json!(["hello", {"deep": [{"x": "hello"}]}]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     let outcome = wait(scene.chain("artifacts.put(b'x' * (65 << 20))"));
-    assert!(outcome.error.is_some(), "{}", shown(&outcome));
+    assert!(outcome.error.is_some(), "{}", pretty(&outcome));
     assert!(data(&outcome).is_null());
 }

@@ -6,7 +6,7 @@ use haft_sandbox::{Config, Strength};
 use serde_json::json;
 
 use crate::runner::Test;
-use crate::scene::{Parts, Scene, made, shown, trace, value, wait};
+use crate::scene::{Parts, Scene, made, pretty, trace, value, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     ("scripts_run_without_a_zygote", fresh),
@@ -27,7 +27,7 @@ fn check(config: &Config, code: &CodeConfig, strength: &str) {
     };
     let code = "import asyncio\nr = tools.picture(bytes='abc')\nopen('f', 'w').write(open(r.files[0].path).read())\nx = await asyncio.gather(*[tools.together(n=n) for n in range(3)])\nprint('said')\n[y.data['n'] for y in x]";
     let outcome = wait(scene().chain(code));
-    assert_eq!(value(&outcome), json!([0, 1, 2]), "{}", shown(&outcome));
+    assert_eq!(value(&outcome), json!([0, 1, 2]), "{}", pretty(&outcome));
     assert_eq!(
         (outcome.text().as_str(), outcome.strength.as_deref()),
         ("said\n", Some(strength))
@@ -37,15 +37,15 @@ fn check(config: &Config, code: &CodeConfig, strength: &str) {
         value(&outcome),
         json!(["abc", {"a": 1}]),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     let late =
         json!({"code": "open('late', 'w').write('x')\nwhile True:\n    pass", "timeout_s": 1});
     let outcome = wait(scene().chain_with(late));
-    assert_eq!(outcome.status, Status::Timeout, "{}", shown(&outcome));
+    assert_eq!(outcome.status, Status::Timeout, "{}", pretty(&outcome));
     assert_eq!(std::fs::read_to_string(folder.join("late")).unwrap(), "x");
     let outcome = wait(scene().chain("tools.echo(a=1)\nimport os\nos._exit(1)"));
-    assert_eq!(trace(&outcome), ["echo:ok"], "{}", shown(&outcome));
+    assert_eq!(trace(&outcome), ["echo:ok"], "{}", pretty(&outcome));
     assert!(outcome.error.is_some());
     wait(engine.jail().shut());
 }

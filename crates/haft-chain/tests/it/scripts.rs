@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
-use crate::scene::{Scene, data, shown, trace, value, wait};
+use crate::scene::{Scene, data, pretty, trace, value, wait};
 
 /// What a screen was shown.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ fn live() {
     let code = "import sys, time\nfor n in range(3000):\n    print('out', n)\n    if n % 1000 == 0:\n        print('err', n, file=sys.stderr)\ntime.sleep(0.2)\nprint('é' * 20000)\nprint('end', end='')";
     let call = ToolCall::new("tool_chain", json!({"code": code}).to_string());
     let outcome = wait(scene.executor.execute(&session, call));
-    assert!(outcome.is_ok(), "{}", shown(&outcome));
+    assert!(outcome.is_ok(), "{}", pretty(&outcome));
     let seen = screen.0.lock();
     let of = |stream: Stream| -> String {
         let pieces = seen.iter().filter(|(of, ..)| *of == stream);
@@ -125,8 +125,8 @@ fn values() {
         ),
     ] {
         let outcome = wait(scene.chain(code));
-        assert_eq!(outcome.status, Status::Ok, "{code}\n{}", shown(&outcome));
-        assert_eq!(value(&outcome), expect, "{code}\n{}", shown(&outcome));
+        assert_eq!(outcome.status, Status::Ok, "{code}\n{}", pretty(&outcome));
+        assert_eq!(value(&outcome), expect, "{code}\n{}", pretty(&outcome));
         assert_eq!(outcome.strength.as_deref(), Some("full"), "{code}");
     }
 }
@@ -214,13 +214,22 @@ fn fails(rows: &[(&str, &str, &str)]) {
     for (code, message, text) in rows {
         let outcome = wait(scene.chain(code));
         let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
-        assert_eq!(outcome.status, Status::Error, "{code}\n{}", shown(&outcome));
-        assert!(said.contains(message), "{code}\n{}", shown(&outcome));
-        assert!(outcome.text().contains(text), "{code}\n{}", shown(&outcome));
+        assert_eq!(
+            outcome.status,
+            Status::Error,
+            "{code}\n{}",
+            pretty(&outcome)
+        );
+        assert!(said.contains(message), "{code}\n{}", pretty(&outcome));
+        assert!(
+            outcome.text().contains(text),
+            "{code}\n{}",
+            pretty(&outcome)
+        );
         assert!(
             !outcome.text().contains("haft_runtime"),
             "{code}\n{}",
-            shown(&outcome)
+            pretty(&outcome)
         );
     }
 }
@@ -252,7 +261,7 @@ fn checks() {
     ] {
         let outcome = wait(scene.chain(&format!("{before}{code}")));
         let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
-        assert!(said.contains(expect), "{code}\n{}", shown(&outcome));
+        assert!(said.contains(expect), "{code}\n{}", pretty(&outcome));
         assert_eq!((outcome.calls.len(), scene.marks().len()), (0, 0), "{code}");
     }
     // What cannot be known before is found when it happens, or is somebody else's.
@@ -273,7 +282,7 @@ fn checks() {
     ] {
         let outcome = wait(scene.chain(code));
         let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
-        assert!(said.contains(expect), "{code}\n{}", shown(&outcome));
+        assert!(said.contains(expect), "{code}\n{}", pretty(&outcome));
     }
     let fine = "def f(tools):\n    return tools.anything(1)\nclass T:\n    def anything(self, n):\n        return n\nf(T())";
     assert_eq!(value(&wait(scene.chain(fine))), json!(1));
@@ -312,7 +321,7 @@ seen
         "passed": {"a": "in", "b": {"c": 1}, "d": ["deep"]},
         "names": [true, true, false],
     });
-    assert_eq!(data(&outcome), expect, "{}", shown(&outcome));
+    assert_eq!(data(&outcome), expect, "{}", pretty(&outcome));
     let expect = [
         "say:ok",
         "echo:ok",
@@ -373,9 +382,9 @@ fn asynchronous() {
         ),
     ] {
         let outcome = wait(scene.chain(code));
-        assert_eq!(value(&outcome), expect, "{code}\n{}", shown(&outcome));
+        assert_eq!(value(&outcome), expect, "{code}\n{}", pretty(&outcome));
         let all_ok = outcome.calls.iter().all(|call| call.status == Status::Ok);
-        assert!(all_ok, "{code}\n{}", shown(&outcome));
+        assert!(all_ok, "{code}\n{}", pretty(&outcome));
     }
     assert_eq!(scene.marks(), ["alone", "by helper", "by thread"]);
     let code = "async def f():\n    x = tools.fail()\nawait f()\n5";
@@ -385,17 +394,17 @@ fn asynchronous() {
             .text()
             .contains("nobody waited for failed: no such thing"),
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
 }
 
 fn output() {
     let scene = Scene::new();
     let outcome = wait(scene.chain("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='')\nsys.stdout.buffer.write(b'd')\n1"));
-    assert_eq!(outcome.text(), "a\nb\ncd", "{}", shown(&outcome));
+    assert_eq!(outcome.text(), "a\nb\ncd", "{}", pretty(&outcome));
     let code = "for n in range(300_000):\n    print('line', n)\nprint('the end')";
     let outcome = wait(scene.chain(code));
-    assert_eq!(outcome.status, Status::Ok, "{}", shown(&outcome));
+    assert_eq!(outcome.status, Status::Ok, "{}", pretty(&outcome));
     let text = outcome.text();
     assert!(
         text.starts_with("line 0\nline 1\n") && text.trim_end().ends_with("the end"),
@@ -408,12 +417,12 @@ fn output() {
     assert!(
         outcome.artifacts[0].bytes > 3_000_000,
         "{}",
-        shown(&outcome)
+        pretty(&outcome)
     );
     // Without end: what is kept of it has one, and so has the script.
     let code = "print('begun')\nwhile True:\n    print('x' * 10_000)";
     let outcome = wait(scene.chain_with(serde_json::json!({"code": code, "timeout_s": 3})));
-    assert_eq!(outcome.status, Status::Timeout, "{}", shown(&outcome));
+    assert_eq!(outcome.status, Status::Timeout, "{}", pretty(&outcome));
     assert!(outcome.text().starts_with("begun\nxxx"));
     assert!(outcome.artifacts[0].bytes <= 8 << 20);
 }

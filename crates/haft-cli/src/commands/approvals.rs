@@ -113,7 +113,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
 }
 
 /// The request of an id or of its beginning, where that is enough.
-async fn found(app: &App, id: &str) -> Result<Entry, Problem> {
+async fn find_request(app: &App, id: &str) -> Result<Entry, Problem> {
     let whole = ApprovalId::new(id);
     let known = app.executor().inbox().get(&whole).await;
     if let Some(entry) = known.map_err(|e| Problem::failed(e.to_string()))? {
@@ -136,7 +136,7 @@ async fn found(app: &App, id: &str) -> Result<Entry, Problem> {
 }
 
 async fn show(at: &Invocation, app: &App, id: &str) -> Done {
-    let entry = found(app, id).await?;
+    let entry = find_request(app, id).await?;
     if at.screen.json {
         at.screen.document(&Whole::of(app, &entry))?;
         return Ok(Exit::Done);
@@ -191,7 +191,7 @@ async fn watch(at: &Invocation, app: &App) -> Done {
         match changed {
             Ok(id) => {
                 if let Ok(entry) = app.entry(&id).await {
-                    told(at.screen, app, &entry)?;
+                    print_entry(at.screen, app, &entry)?;
                 }
             }
             Err(RecvError::Lagged(_)) => all_told(at.screen, app).await?,
@@ -205,14 +205,14 @@ async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
     let mut printed = Ok(());
     let print = |entry: Entry| {
         if printed.is_ok() {
-            printed = told(screen, app, &entry);
+            printed = print_entry(screen, app, &entry);
         }
     };
     visit(app, with_status(RequestStatus::Pending), print).await?;
     printed
 }
 
-fn told(screen: Screen, app: &App, entry: &Entry) -> Result<(), Problem> {
+fn print_entry(screen: Screen, app: &App, entry: &Entry) -> Result<(), Problem> {
     let item = Item::of(app.redactor(), entry);
     if screen.json {
         let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
@@ -230,7 +230,7 @@ fn told(screen: Screen, app: &App, entry: &Entry) -> Result<(), Problem> {
 
 /// Decides, and sees to it that what was decided happens. Whoever decides at a terminal sees the request first.
 async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
-    let entry = found(app, id).await?;
+    let entry = find_request(app, id).await?;
     if entry.is_open() {
         confirm::confirm(at.screen, &facts(app, &entry), &entry, &choice, yes)?;
     }
@@ -261,7 +261,7 @@ async fn decided(at: &Invocation, app: &App, id: &ApprovalId, choice: Choice) ->
     let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
     match app.follow(id, call::options(at, "approval")).await? {
         Followed::Ran(outcome) => {
-            call::told(at, &outcome)?;
+            call::print_outcome(at, &outcome)?;
             Ok(if denies {
                 Exit::Done
             } else {
@@ -269,7 +269,7 @@ async fn decided(at: &Invocation, app: &App, id: &ApprovalId, choice: Choice) ->
             })
         }
         Followed::Elsewhere => elsewhere_told(at, app, id, denies).await,
-        Followed::Foreign => shown(at, app, &entry),
+        Followed::Foreign => print_status(at, app, &entry),
     }
 }
 
@@ -283,7 +283,7 @@ async fn elsewhere_told(at: &Invocation, app: &App, id: &ApprovalId, denies: boo
     }
     let outcome = entry.outcome.as_deref();
     let Some(outcome) = outcome.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-        return shown(at, app, &entry);
+        return print_status(at, app, &entry);
     };
     if at.screen.json {
         at.screen.document(&outcome)?;
@@ -303,7 +303,7 @@ async fn elsewhere_told(at: &Invocation, app: &App, id: &ApprovalId, denies: boo
 }
 
 /// A decision that another process acts on.
-fn shown(at: &Invocation, app: &App, entry: &Entry) -> Done {
+fn print_status(at: &Invocation, app: &App, entry: &Entry) -> Done {
     let item = Item::of(app.redactor(), entry);
     if at.screen.json {
         at.screen.document(&item)?;

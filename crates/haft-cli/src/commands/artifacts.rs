@@ -29,7 +29,7 @@ pub(crate) fn run(at: &Invocation, app: &App, action: Option<&ArtifactsAction>) 
 fn all(app: &App) -> Result<Vec<ArtifactInfo>, Problem> {
     app.artifacts()
         .list(app.principal(), None)
-        .map_err(|e| told(&e))
+        .map_err(|e| to_problem(&e))
 }
 
 fn list(at: &Invocation, app: &App) -> Done {
@@ -85,7 +85,7 @@ fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done
         let bytes = app
             .artifacts()
             .read(&owner, &parsed, from..to)
-            .map_err(|e| told(&e))?;
+            .map_err(|e| to_problem(&e))?;
         if bytes.is_empty() {
             break;
         }
@@ -95,7 +95,7 @@ fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done
     Ok(Exit::Done)
 }
 
-fn told(error: &ArtifactError) -> Problem {
+fn to_problem(error: &ArtifactError) -> Problem {
     Problem::failed(format!("read artifacts: {error}"))
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
     let outcome = cancellable(run.call(call), run.session(), &mut signals).await;
     let known = run.session().tools().entry(&args.tool).is_some();
     run.release().await;
-    told(at, &outcome)?;
+    print_outcome(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn waits(wait: Option<Option<u64>>, input: &str) -> ApprovalWait {
 }
 
 /// An outcome as people or programs read it. What only the operator can do about it goes to stderr in either case.
-pub(crate) fn told(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
+pub(crate) fn print_outcome(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     if at.screen.json {
         at.screen.document(outcome)?;
     } else {
@@ -114,7 +114,7 @@ impl ProgressSink for Live {
 fn print(at: &Invocation, outcome: &Outcome) -> Result<(), Problem> {
     let screen = at.screen;
     for content in &outcome.content {
-        screen.out(&shown(content))?;
+        screen.out(&render_content(content))?;
     }
     // A script's text is what it printed; what it returned says more.
     let silent = outcome.content.is_empty() || outcome.tool == TOOL_CHAIN;
@@ -170,7 +170,7 @@ fn trace(at: &Invocation, calls: &[TracedCall]) {
     }
 }
 
-fn shown(content: &Content) -> String {
+fn render_content(content: &Content) -> String {
     let text = match content {
         Content::Text { text } | Content::Resource { text, .. } => visible::block(text),
         Content::Image { mime_type, data } | Content::Audio { mime_type, data } => {

@@ -37,7 +37,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done 
     let outcome = call::cancellable(run.call(script), run.session(), &mut signals).await;
     let known = run.session().tools().entry(TOOL_CHAIN).is_some();
     run.release().await;
-    call::told(at, &outcome)?;
+    call::print_outcome(at, &outcome)?;
     Ok(Exit::of(&outcome, known))
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Do
     let running = undo.perform(app, person);
     let outcome = call::cancellable(running, undo.run.session(), &mut signals).await;
     undo.run.release().await;
-    call::told(at, &outcome)?;
+    call::print_outcome(at, &outcome)?;
     if outcome.is_ok() {
         let again = format!("`haft runs undo {}` brings it back", outcome.run);
         at.screen.detail(&again);

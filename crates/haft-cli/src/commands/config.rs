@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, styled, visible};
-use haft_app::config::keys::{Found, Key, find, nearest};
+use haft_app::config::keys::{Key, KeyLookup, find, nearest};
 use haft_app::config::{Entry, FILE_NAME, Settings, Source, document, first_file, schema, value};
 use haft_app::problem::{Place, Problem};
 
@@ -56,9 +56,9 @@ fn explain(at: &Invocation, text: &str) -> Done {
     let settings = at.settings()?;
     let path = document::dotted(text).unwrap_or_default();
     let key = match find(&path) {
-        Found::Key(key) => key,
-        Found::Section => return section(at, &settings, &path),
-        Found::Unknown => {
+        KeyLookup::Key(key) => key,
+        KeyLookup::Section => return section(at, &settings, &path),
+        KeyLookup::Unknown => {
             let problem = Problem::usage(format!("unknown setting `{text}`"));
             return Err(match nearest(&path) {
                 Some(near) => problem.advise(format!("did you mean `{near}`?")),
@@ -71,7 +71,7 @@ fn explain(at: &Invocation, text: &str) -> Done {
     if at.screen.json {
         at.screen.document(&explained(&path, key, entry))?;
     } else {
-        at.screen.out(&told(&path, key, entry))?;
+        at.screen.out(&render(&path, key, entry))?;
     }
     Ok(Exit::Done)
 }
@@ -84,7 +84,7 @@ fn section(at: &Invocation, settings: &Settings, path: &[String]) -> Done {
         return Ok(Exit::Done);
     }
     for (path, entry) in inside {
-        at.screen.out(&told(path, entry.key, Some(entry)))?;
+        at.screen.out(&render(path, entry.key, Some(entry)))?;
     }
     Ok(Exit::Done)
 }
@@ -182,7 +182,7 @@ fn explained(path: &[String], key: &Key, entry: Option<&Entry>) -> Value {
     shown
 }
 
-fn told(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
+fn render(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
     let written = entry.map_or("(not set)".to_owned(), |entry| entry.written.to_string());
     let mut out = format!(
         "{} = {}\n",

@@ -16,7 +16,7 @@ pub(crate) async fn run(at: &Invocation, app: &App) -> Done {
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
-        at.screen.out(&told(&report))?;
+        at.screen.out(&render(&report))?;
     }
     Ok(if report.is_broken() {
         Exit::Failed
@@ -25,7 +25,7 @@ pub(crate) async fn run(at: &Invocation, app: &App) -> Done {
     })
 }
 
-fn told(report: &Report) -> String {
+fn render(report: &Report) -> String {
     let mut out = String::new();
     for check in &report.checks {
         let mark = if check.ok {

@@ -43,7 +43,7 @@ async fn list(at: &Invocation, app: &App, state: State) -> Done {
         ..Filter::default()
     };
     let records = app.memory().list(&asker(app), &filter).await;
-    let mut records = records.map_err(|e| told(&e))?;
+    let mut records = records.map_err(|e| to_problem(&e))?;
     // A deletion that was made is an answer of the queue's, nothing that is remembered.
     records.retain(|record| state == State::Candidate || !record.deletes);
     if at.screen.json {
@@ -62,7 +62,7 @@ async fn search(at: &Invocation, app: &App, text: &str) -> Done {
         limit: FOUND,
     };
     let hits = app.memory().search(&asker(app), &query).await;
-    let hits: Vec<Hit> = hits.map_err(|e| told(&e))?;
+    let hits: Vec<Hit> = hits.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen.document(&hits)?;
     } else {
@@ -107,10 +107,10 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     let id = MemoryId::new(id);
     let asker = asker(app);
     let record = app.memory().get(&asker, &id).await;
-    let record = record.map_err(|e| told(&e))?;
-    let record = record.ok_or_else(|| told(&MemoryError::NotFound(id.clone())))?;
+    let record = record.map_err(|e| to_problem(&e))?;
+    let record = record.ok_or_else(|| to_problem(&MemoryError::NotFound(id.clone())))?;
     let history = app.memory().history(&asker, &id).await;
-    let history = history.map_err(|e| told(&e))?;
+    let history = history.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen
             .document(&json!({"memory": record, "history": history}))?;
@@ -154,7 +154,7 @@ async fn decide(at: &Invocation, app: &App, id: &str, accept: bool) -> Done {
     };
     let id = MemoryId::new(id);
     let decided = app.memory().decide(&asker(app), &id, &decision).await;
-    let record = decided.map_err(|e| told(&e))?;
+    let record = decided.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen.document(&record)?;
     } else {
@@ -165,7 +165,7 @@ async fn decide(at: &Invocation, app: &App, id: &str, accept: bool) -> Done {
     Ok(Exit::Done)
 }
 
-fn told(error: &MemoryError) -> Problem {
+fn to_problem(error: &MemoryError) -> Problem {
     let what = error.to_string();
     match error {
         MemoryError::NotFound(_) => Problem::usage(what)

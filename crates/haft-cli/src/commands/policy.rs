@@ -70,7 +70,7 @@ pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, args: &str) -> Don
     if at.screen.json {
         at.screen.document(&explanation)?;
     } else {
-        at.screen.out(&told(&explanation))?;
+        at.screen.out(&render_explanation(&explanation))?;
     }
     Ok(Exit::Done)
 }
@@ -84,7 +84,7 @@ fn colored(verdict: Verdict) -> String {
     styled(style, verdict.as_str())
 }
 
-fn told(explanation: &Explanation) -> String {
+fn render_explanation(explanation: &Explanation) -> String {
     let tool = visible::line(&explanation.tool);
     let mut out = format!("{} {tool}\n", colored(explanation.verdict));
     if explanation.enabled == Some(false) {
@@ -128,7 +128,7 @@ pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     if at.screen.json {
         at.screen.document(&check.report)?;
     } else {
-        at.screen.out(&said(&check.report))?;
+        at.screen.out(&render_check(&check.report))?;
     }
     if let Some(fault) = check.fault {
         return Err(fault);
@@ -140,7 +140,7 @@ pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     })
 }
 
-fn said(report: &CheckReport) -> String {
+fn render_check(report: &CheckReport) -> String {
     if report.ok {
         return format!("{} every rule holds\n", styled(GREEN, "ok"));
     }

@@ -20,7 +20,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, run: &str) -> Done {
     };
     match app.resume(&RunId::new(run), options, stop).await? {
         Resumed::Ran(outcome) => {
-            call::told(at, &outcome)?;
+            call::print_outcome(at, &outcome)?;
             // Only a chain that is switched off now is unknown: any other call was known when a decision about it was asked for.
             let known =
                 outcome.tool != TOOL_CHAIN || app.tools().snapshot().entry(TOOL_CHAIN).is_some();

@@ -102,12 +102,12 @@ async fn check(at: &Invocation, app: &App, run: &str) -> Done {
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
-        at.screen.out(&said(&report))?;
+        at.screen.out(&render_report(&report))?;
     }
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
 }
 
-fn said(report: &Report) -> String {
+fn render_report(report: &Report) -> String {
     let run = visible::line(&report.run);
     let head = match (report.ok, report.first_bad) {
         (true, _) => styled(GREEN, "ok"),

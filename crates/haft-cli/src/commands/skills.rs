@@ -174,7 +174,7 @@ fn facts(skill: &Skill) -> [(&'static str, Option<String>); 9] {
     });
     let some = |text: String| (!text.is_empty()).then_some(text);
     [
-        ("folder", Some(shown(skill.dir()))),
+        ("folder", Some(path_text(skill.dir()))),
         ("source", Some(skill.source().word().to_owned())),
         ("when", front.when_to_use.clone()),
         ("license", front.license.clone()),
@@ -213,12 +213,12 @@ pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> Done {
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
-        told(at.screen, &report)?;
+        print_report(at.screen, &report)?;
     }
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
 }
 
-fn told(screen: Screen, report: &Report) -> Result<(), Problem> {
+fn print_report(screen: Screen, report: &Report) -> Result<(), Problem> {
     let mut out = String::new();
     for problem in &report.problems {
         let level = match problem.level {
@@ -236,10 +236,10 @@ fn told(screen: Screen, report: &Report) -> Result<(), Problem> {
     screen.out(&out)
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
 fn line(path: &Path) -> String {
-    visible::line(&shown(path))
+    visible::line(&path_text(path))
 }

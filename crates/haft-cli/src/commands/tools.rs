@@ -108,7 +108,7 @@ fn one(at: &Invocation, app: &App, name: &str) -> Done {
     if at.screen.json {
         at.screen.document(&describe(entry.spec()))?;
     } else {
-        at.screen.out(&told(entry.spec()))?;
+        at.screen.out(&render_spec(entry.spec()))?;
     }
     Ok(Exit::Done)
 }
@@ -134,7 +134,7 @@ fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: 
     Ok(Exit::Done)
 }
 
-fn told(spec: &ToolSpec) -> String {
+fn render_spec(spec: &ToolSpec) -> String {
     let mut out = format!(
         "{} · {} · from {}\n",
         styled(BOLD, spec.name.as_str()),

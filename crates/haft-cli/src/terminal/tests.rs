@@ -51,7 +51,7 @@ fn changing(request: ApprovalRequest, preview: Vec<FileChange>) -> ApprovalReque
     }
 }
 
-fn shown(request: &ApprovalRequest) -> String {
+fn render(request: &ApprovalRequest) -> String {
     let redactor = Redactor::new(["swordfish"]);
     let lines = fact::lines(request, &redactor);
     anstream::adapter::strip_str(&lines.join("\n")).to_string()
@@ -166,7 +166,7 @@ fn the_deciding_fact_comes_whole() {
         (high("other", r#"{"b":1}"#, Vec::new()), "{\n  \"b\": 1\n}"),
     ];
     for (request, expect) in rows {
-        assert_eq!(shown(&request), expect, "{}", request.tool);
+        assert_eq!(render(&request), expect, "{}", request.tool);
     }
 }
 
@@ -187,7 +187,7 @@ fn p9_p16_conditions_are_shown_and_secrets_are_not() {
         .unwrap()
         .clone();
     assert_eq!(
-        shown(&request),
+        render(&request),
         "$ echo [redacted]\n  with   KEY=[redacted]\n  token  \"${env:TOKEN}\" (from the settings)\n  \
          sandbox jail, at least no-proc\n  network none"
     );
@@ -209,7 +209,7 @@ fn every_part_of_a_command_is_marked_with_its_verdict() {
         )
     };
     assert_eq!(
-        shown(&request),
+        render(&request),
         "$ make && git push  allow > out\n  in     sub\n  allow  runs make\n  ask    runs git push  allow\n  ask    writes sub/out"
     );
 }

@@ -66,7 +66,7 @@ fn ran(node: &Path, scenario: &str, more: &[(&str, &OsStr)]) -> Output {
     command.output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
@@ -79,7 +79,7 @@ fn check(scenario: &str) {
 fn check_with(scenario: &str, more: &[(&str, &OsStr)]) {
     let Some(node) = driver() else { return };
     let output = ran(&node, scenario, more);
-    let told = told(&output);
+    let told = output_text(&output);
     assert!(
         output.status.success() && told.contains("played to the end"),
         "{scenario}:\n{told}"
@@ -95,7 +95,7 @@ fn build(into: &Path, approve: bool) {
         .env("WITHOUT_APPROVE", if approve { "false" } else { "true" })
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn pages_without_the_approve_button_are_noticed() {
     build(pages.path(), false);
     let pages = ("HAFT_TESTING_UI_DIR", pages.path().as_os_str());
     let output = ran(&node, "deciding.mjs", &[pages]);
-    let told = told(&output);
+    let told = output_text(&output);
     assert!(!output.status.success(), "nobody noticed:\n{told}");
     assert!(
         told.contains("Approve"),
@@ -249,7 +249,7 @@ fn the_parts_of_the_pages_do_what_they_say() {
         .current_dir(ui())
         .output()
         .unwrap();
-    let told = told(&output);
+    let told = output_text(&output);
     assert!(
         output.status.success() && told.contains("all hold"),
         "{told}"

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::approvals::{decide, lines, only_one, text, wait};
 use crate::harness::Lab;
-use crate::once::{Client, SCRIPT, SETTINGS, asked, decide as decide_by_command, log, pending};
+use crate::once::{
+    Client, SCRIPT, SETTINGS, decide as decide_by_command, log, pending, read_asked,
+};
 use crate::serve::{Server, post};
 
 /// The run of the request that waits.
@@ -64,7 +66,7 @@ fn af3_an_earlier_outcome_says_so_and_no_other_entry_point_hears_it() {
     let mut model = Client::new(&lab, "stdio");
     let own = model.call(&lab, "write_file", &arguments);
     assert_eq!(own.status, "suspended", "{own:?}");
-    assert_eq!(asked(&lab), "");
+    assert_eq!(read_asked(&lab), "");
     model.end();
     let told = command.call(&lab, "write_file", &arguments);
     let said = told.whole.to_string();
@@ -123,7 +125,7 @@ fn af5_a_server_that_stops_while_it_resumes_a_script_leaves_it_to_be_resumed() {
     let told = server.ask(&post("/api/v1/calls", &server.call, &body));
     assert_eq!(told.json()["data"]["result"], "yes", "{}", told.body);
     assert_eq!(log(&lab), "one\ntwo\nthree\n");
-    assert_eq!(asked(&lab), "asked\n");
+    assert_eq!(read_asked(&lab), "asked\n");
 }
 
 #[test]

@@ -25,7 +25,11 @@ pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Calls a tool of a server on a thread of its own; the answer comes when the call ends.
-pub(crate) fn asked(server: &Server, tool: &str, arguments: &Value) -> JoinHandle<Option<Reply>> {
+pub(crate) fn call_in_background(
+    server: &Server,
+    tool: &str,
+    arguments: &Value,
+) -> JoinHandle<Option<Reply>> {
     let body = json!({"tool": tool, "arguments": arguments}).to_string();
     let caller = server.caller();
     std::thread::spawn(move || caller.try_ask(&post("/api/v1/calls", &caller.call, &body)))
@@ -104,7 +108,7 @@ fn a_call_whose_asker_was_killed_comes_to_what_was_decided_once() {
         let lab = Lab::new();
         let log = lab.file("log.txt", "old\n");
         let first = Server::start(&lab, row.settings);
-        let asker = asked(&first, "write_file", &append());
+        let asker = call_in_background(&first, "write_file", &append());
         let id = text(&only_one(&first), "id");
         drop(first);
         assert!(asker.join().unwrap().is_none(), "{}", row.name);
@@ -175,7 +179,7 @@ fn a_second_terminal_decides_for_a_server_that_waits() {
     for (word, status, count) in [("approve", "ok", 1), ("deny", "denied", 0)] {
         let lab = Lab::new();
         let server = Server::start(&lab, &[]);
-        let asker = asked(&server, "write_file", &append());
+        let asker = call_in_background(&server, "write_file", &append());
         let id = text(&only_one(&server), "id");
         let listed = lab.run(&["approvals", "list", "--json"]).json();
         assert_eq!(listed[0]["id"], json!(id));
@@ -271,7 +275,7 @@ fn waiting_is_bounded_and_its_end_is_what_settings_say() {
 fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    let askers = [(); 3].map(|()| asked(&server, "write_file", &append()));
+    let askers = [(); 3].map(|()| call_in_background(&server, "write_file", &append()));
     let id = text(&only_one(&server), "id");
     // The calls are in, not just the first.
     std::thread::sleep(Duration::from_millis(300));
@@ -283,12 +287,12 @@ fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
     }
     assert_eq!(lines(&lab.work().join("log.txt")), 1);
     // Once it has run, the same words ask anew; after a no they do not.
-    let asker = asked(&server, "write_file", &append());
+    let asker = call_in_background(&server, "write_file", &append());
     let second = text(&only_one(&server), "id");
     assert_ne!(second, id);
     decide(&server, &second, "deny", &json!({"message": "enough"}));
     assert_eq!(asker.join().unwrap().unwrap().json()["status"], "denied");
-    let asker = asked(&server, "write_file", &append());
+    let asker = call_in_background(&server, "write_file", &append());
     let outcome = asker.join().unwrap().unwrap().json();
     assert_eq!(outcome["status"], "denied", "{outcome}");
     assert_eq!(waiting(&server).len(), 0);
@@ -298,15 +302,17 @@ fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
 fn a_session_and_always_hold_for_what_was_seen_and_no_wider() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    let asker = asked(&server, "write_file", &append());
+    let asker = call_in_background(&server, "write_file", &append());
     let id = text(&only_one(&server), "id");
     let scope = json!({"scope": "session"});
     assert_eq!(decide(&server, &id, "approve", &scope).status, 200);
     asker.join().unwrap().unwrap();
-    let outcome = asked(&server, "write_file", &append()).join().unwrap();
+    let outcome = call_in_background(&server, "write_file", &append())
+        .join()
+        .unwrap();
     assert_eq!(outcome.unwrap().json()["status"], "ok");
     let other = json!({"path": "other.txt", "content": "x"});
-    let asker = asked(&server, "write_file", &other);
+    let asker = call_in_background(&server, "write_file", &other);
     let id = text(&only_one(&server), "id");
     let rule = format!("/api/v1/approvals/{id}/rule?rule=Edit(%2F**)");
     let tried = server.ask(&get(&rule, Some(&server.operator))).json();
@@ -348,7 +354,7 @@ fn several_are_decided_at_once_each_by_its_own_choice() {
     let askers: Vec<_> = ["a", "b", "c"]
         .iter()
         .map(|name| {
-            asked(
+            call_in_background(
                 &server,
                 "write_file",
                 &json!({"path": name, "content": "x"}),
@@ -416,7 +422,7 @@ fn a_served_chain_that_was_killed_while_it_waited_goes_on_after_the_decision() {
     let lab = Lab::new();
     let first = Server::start(&lab, &[]);
     let code = "tools.write_file(path='log.txt', content='one\\n', mode='append')\nprint('done')";
-    let asker = asked(&first, "tool_chain", &json!({ "code": code }));
+    let asker = call_in_background(&first, "tool_chain", &json!({ "code": code }));
     let item = only_one(&first);
     assert_eq!(item["parent"], "call-1", "{item}");
     drop(first);
@@ -438,7 +444,7 @@ fn scripts_that_wait_too_long_for_their_server_go_on_in_it_each_by_itself() {
     let server = Server::start(&lab, &["-c", "chain.approval_timeout_s=1"]);
     let script = |name: &str| {
         let code = format!("tools.write_file(path='{name}', content='x')\nprint('{name} done')");
-        asked(&server, "tool_chain", &json!({ "code": code })).join()
+        call_in_background(&server, "tool_chain", &json!({ "code": code })).join()
     };
     let mut ids = Vec::new();
     for name in ["a.txt", "b.txt"] {
@@ -448,7 +454,7 @@ fn scripts_that_wait_too_long_for_their_server_go_on_in_it_each_by_itself() {
     }
     // One that waits for nobody, in the same run, wipes nothing of those.
     let code = json!({"code": "print(len(tools.list_files().data['entries']))"});
-    let outcome = asked(&server, "tool_chain", &code)
+    let outcome = call_in_background(&server, "tool_chain", &code)
         .join()
         .unwrap()
         .unwrap()
@@ -482,7 +488,7 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
     });
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    let asker = asked(&server, "ask_user", &arguments);
+    let asker = call_in_background(&server, "ask_user", &arguments);
     let item = only_one(&server);
     assert_eq!(
         (&item["kind"], &item["fact"]["text"]),
@@ -518,7 +524,7 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
     // Nobody answers in time: what was answered, which is nothing but what goes without saying.
     let mut short = arguments;
     short["wait_s"] = json!(1);
-    let outcome = asked(&server, "ask_user", &short)
+    let outcome = call_in_background(&server, "ask_user", &short)
         .join()
         .unwrap()
         .unwrap()
@@ -534,7 +540,7 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
 fn a_server_that_is_told_to_stop_leaves_what_waits() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
-    let asker = asked(&server, "write_file", &append());
+    let asker = call_in_background(&server, "write_file", &append());
     let id = text(&only_one(&server), "id");
     let ran = server.end(rustix::process::Signal::TERM);
     assert_eq!((ran.code, ran.stderr.contains("panicked")), (0, false));

@@ -329,7 +329,7 @@ fn w6_a_run_of_the_api_that_was_stopped_is_replaced() {
     assert_eq!(server.ask(&get(&before, Some(&server.call))).status, 200);
 
     let write = json!({"path": "b.txt", "content": ""});
-    let asker = crate::approvals::asked(&server, "write_file", &write);
+    let asker = crate::approvals::call_in_background(&server, "write_file", &write);
     let waiting = loop {
         let found = server
             .ask(&get("/api/v1/approvals", Some(&server.operator)))

@@ -29,7 +29,7 @@ fn content(lab: &Lab) -> String {
 }
 
 /// The copies that are kept.
-fn kept(lab: &Lab) -> usize {
+fn count_copies(lab: &Lab) -> usize {
     let runs = std::fs::read_dir(lab.home().join("runs"))
         .unwrap()
         .flatten();
@@ -45,12 +45,16 @@ fn what_a_person_decided_about_is_applied_once_and_told_to_the_call_that_is_made
         let arguments = json!({"command": LINE});
         let first = client.call(&lab, "run_command", &arguments);
         assert_eq!(first.status, "suspended", "{name}: {first:?}");
-        assert_eq!((content(&lab).as_str(), kept(&lab)), ("one\n", 1), "{name}");
+        assert_eq!(
+            (content(&lab).as_str(), count_copies(&lab)),
+            ("one\n", 1),
+            "{name}"
+        );
         // Made again before anybody decided, it waits on, and nothing runs again.
         let early = client.call(&lab, "run_command", &arguments);
         assert_eq!(early.status, "suspended", "{name}: {early:?}");
         if name != "command" {
-            assert_eq!((pending(&lab).len(), kept(&lab)), (1, 1), "{name}");
+            assert_eq!((pending(&lab).len(), count_copies(&lab)), (1, 1), "{name}");
             decide(&lab, "approve");
             assert_eq!(content(&lab), "one\ntwo\n", "{name}");
             let told = client.call(&lab, "run_command", &arguments);
@@ -61,7 +65,7 @@ fn what_a_person_decided_about_is_applied_once_and_told_to_the_call_that_is_made
                 "{name}: {shown}"
             );
             assert_eq!(
-                (content(&lab).as_str(), kept(&lab)),
+                (content(&lab).as_str(), count_copies(&lab)),
                 ("one\ntwo\n", 0),
                 "{name}"
             );
@@ -87,7 +91,7 @@ fn a_copy_outlives_its_process_and_what_was_shown_is_applied() {
         );
         decide(&lab, "approve");
         assert_eq!(
-            (content(&lab).as_str(), kept(&lab)),
+            (content(&lab).as_str(), count_copies(&lab)),
             ("one\ntwo\n", 0),
             "{name}"
         );
@@ -117,7 +121,11 @@ fn what_the_person_saved_meanwhile_is_a_conflict_and_stays() {
     assert_ne!(ran.code, 0, "{said}");
     assert!(said.contains("changed after it was shown"), "{said}");
     // What the command made is kept, too.
-    assert_eq!((content(&lab).as_str(), kept(&lab)), ("own\n", 1), "{said}");
+    assert_eq!(
+        (content(&lab).as_str(), count_copies(&lab)),
+        ("own\n", 1),
+        "{said}"
+    );
 }
 
 #[test]
@@ -132,7 +140,7 @@ fn what_a_person_denies_is_not_applied_and_the_output_is_told() {
     assert_eq!(told.status, "denied", "{told:?}");
     assert!(told.whole.to_string().contains("one\\n"), "{told:?}");
     assert_eq!(
-        (content(&lab).as_str(), kept(&lab)),
+        (content(&lab).as_str(), count_copies(&lab)),
         ("one\n", 0),
         "{told:?}"
     );
@@ -149,10 +157,14 @@ fn a_script_waits_for_the_decision_about_its_command_and_goes_on() {
         let arguments = json!({"code": code});
         let first = client.call(&lab, "tool_chain", &arguments);
         assert_eq!(first.status, "suspended", "{name}: {first:?}");
-        assert_eq!((content(&lab).as_str(), kept(&lab)), ("one\n", 1), "{name}");
+        assert_eq!(
+            (content(&lab).as_str(), count_copies(&lab)),
+            ("one\n", 1),
+            "{name}"
+        );
         decide(&lab, "approve");
         assert_eq!(
-            (content(&lab).as_str(), kept(&lab)),
+            (content(&lab).as_str(), count_copies(&lab)),
             ("one\ntwo\n", 0),
             "{name}"
         );

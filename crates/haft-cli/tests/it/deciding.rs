@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::approvals::{asked, decide, only_one, show, text, wait};
+use crate::approvals::{call_in_background, decide, only_one, show, text, wait};
 use crate::harness::Lab;
 use crate::serve::Server;
 
@@ -24,7 +24,7 @@ fn waiting(lab: &Lab, tool: &str, arguments: &Value, settings: &[&str]) -> Strin
     text(&ran.json(), "approval")
 }
 
-fn shown(lab: &Lab, id: &str) -> Value {
+fn show_request(lab: &Lab, id: &str) -> Value {
     lab.run(&["approvals", "show", id, "--json"]).json()
 }
 
@@ -40,7 +40,7 @@ fn refused(lab: &Lab, id: &str, settings: &[&str], says: &str) {
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!([2, 3].contains(&ran.code), "{says}: {said}");
     assert!(said.contains(says), "{said} lacks {says}");
-    assert_eq!(shown(lab, id)["status"], "pending", "{says}: {said}");
+    assert_eq!(show_request(lab, id)["status"], "pending", "{says}: {said}");
     assert_eq!(rules(lab), 0, "{says}");
 }
 
@@ -73,7 +73,7 @@ fn p10_an_approval_that_cannot_run_here_is_refused_and_uses_nothing_up() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(lab.work().join("made").exists());
     assert_eq!(rules(&lab), 1);
-    assert_eq!(shown(&lab, &id)["status"], "done");
+    assert_eq!(show_request(&lab, &id)["status"], "done");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn p9_weaker_or_other_surroundings_are_a_conflict_that_uses_nothing_up() {
         &json!({"command": "touch made"}),
         &COMMANDS,
     );
-    let request = shown(&lab, &id);
+    let request = show_request(&lab, &id);
     assert_eq!(
         request["conditions"],
         json!([
@@ -167,7 +167,7 @@ fn p9_a_link_that_leads_elsewhere_is_a_conflict() {
     // The same while the process that asked still waits: it compares by itself, and tells its client.
     point("t1");
     let server = Server::start(&lab, &[]);
-    let asker = asked(
+    let asker = call_in_background(
         &server,
         "write_file",
         &json!({"path": "ln", "content": "more\n"}),
@@ -199,7 +199,7 @@ struct Row {
     others: Vec<(&'static str, Value)>,
 }
 
-fn kept() -> Vec<Row> {
+fn rule_rows() -> Vec<Row> {
     let commands = &COMMANDS[..];
     let external = &["-c", "memory.write_mode=external"][..];
     vec![
@@ -262,7 +262,7 @@ fn kept() -> Vec<Row> {
 
 #[test]
 fn p5_a_rule_kept_for_good_covers_what_was_shown_in_every_process() {
-    for row in kept() {
+    for row in rule_rows() {
         let lab = Lab::new();
         lab.file("evil/Makefile", "all:\n");
         let code = |tool: &str, arguments: &Value| {
@@ -291,19 +291,21 @@ fn p5_a_rule_kept_for_good_covers_what_was_shown_in_every_process() {
 
 #[test]
 fn p5_a_session_covers_what_was_shown_in_a_served_run() {
-    for row in kept() {
+    for row in rule_rows() {
         let lab = Lab::new();
         lab.file("evil/Makefile", "all:\n");
         let server = Server::start(&lab, row.settings);
-        let asker = asked(&server, row.tool, &row.approved);
+        let asker = call_in_background(&server, row.tool, &row.approved);
         let id = text(&only_one(&server), "id");
         let session = json!({"scope": "session"});
         assert_eq!(decide(&server, &id, "approve", &session).status, 200);
         asker.join().unwrap().unwrap();
-        let again = asked(&server, row.tool, &row.approved).join().unwrap();
+        let again = call_in_background(&server, row.tool, &row.approved)
+            .join()
+            .unwrap();
         assert_eq!(again.unwrap().json()["status"], "ok", "{}", row.approved);
         for (tool, arguments) in &row.others {
-            let asker = asked(&server, tool, arguments);
+            let asker = call_in_background(&server, tool, arguments);
             let id = text(&only_one(&server), "id");
             assert_eq!(decide(&server, &id, "deny", &json!({})).status, 200);
             let outcome = asker.join().unwrap().unwrap().json();

@@ -190,7 +190,7 @@ pub(crate) fn log(lab: &Lab) -> String {
     std::fs::read_to_string(lab.work().join("log.txt")).unwrap_or_default()
 }
 
-pub(crate) fn asked(lab: &Lab) -> String {
+pub(crate) fn read_asked(lab: &Lab) -> String {
     std::fs::read_to_string(lab.work().join("asked.txt")).unwrap_or_default()
 }
 
@@ -242,7 +242,7 @@ fn f1_a_script_that_a_person_decided_about_is_collected_and_not_run_again() {
                 "{name}: {told:?}"
             );
             assert_eq!(log(&lab), "one\ntwo\n", "{name}");
-            assert_eq!(asked(&lab), file, "{name}");
+            assert_eq!(read_asked(&lab), file, "{name}");
             // It was told: who asks now means it anew.
             let new = client.call(&lab, "tool_chain", &arguments);
             assert_eq!(
@@ -284,7 +284,7 @@ fn f1_a_repeated_script_that_waits_is_resumed_by_the_decision() {
             deciding.join().unwrap();
         });
         assert_eq!(
-            (log(&lab).as_str(), asked(&lab).as_str()),
+            (log(&lab).as_str(), read_asked(&lab).as_str()),
             ("one\ntwo\n", "asked\n"),
             "{name}"
         );
@@ -330,7 +330,7 @@ fn collects_the_outcome(lab: &Lab, client: &mut Client, name: &str) {
     });
     let outcome = (told.status.as_str(), &told.value);
     assert_eq!(outcome, ("ok", &json!("yes")), "{name}: {told:?}");
-    let ran = (log(lab), asked(lab));
+    let ran = (log(lab), read_asked(lab));
     assert_eq!(
         ran,
         ("one\ntwo\n".to_owned(), "asked\n".to_owned()),
@@ -379,7 +379,7 @@ fn f1_a_call_that_a_person_decided_about_is_collected_by_every_entry_point() {
             decide(&lab, word);
             let told = client.call(&lab, "write_file", &arguments);
             assert_eq!(told.status, status, "{name}: {told:?}");
-            assert_eq!(asked(&lab), file, "{name}");
+            assert_eq!(read_asked(&lab), file, "{name}");
             // A command's next call asks anew; within a run a no stands.
             let new = client.call(&lab, "write_file", &arguments);
             let expect = if name == "command" || word == "approve" {
@@ -388,7 +388,7 @@ fn f1_a_call_that_a_person_decided_about_is_collected_by_every_entry_point() {
                 "denied"
             };
             assert_eq!(new.status, expect, "{name} {word}: {new:?}");
-            assert_eq!(asked(&lab), file, "{name}");
+            assert_eq!(read_asked(&lab), file, "{name}");
             client.end();
         }
     }

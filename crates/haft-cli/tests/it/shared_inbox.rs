@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::approvals::{asked, decide, lines, only_one, show, text, wait};
+use crate::approvals::{call_in_background, decide, lines, only_one, show, text, wait};
 use crate::cluster::Cluster;
 use crate::harness::Lab;
 use crate::serve::Server;
@@ -30,7 +30,7 @@ fn the_haft_that_is_left_runs_what_was_asked_of_the_one_that_was_killed() {
         let url = cluster.database();
         let first = server(&lab, "one", &url);
         let second = server(&lab, "two", &url);
-        let asker = asked(&first, "write_file", &append());
+        let asker = call_in_background(&first, "write_file", &append());
         let id = text(&only_one(&second), "id");
         drop(first);
         assert!(asker.join().unwrap().is_none());
@@ -53,7 +53,7 @@ fn a_decision_at_one_haft_is_acted_on_by_the_other_that_waits() {
     let lab = Lab::new();
     let url = cluster.database();
     let (first, second) = (server(&lab, "one", &url), server(&lab, "two", &url));
-    let asker = asked(&first, "write_file", &append());
+    let asker = call_in_background(&first, "write_file", &append());
     let id = text(&only_one(&second), "id");
     assert_eq!(decide(&second, &id, "approve", &json!({})).status, 200);
     let outcome = asker.join().unwrap().unwrap().json();
@@ -71,7 +71,7 @@ fn a_script_that_waited_in_a_killed_haft_goes_on_in_the_other() {
     let (first, second) = (server(&lab, "one", &url), server(&lab, "two", &url));
     let code = "n = len(tools.list_files().data['entries'])\n\
                 tools.write_file(path='log.txt', content='one\\n', mode='append')\nprint('done', n)";
-    let asker = asked(&first, "tool_chain", &json!({ "code": code }));
+    let asker = call_in_background(&first, "tool_chain", &json!({ "code": code }));
     let id = text(&only_one(&second), "id");
     drop(first);
     assert!(asker.join().unwrap().is_none());
@@ -97,13 +97,15 @@ fn a_database_that_is_gone_for_a_while_loses_and_doubles_nothing() {
     let lab = Lab::new();
     let url = cluster.database();
     let haft = server(&lab, "one", &url);
-    let asker = asked(&haft, "write_file", &append());
+    let asker = call_in_background(&haft, "write_file", &append());
     let id = text(&only_one(&haft), "id");
     cluster.crash();
     // A new call fails clearly, within its bounds, and runs nothing.
     let begun = Instant::now();
     let other = json!({"path": "other.txt", "content": "x"});
-    let refused = asked(&haft, "write_file", &other).join().unwrap();
+    let refused = call_in_background(&haft, "write_file", &other)
+        .join()
+        .unwrap();
     let refused = refused.unwrap().json();
     assert_eq!(refused["error"]["kind"], "unavailable", "{refused}");
     assert!(begun.elapsed() < Duration::from_secs(20));

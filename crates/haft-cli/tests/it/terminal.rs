@@ -79,7 +79,7 @@ const WRITE: [&str; 4] = [
 ];
 
 /// The rules kept for the lab's workspace.
-fn kept(lab: &Lab) -> String {
+fn read_rules(lab: &Lab) -> String {
     let folder = lab.home().join("rules");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
@@ -129,7 +129,7 @@ fn u1_always_keeps_a_rule_after_a_yes_alone() {
         let script = [&[(run_it, "a")], answers].concat();
         let ran = at_terminal(&lab, &WRITE, &script);
         assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
-        let kept = kept(&lab);
+        let kept = read_rules(&lab);
         assert_eq!(kept.contains("rule ="), !rule.is_empty(), "{name}: {kept}");
         assert!(kept.contains(rule), "{name}: {kept}");
         assert_eq!(lab.work().join("a.txt").exists(), code == 0, "{name}");
@@ -199,7 +199,7 @@ fn u2_a_rule_for_good_is_shown_before_it_is_kept() {
             "{typed:?}"
         );
         assert!(ran.stderr.contains("Edit(/a.txt)"), "{}", ran.stderr);
-        assert_eq!(kept(&lab), "");
+        assert_eq!(read_rules(&lab), "");
     }
     let wide = [args.as_slice(), &["--rule", "Bash(make)"]].concat();
     let ran = lab.run(&wide);
@@ -212,5 +212,5 @@ fn u2_a_rule_for_good_is_shown_before_it_is_kept() {
     let ran = lab.run(&args);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("Edit(/a.txt)"), "{}", ran.stderr);
-    assert!(kept(&lab).contains("Edit(/a.txt)"));
+    assert!(read_rules(&lab).contains("Edit(/a.txt)"));
 }

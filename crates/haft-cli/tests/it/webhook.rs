@@ -10,7 +10,7 @@ use hmac::{Hmac, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::approvals::asked;
+use crate::approvals::call_in_background;
 use crate::harness::Lab;
 use crate::serve::{Request, Server, get};
 
@@ -94,7 +94,7 @@ fn scene(more: &[&str]) -> Scene {
 
 impl Scene {
     /// The next request that the webhook is told of; its signature is right.
-    fn told(&self) -> Value {
+    fn next_request(&self) -> Value {
         let (signature, body) = self.told.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(signature, sign(&[body.as_bytes()]));
         serde_json::from_str(&body).unwrap()
@@ -128,11 +128,11 @@ const YES: &str = r#"{"decision":"approve","by":"ann"}"#;
 fn a_signed_reply_decides_once_and_a_forged_one_never() {
     let scene = scene(&[]);
     let write = |path: &str| json!({"path": path, "content": "x"});
-    let asker = asked(&scene.server, "write_file", &write("a.txt"));
-    let request = scene.told();
+    let asker = call_in_background(&scene.server, "write_file", &write("a.txt"));
+    let request = scene.next_request();
     assert_eq!(request["fact"], json!({"kind": "diff", "text": "a.txt"}));
-    let other = asked(&scene.server, "write_file", &write("b.txt"));
-    let second = scene.told();
+    let other = call_in_background(&scene.server, "write_file", &write("b.txt"));
+    let second = scene.next_request();
     let nonce = second["nonce"].as_str().unwrap();
     for signature in [
         String::new(),
@@ -171,8 +171,8 @@ fn w8_a_signed_reply_is_taken_whatever_token_comes_with_it() {
         for token in [None, Some("call"), Some("operator"), Some("foreign")] {
             let path = format!("{}.txt", token.unwrap_or("none"));
             let arguments = json!({"path": path, "content": "x"});
-            let asker = asked(&scene.server, "write_file", &arguments);
-            let request = scene.told();
+            let asker = call_in_background(&scene.server, "write_file", &arguments);
+            let request = scene.next_request();
             let nonce = request["nonce"].as_str().unwrap();
             let signature = sign(&[nonce.as_bytes(), b"\n", YES.as_bytes()]);
             let token = token.map(|token| match token {
@@ -201,8 +201,8 @@ fn a_reply_approves_nothing_critical_and_nothing_that_expired() {
         "-c",
         "policy.on_approval_timeout=deny",
     ]);
-    let asker = asked(&scene.server, "delete_file", &json!({"path": "gone.txt"}));
-    let request = scene.told();
+    let asker = call_in_background(&scene.server, "delete_file", &json!({"path": "gone.txt"}));
+    let request = scene.next_request();
     assert_eq!(request["risk"], "critical");
     assert_eq!(scene.signed(&request, YES), 403);
     assert_eq!(asker.join().unwrap().unwrap().json()["status"], "denied");

@@ -32,17 +32,6 @@ const REPLACED: [&str; 19] = [
 /// Past participles: they say that something happened, not what a function does or a type holds.
 const PARTICIPLES: [&str; 7] = ["told", "shown", "kept", "asked", "found", "taken", "said"];
 
-/// How many items each of them still names. The counts only shrink: write a smaller number here when you rename one.
-const LEFT_NAMES: [(&str, usize); 7] = [
-    ("told", 37),
-    ("shown", 35),
-    ("kept", 24),
-    ("asked", 18),
-    ("found", 22),
-    ("taken", 3),
-    ("said", 19),
-];
-
 /// Words that the glossary replaces, in pages.
 const WORDS: [&str; 6] = ["house", "door", "doors", "somebody", "nobody", "asker"];
 
@@ -201,14 +190,16 @@ fn replaced_sentences_do_not_come_back() {
 }
 
 #[test]
-fn no_more_items_are_named_by_a_participle() {
-    let mut counts = BTreeMap::new();
-    for (_, text) in texts(&["crates", "benches"], &["rs"]) {
-        for name in participles_in(&text) {
-            *counts.entry(name).or_default() += 1;
-        }
-    }
-    compare("items of this name", &counts, &LEFT_NAMES);
+fn no_item_is_named_by_a_participle() {
+    let faults: Vec<String> = texts(&["crates", "benches"], &["rs"])
+        .iter()
+        .flat_map(|(file, text)| {
+            participles_in(text)
+                .into_iter()
+                .map(move |name| format!("{file}: an item is named `{name}`"))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
@@ -228,8 +219,10 @@ fn the_rules_of_words_find_what_they_look_for() {
     let broken = concat!("/// Run x is gone on\n    ", "/// with by another.");
     assert_eq!(replaced_in(broken), [concat!("is gone on ", "with by")]);
     assert_eq!(replaced_in("run x is already being resumed"), [""; 0]);
-    let code = "pub(crate) fn told(x: u8) {}\nstruct Kept<T>(T);\n// fn shown\nfn told_apart() {}\nlet said = 1;";
-    assert_eq!(participles_in(code), ["told", "kept"]);
+    // So that the rule does not find this text itself.
+    let code = "pub(crate) FN told(x: u8) {}\nSTRUCT Kept<T>(T);\n// FN shown\nFN told_apart() {}\nlet said = 1;";
+    let code = code.replace("FN", "fn").replace("STRUCT", "struct");
+    assert_eq!(participles_in(&code), ["told", "kept"]);
     let page = "The Door is open. `nobody` runs it.\n```\nhouse\n```\nSomebody's house.";
     assert_eq!(words_in(page), 3);
 }

@@ -60,7 +60,7 @@ pub(super) fn list(validator: &Validator, schema: &Value, instance: &Value) -> V
 fn describe(schema: &Value, error: &ValidationError<'_>, all: &mut Vec<Violation>) {
     let path = error.instance_path().as_str();
     let name = name(path);
-    let got = shown(error.instance());
+    let got = render_value(error.instance());
     let mut add = |message: String| {
         all.push(Violation {
             path: path.to_owned(),
@@ -69,7 +69,10 @@ fn describe(schema: &Value, error: &ValidationError<'_>, all: &mut Vec<Violation
     };
     match error.kind() {
         ValidationErrorKind::Required { property } => {
-            add(format!("missing required property {}", shown(property)));
+            add(format!(
+                "missing required property {}",
+                render_value(property)
+            ));
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
@@ -94,7 +97,7 @@ fn describe(schema: &Value, error: &ValidationError<'_>, all: &mut Vec<Violation
         ValidationErrorKind::Constant { expected_value } => {
             add(format!(
                 "{name} must be {}, got {got}",
-                shown(expected_value)
+                render_value(expected_value)
             ));
         }
         kind => add(bounds(kind, &name, &got).unwrap_or_else(|| other(error, &name, &got))),
@@ -219,9 +222,9 @@ fn known<'s>(schema: &'s Value, keyword: &str) -> Vec<&'s str> {
 
 fn choices(options: &Value) -> String {
     let Value::Array(options) = options else {
-        return shown(options);
+        return render_value(options);
     };
-    let mut names: Vec<String> = options.iter().take(MAX_OPTIONS).map(shown).collect();
+    let mut names: Vec<String> = options.iter().take(MAX_OPTIONS).map(render_value).collect();
     if options.len() > MAX_OPTIONS {
         names.push(format!("{} more", options.len() - MAX_OPTIONS));
     }
@@ -240,7 +243,7 @@ fn with_article(kind: &str) -> String {
 }
 
 /// A value as compact JSON, clipped; what is large is only named.
-fn shown(value: &Value) -> String {
+fn render_value(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("an array of {} items", items.len()),
         Value::Object(map) => format!("an object of {} properties", map.len()),

@@ -17,7 +17,7 @@ fn binding(values: Value) -> Binding {
 
 #[test]
 fn bound_properties_are_not_shown() {
-    let shown = binding(json!({"root": "/srv"})).shown(&schema());
+    let shown = binding(json!({"root": "/srv"})).caller_schema(&schema());
     assert_eq!(
         shown,
         json!({"type": "object", "properties": {"path": {"type": "string"}, "n": {}}, "required": ["path"]})

@@ -114,17 +114,20 @@ fn what_a_person_did_is_read_or_was_nothing() {
     for (result, expect) in [
         (
             json!({"action": "accept", "content": {"a": 1}}),
-            Said::Accept(Map::from_iter([("a".into(), json!(1))])),
+            ElicitReply::Accept(Map::from_iter([("a".into(), json!(1))])),
         ),
-        (json!({"action": "accept"}), Said::Accept(Map::new())),
-        (json!({"action": "decline"}), Said::Decline),
-        (json!({"action": "cancel"}), Said::Nothing),
-        (json!({"action": "ACCEPT"}), Said::Nothing),
-        (json!({"action": "accept", "content": [1]}), Said::Nothing),
-        (json!([]), Said::Nothing),
+        (json!({"action": "accept"}), ElicitReply::Accept(Map::new())),
+        (json!({"action": "decline"}), ElicitReply::Decline),
+        (json!({"action": "cancel"}), ElicitReply::Nothing),
+        (json!({"action": "ACCEPT"}), ElicitReply::Nothing),
+        (
+            json!({"action": "accept", "content": [1]}),
+            ElicitReply::Nothing,
+        ),
+        (json!([]), ElicitReply::Nothing),
     ] {
         let raw = to_raw_value(&result).unwrap();
-        assert_eq!(Said::of(Some(&raw)), expect, "{result}");
+        assert_eq!(ElicitReply::of(Some(&raw)), expect, "{result}");
     }
-    assert_eq!(Said::of(None), Said::Nothing);
+    assert_eq!(ElicitReply::of(None), ElicitReply::Nothing);
 }

@@ -12,7 +12,7 @@ use super::{
     Caller, Door, McpBody, Post, Step, Work, accepted, accepted_empty, json, not_allowed, refuse,
     respond, route,
 };
-use crate::core::{Answer, Asked};
+use crate::core::{Answer, ParsedRequest};
 use crate::era::{Era, Revision};
 use crate::job::Job;
 use crate::listen::{self, Change, Watch};
@@ -168,7 +168,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     };
     let (core, on_failure) = (Arc::clone(&door.core), id.clone());
     let work = tokio::spawn(async move {
-        let asked = Asked {
+        let asked = ParsedRequest {
             id: id.clone(),
             job,
             notes: said,

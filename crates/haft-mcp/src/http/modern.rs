@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::exchange::{self, Sending};
 use super::{Door, McpBody, Post, Step, Work, accepted_empty, refuse, route};
-use crate::core::Asked;
+use crate::core::ParsedRequest;
 use crate::elicit::Elicitation;
 use crate::era::{Era, MODERN};
 use crate::job::{Envelope, Job, unsupported_version};
@@ -107,7 +107,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     };
     let core = Arc::clone(&door.core);
     let answer = async move {
-        let asked = Asked {
+        let asked = ParsedRequest {
             id,
             job,
             notes: said,

@@ -15,7 +15,7 @@ fn outcome(status: Status) -> Outcome {
     outcome
 }
 
-fn shown(outcome: &Outcome, era: Era) -> Value {
+fn to_json(outcome: &Outcome, era: Era) -> Value {
     let server = RawValue::from_string("{\"name\":\"s\"}".into()).unwrap();
     let mut out = Vec::new();
     write(&mut out, outcome, &Then::Nothing, era, &server);
@@ -59,7 +59,7 @@ fn row11_whatever_is_not_ok_is_an_error_that_says_its_kind_and_what_to_do() {
             advice: advice.map(str::to_owned),
         });
         for era in [Era::Modern, Era::Legacy(Revision::V2024_11_05)] {
-            let value = shown(&outcome, era);
+            let value = to_json(&outcome, era);
             assert_eq!(value["isError"], json!(true), "{status:?}");
             assert_eq!(texts(&value), [expect], "{status:?}");
             assert_eq!(value["_meta"]["haft"]["status"], json!(status.as_str()));
@@ -80,7 +80,7 @@ fn a_failure_comes_before_what_there_is_to_show_and_is_said_once() {
         advice: None,
     });
     outcome.content = vec![Content::text("output"), Content::text("exit code 1")];
-    let value = shown(&outcome, Era::Modern);
+    let value = to_json(&outcome, Era::Modern);
     assert_eq!(texts(&value), ["failed: exit code 1", "output"]);
 }
 
@@ -97,9 +97,9 @@ fn data_without_content_is_shown_as_text_too_and_keeps_its_bytes() {
         text.contains(&format!("\"structuredContent\":{data}")),
         "{text}"
     );
-    assert_eq!(texts(&shown(&outcome, Era::Modern)), [data]);
+    assert_eq!(texts(&to_json(&outcome, Era::Modern)), [data]);
     outcome.content = vec![Content::text("said")];
-    assert_eq!(texts(&shown(&outcome, Era::Modern)), ["said"]);
+    assert_eq!(texts(&to_json(&outcome, Era::Modern)), ["said"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn every_kind_of_content_is_spelled_as_the_client_knows_it() {
         bytes: 9,
         preview: String::new(),
     }];
-    insta::assert_json_snapshot!("content_modern", shown(&outcome, Era::Modern));
+    insta::assert_json_snapshot!("content_modern", to_json(&outcome, Era::Modern));
     let oldest = Era::Legacy(Revision::V2024_11_05);
-    insta::assert_json_snapshot!("content_2024_11_05", shown(&outcome, oldest));
+    insta::assert_json_snapshot!("content_2024_11_05", to_json(&outcome, oldest));
 }

@@ -126,7 +126,7 @@ impl Inner {
             {
                 Ok(script) => {
                     let engine = script.engine().trim_end_matches(fresh::SUFFIX);
-                    chosen.found(interpreter, engine.to_owned());
+                    chosen.choose(interpreter, engine.to_owned());
                     return;
                 }
                 Err(error) => errors.push(format!("{}: {error}", interpreter.program.display())),
@@ -166,7 +166,7 @@ impl Inner {
                 Ok(zygote) => {
                     chosen.probe.zygote = true;
                     chosen.probe.data = zygote.data;
-                    chosen.found(interpreter.clone(), zygote.name.clone());
+                    chosen.choose(interpreter.clone(), zygote.name.clone());
                     // Shut already: then there will be no script either.
                     let _ = self.plain.put(zygote);
                     return true;
@@ -257,7 +257,7 @@ impl Inner {
 }
 
 impl Chosen {
-    fn found(&mut self, interpreter: Interpreter, version: String) {
+    fn choose(&mut self, interpreter: Interpreter, version: String) {
         self.probe.python = Some(interpreter.program.clone());
         self.probe.version = version;
         self.interpreter = Some(interpreter);

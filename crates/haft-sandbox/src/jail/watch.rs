@@ -51,7 +51,7 @@ pub(super) struct GuardWatch<'a> {
     /// Readable when the jail has been built.
     built: Option<File>,
     live: Option<Live>,
-    told: Told,
+    told: Report,
 }
 
 /// What is watched of a jail that has been built.
@@ -76,7 +76,7 @@ impl<'a> GuardWatch<'a> {
             proc,
             built: Some(built.into()),
             live: None,
-            told: Told::default(),
+            told: Report::default(),
         }
     }
 
@@ -300,7 +300,7 @@ impl Live {
 
 /// What there is to tell.
 #[derive(Debug, Default)]
-struct Told {
+struct Report {
     events: Vec<GuardEvent>,
     /// How much was moved aside.
     moved: usize,
@@ -308,7 +308,7 @@ struct Told {
     ends: bool,
 }
 
-impl Told {
+impl Report {
     fn add(&mut self, event: GuardEvent) {
         self.ends |= matches!(event, GuardEvent::Exposed { .. });
         if matches!(event, GuardEvent::MovedAside { .. }) {

@@ -9,7 +9,7 @@ use haft_sandbox::{CommandSpec, Exit, Guard, GuardEvent};
 
 use crate::guards::usual;
 use crate::runner::Test;
-use crate::{jail, line, run, said, text, wait};
+use crate::{jail, line, run, text, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("j3_a_file_that_the_host_replaces_stays_protected", replaced),
@@ -43,7 +43,7 @@ fn replaced_event(path: &str) -> GuardEvent {
 fn beside(spec: CommandSpec, host: impl FnOnce()) -> (Exit, String) {
     wait(async {
         let running = jail().start(spec).await.unwrap();
-        said(&running, "ready").await;
+        wait_for_output(&running, "ready").await;
         host();
         let exit = running.wait().await;
         let said = text(running.stdout()) + &text(running.stderr());

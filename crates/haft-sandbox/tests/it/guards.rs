@@ -10,7 +10,7 @@ use haft_sandbox::{Guard, StartError, Strength};
 
 use crate::levels::at_most;
 use crate::runner::Test;
-use crate::{jail, line, run, said, wait};
+use crate::{jail, line, run, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("protected_paths_are_read_and_not_changed", protected),
@@ -431,7 +431,7 @@ fn killed() {
         let mut spec = line("echo ready; sleep 60", folder.path());
         spec.mounts.guards = usual();
         let running = jail().start(spec).await.unwrap();
-        said(&running, "ready").await;
+        wait_for_output(&running, "ready").await;
         assert!(folder.path().join(".git").is_dir());
         running.kill();
         running.wait().await;
@@ -450,10 +450,10 @@ fn shared() {
             spec
         };
         let first = jail().start(spec("echo ready; sleep 60")).await.unwrap();
-        said(&first, "ready").await;
+        wait_for_output(&first, "ready").await;
         let script = "echo ready; sleep 0.5; ! mkdir -p .git/hooks && ! echo x > .envrc";
         let second = jail().start(spec(script)).await.unwrap();
-        said(&second, "ready").await;
+        wait_for_output(&second, "ready").await;
         first.kill();
         first.wait().await;
         let exit = second.wait().await;
@@ -470,7 +470,7 @@ fn leave_placeholders(folder: &Path) {
         let mut spec = line("echo ready; sleep 60", other.path());
         spec.mounts.guards = usual();
         let running = jail().start(spec).await.unwrap();
-        said(&running, "ready").await;
+        wait_for_output(&running, "ready").await;
         for name in [".git", ".envrc"] {
             let (from, to) = (other.path().join(name), folder.join(name));
             let date = fs::metadata(&from).unwrap().modified().unwrap();

@@ -92,7 +92,7 @@ pub(crate) fn soon() -> Instant {
 }
 
 /// Waits until a command has written this.
-pub(crate) async fn said(running: &Running, what: &str) {
+pub(crate) async fn wait_for_output(running: &Running, what: &str) {
     let waited = running
         .wait_for(|running| text(running.stdout()).contains(what), soon())
         .await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use haft_sandbox::{CommandSpec, StartError, Waited};
 
 use crate::runner::Test;
-use crate::{drivers, line, run, said, soon, text, wait};
+use crate::{drivers, line, run, soon, text, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_command_ends_with_its_code_signal_and_output", ends),
@@ -213,7 +213,7 @@ fn condition() {
                 folder.path(),
             );
             let running = sandbox.start(spec).await.unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             assert!(running.exit().is_none());
             let passed = Instant::now() + Duration::from_millis(50);
             let never = running.wait_for(|_| false, passed).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use haft_sandbox::Sandbox;
 
 use crate::runner::Test;
-use crate::{drivers, line, said, soon, wait};
+use crate::{drivers, line, soon, wait, wait_for_output};
 
 pub(crate) const TESTS: &[Test] = &[
     ("the_deadline_ends_the_whole_tree", deadline),
@@ -51,7 +51,7 @@ fn deadline() {
     each(|sandbox, folder| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             running.set_timeout(Some(Duration::from_millis(100)));
             let exit = running.wait().await;
             assert!(
@@ -66,7 +66,7 @@ fn kill() {
     each(|sandbox, folder| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             running.kill();
             running.kill();
             let exit = running.wait().await;
@@ -79,7 +79,7 @@ fn let_go() {
     each(|sandbox, folder| {
         wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             let other = running.clone();
             drop(running);
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -94,7 +94,7 @@ fn runtime_down() {
     each(|sandbox, folder| {
         let running = wait(async {
             let running = sandbox.start(line(TREE, folder)).await.unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             running
         });
         assert!(running.exit().is_some_and(|exit| exit.killed));
@@ -144,7 +144,7 @@ fn moved_deadline() {
                 .start(spec.with_timeout(Duration::from_secs(20)))
                 .await
                 .unwrap();
-            said(&running, "ready").await;
+            wait_for_output(&running, "ready").await;
             running.set_timeout(Some(Duration::from_millis(500)));
             running.set_timeout(None);
             let exit = running.wait_until(soon()).await.unwrap();

@@ -12,7 +12,10 @@ use crate::runner::Test;
 use crate::{drivers, jail, line, run, wait};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("a_view_keeps_every_change_from_the_workspace", kept),
+    (
+        "a_view_keeps_every_change_from_the_workspace",
+        changes_stay_in_the_view,
+    ),
     ("a_view_hides_what_is_guarded_also_behind_a_rename", hidden),
     ("a_view_leads_to_no_socket_of_the_host", sockets),
     ("a_view_works_under_names_that_overlays_escape", names),
@@ -71,7 +74,7 @@ fn of(files: &[&str]) -> BTreeSet<String> {
     files.iter().map(|&file| file.to_owned()).collect()
 }
 
-fn kept() {
+fn changes_stay_in_the_view() {
     let lab = Lab::new("w");
     for name in ["changed", "deleted", "moved"] {
         fs::write(lab.workspace().join(name), "before").unwrap();

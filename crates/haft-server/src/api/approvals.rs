@@ -38,7 +38,7 @@ pub(crate) async fn list(
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
     };
-    let items = match found(&api, caller, filter).await {
+    let items = match list_requests(&api, caller, filter).await {
         Ok(items) => items,
         Err(error) => return unavailable(&error),
     };
@@ -49,7 +49,7 @@ pub(crate) async fn list(
 }
 
 /// The requests of the runs that a caller may read. The limit is on those: a client's own are not behind others'.
-async fn found(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
+async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
     let inbox = &**api.app.executor().inbox();
     let mut found = Vec::new();
     let limit = filter.limit;
@@ -133,7 +133,7 @@ pub(crate) async fn try_rule(
 /// What a person says, as it comes in.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Said {
+pub(crate) struct DecisionBody {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -154,7 +154,7 @@ pub(crate) struct Said {
     text: Option<String>,
 }
 
-impl Said {
+impl DecisionBody {
     fn read(body: &[u8]) -> Result<Self, Box<Response>> {
         if body.is_empty() {
             return Ok(Self::default());
@@ -199,7 +199,7 @@ pub(crate) async fn decide(
     Path((id, word)): Path<(String, String)>,
     body: Bytes,
 ) -> Response {
-    let said = match Said::read(&body) {
+    let said = match DecisionBody::read(&body) {
         Ok(said) => said,
         Err(refused) => return *refused,
     };
@@ -209,7 +209,7 @@ pub(crate) async fn decide(
     match (Sender { way, peer }).decide(&api, &id, choice).await {
         Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
         Err(refused) => {
-            let (status, error) = told(&refused);
+            let (status, error) = refusal(&refused);
             reply::problem(status, &error)
         }
     }
@@ -236,7 +236,7 @@ impl Sender {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Batch {
-    decisions: Vec<Said>,
+    decisions: Vec<DecisionBody>,
 }
 
 /// What became of one of several.
@@ -291,7 +291,7 @@ pub(crate) async fn batch(
                 id,
                 ok: false,
                 entry: None,
-                error: Some(told(&refused).1),
+                error: Some(refusal(&refused).1),
             },
         });
     }
@@ -299,7 +299,7 @@ pub(crate) async fn batch(
 }
 
 /// The answer to a decision that was not taken.
-pub(crate) fn told(refused: &Refused) -> (StatusCode, reply::Failure) {
+pub(crate) fn refusal(refused: &Refused) -> (StatusCode, reply::Failure) {
     let (status, kind) = match refused {
         Refused::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),
         Refused::Inbox(InboxError::Over { .. }) => (StatusCode::GONE, "conflict"),

@@ -81,7 +81,7 @@ pub(crate) async fn undo(
         Err(refused) => return *refused,
     };
     if wanted.preview {
-        return reply::document(&shown(&of, &plan));
+        return reply::document(&plan_json(&of, &plan));
     }
     if wanted.plan.is_some_and(|seen| seen != plan.digest) {
         let why =
@@ -156,7 +156,7 @@ fn refused(refusal: &Refusal) -> Response {
 }
 
 /// The plan for whoever decides.
-fn shown(of: &Selection, plan: &UndoPlan) -> Value {
+fn plan_json(of: &Selection, plan: &UndoPlan) -> Value {
     let first = |all: &[String]| all.iter().take(MOST).cloned().collect::<Vec<_>>();
     let mut shown = json!({
         "run": of.run.as_str(), "plan": plan.digest,

@@ -30,7 +30,7 @@ use crate::api::state::{Api, Shared};
 use crate::bounds::Busy;
 use crate::caller::Caller;
 use crate::{query, reply};
-use haft_app::feed::{CallTold, Told};
+use haft_app::feed::{CallEvent, FeedEvent};
 use haft_app::view::approvals::Item;
 
 /// Silence before a sign of life.
@@ -42,7 +42,7 @@ struct Watch {
     caller: Caller,
     run: Option<RunId>,
     approvals: Receiver<ApprovalId>,
-    told: Receiver<Told>,
+    told: Receiver<FeedEvent>,
     /// None where what calls change is not noted.
     changes: Option<Receiver<ChangesMade>>,
     progress: Listener,
@@ -57,7 +57,7 @@ struct Watch {
 /// What came first.
 enum Heard {
     Approval(Result<ApprovalId, RecvError>),
-    Told(Result<Told, RecvError>),
+    Told(Result<FeedEvent, RecvError>),
     Changes(Result<ChangesMade, RecvError>),
     Progress(ProgressEvent),
 }
@@ -131,7 +131,7 @@ impl Watch {
             };
             let found = match heard {
                 Heard::Approval(changed) => self.approval(changed).await,
-                Heard::Told(told) => self.told(told),
+                Heard::Told(told) => self.event_of(told),
                 Heard::Changes(made) => self.changed(made),
                 Heard::Progress(event) => {
                     let mut json = Vec::new();
@@ -175,12 +175,12 @@ impl Watch {
         Some(self.event("approval", &item))
     }
 
-    fn told(&mut self, told: Result<Told, RecvError>) -> Option<Event> {
+    fn event_of(&mut self, told: Result<FeedEvent, RecvError>) -> Option<Event> {
         match told {
-            Ok(Told::Run { run, state }) if self.sees(&run) => {
+            Ok(FeedEvent::Run { run, state }) if self.sees(&run) => {
                 Some(self.event("run", &json!({"run": run, "state": state.as_str()})))
             }
-            Ok(Told::Call(call)) if self.sees(&call.run) => Some(self.happened(&call)),
+            Ok(FeedEvent::Call(call)) if self.sees(&call.run) => Some(self.happened(&call)),
             Ok(_) => None,
             Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
         }
@@ -194,9 +194,9 @@ impl Watch {
         self.sees(&made.run).then(|| self.event("changes", &event))
     }
 
-    fn happened(&mut self, told: &CallTold) -> Event {
+    fn happened(&mut self, told: &CallEvent) -> Event {
         let at = clock::rfc3339(told.at);
-        let CallTold {
+        let CallEvent {
             run,
             call,
             parent,

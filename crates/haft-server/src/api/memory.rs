@@ -23,7 +23,7 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Response {
-    let (words, state) = (asked(&uri, "q"), asked(&uri, "state"));
+    let (words, state) = (query_value(&uri, "q"), query_value(&uri, "state"));
     let state = match state.as_deref() {
         None | Some("accepted") => Kept::Accepted,
         Some("candidate") => Kept::Candidate,
@@ -108,7 +108,7 @@ fn refused(error: &MemoryError) -> Response {
 }
 
 /// A member of the query string, decoded.
-fn asked(uri: &Uri, name: &str) -> Option<String> {
+fn query_value(uri: &Uri, name: &str) -> Option<String> {
     let pairs = uri.query()?.split('&');
     let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(key, _)| *key == name)?;

@@ -8,7 +8,7 @@ use haft::spec::Risk;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use crate::api::approvals::told;
+use crate::api::approvals::refusal;
 use crate::api::state::Shared;
 use crate::reply;
 use haft_app::view::approvals::Item;
@@ -17,7 +17,7 @@ use haft_app::webhook::SIGNATURE;
 /// What a reply says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct WebhookReply {
     decision: Word,
     #[serde(default)]
     message: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) async fn take(
     if !signature.is_some_and(|given| webhook.signed(&entry.request, given, &body)) {
         return forged();
     }
-    let said: Said = match serde_json::from_slice(&body) {
+    let said: WebhookReply = match serde_json::from_slice(&body) {
         Ok(said) => said,
         Err(e) => {
             let message = format!("the body is no reply: {e}");
@@ -86,7 +86,7 @@ pub(crate) async fn take(
     match api.app.decide(&id, decision).await {
         Ok(entry) => reply::document(&Item::of(api.app.redactor(), &entry)),
         Err(refused) => {
-            let (status, error) = told(&refused);
+            let (status, error) = refusal(&refused);
             reply::problem(status, &error)
         }
     }

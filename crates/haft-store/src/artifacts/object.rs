@@ -230,8 +230,8 @@ impl Bucket {
         self.pins.lock()
     }
 
-    fn told(&self, error: &object_store::Error) -> ArtifactError {
-        trouble::told(&self.place, error).into()
+    fn to_artifact_error(&self, error: &object_store::Error) -> ArtifactError {
+        trouble::to_io_error(&self.place, error).into()
     }
 
     /// The longest that a run in use goes without its file being written anew.

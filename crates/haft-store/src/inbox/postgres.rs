@@ -12,10 +12,10 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
-use crate::inbox::{Draft, Kept, Room, Verdict, kept_as, refusal, unavailable};
+use crate::inbox::{Draft, Room, StoredRow, Verdict, kept_as, refusal, unavailable};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
-use crate::postgres::{Asked, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 
 pub(crate) mod desk;
 mod filing;
@@ -112,10 +112,13 @@ impl No {
 
 impl Server {
     /// What an operation came to, in the inbox's words.
-    pub(super) fn told<T>(&self, asked: Result<T, Asked<impl Into<No>>>) -> Result<T, InboxError> {
+    pub(super) fn to_inbox_result<T>(
+        &self,
+        asked: Result<T, OperationError<impl Into<No>>>,
+    ) -> Result<T, InboxError> {
         asked.map_err(|error| match error {
-            Asked::Silent => unavailable(self.silent()),
-            Asked::Refused(no) => match no.into() {
+            OperationError::Silent => unavailable(self.silent()),
+            OperationError::Refused(no) => match no.into() {
                 No::Inbox(no) => no,
                 No::Database(error) => unavailable(self.reason(&error)),
             },
@@ -126,7 +129,7 @@ impl Server {
     where
         F: Future<Output = Result<T, No>>,
     {
-        self.told(self.ask(make, No::is_lost).await)
+        self.to_inbox_result(self.ask(make, No::is_lost).await)
     }
 }
 
@@ -149,7 +152,7 @@ async fn must(pool: &PgPool, id: &ApprovalId) -> Result<Entry, No> {
 /// Reads a row of [`columns`].
 fn entry(row: &PgRow) -> Result<Result<Entry, InboxError>, sqlx::Error> {
     let outcome: Option<Vec<u8>> = row.try_get("outcome")?;
-    let kept = Kept {
+    let kept = StoredRow {
         request: row.try_get("request")?,
         status: row.try_get("status")?,
         decision: row.try_get("decision")?,

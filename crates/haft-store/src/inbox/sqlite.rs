@@ -30,7 +30,7 @@ mod steps;
 mod write;
 
 use read::Read;
-use steps::{Said, Step};
+use steps::{Step, StepResult};
 use write::{Write, Writer};
 
 /// Requests in `haft.db`.
@@ -52,21 +52,21 @@ struct Shared {
     under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
     /// What this inbox changed itself and told of already, kept while somebody listens.
-    told: Mutex<Told>,
+    told: Mutex<OwnChanges>,
     /// How many requests this process attends or runs: while it is any, others' decisions are looked for more often.
     held: AtomicUsize,
 }
 
 /// How what an inbox changed itself is known again.
 #[derive(Debug, Default)]
-struct Told {
+struct OwnChanges {
     /// Rows that it wrote.
     rows: BTreeSet<i64>,
     /// Numbers of its transactions.
     numbers: BTreeSet<i64>,
 }
 
-impl Told {
+impl OwnChanges {
     fn add(&mut self, rows: &[i64], number: Option<i64>) {
         self.rows.extend(rows);
         self.numbers.extend(number);
@@ -124,7 +124,7 @@ impl SqliteInbox {
         self.reads.end();
     }
 
-    async fn write(&self, step: Step, bytes: usize) -> Result<Said, InboxError> {
+    async fn write(&self, step: Step, bytes: usize) -> Result<StepResult, InboxError> {
         let (turn, alone) = Turn::take(&self.shared);
         if alone
             && may_block()
@@ -143,7 +143,7 @@ impl SqliteInbox {
     }
 
     /// Makes a change before which none waits; none where more are likely to come beside it.
-    fn at_once(&self, step: &Step) -> Option<Result<Said, InboxError>> {
+    fn at_once(&self, step: &Step) -> Option<Result<StepResult, InboxError>> {
         let mut writer = self.shared.writer.try_lock()?;
         if writer.had_several() {
             return None;
@@ -181,7 +181,7 @@ impl SqliteInbox {
 
     async fn one(&self, step: Step, bytes: usize) -> Result<Entry, InboxError> {
         match self.write(step, bytes).await? {
-            Said::Entry(entry) => Ok(*entry),
+            StepResult::Entry(entry) => Ok(*entry),
             _ => Err(lost()),
         }
     }
@@ -232,9 +232,9 @@ impl Inbox for SqliteInbox {
             let draft = Draft::of(request)?;
             let bytes = draft.request.len();
             match self.write(Step::File(Box::new(draft)), bytes).await? {
-                Said::Done => Ok(Filed::New),
-                Said::Entry(entry) => Ok(Filed::Known(entry)),
-                Said::First(_) => Err(lost()),
+                StepResult::Done => Ok(Filed::New),
+                StepResult::Entry(entry) => Ok(Filed::Known(entry)),
+                StepResult::First(_) => Err(lost()),
             }
         })
     }
@@ -298,7 +298,7 @@ impl Inbox for SqliteInbox {
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
             let said = self.write(Step::Deliver(id.clone()), 0).await?;
-            Ok(matches!(said, Said::First(true)))
+            Ok(matches!(said, StepResult::First(true)))
         })
     }
 

@@ -4,7 +4,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{Answer, Backend, Fault};
 use crate::lease::Lease;
-use crate::postgres::{Asked, PostgresStore, is_lost};
+use crate::postgres::{OperationError, PostgresStore, is_lost};
 
 const HOLD: &str = "INSERT INTO haft.journal_runs (run, holder, alive_until) \
     VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) \
@@ -56,8 +56,8 @@ impl Lines {
         );
         self.runtime.block_on(asked).unwrap_or_else(|error| {
             Err(Fault::Failed(match error {
-                Asked::Silent => server.silent(),
-                Asked::Refused(error) => server.reason(&error),
+                OperationError::Silent => server.silent(),
+                OperationError::Refused(error) => server.reason(&error),
             }))
         })
     }

@@ -9,7 +9,7 @@ use sqlx::{PgPool, Row as _};
 
 use super::{RunRow, changed, entry, in_progress};
 use crate::number::{nanoseconds, number};
-use crate::postgres::{Asked, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 
 /// A statement whose answer was lost finds what it wrote.
 const OPEN: &str = "INSERT INTO haft.runs (tenant, run, subject, door, workspace, profile, started) \
@@ -30,8 +30,8 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            Asked::Silent => IndexError::Store(self.silent()),
-            Asked::Refused(error) => IndexError::Store(self.reason(&error)),
+            OperationError::Silent => IndexError::Store(self.silent()),
+            OperationError::Refused(error) => IndexError::Store(self.reason(&error)),
         })
     }
 }

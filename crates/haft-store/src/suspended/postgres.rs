@@ -11,7 +11,7 @@ use sqlx::{PgPool, Row as _};
 use super::{MOST, SWEEP};
 use crate::inbox::RETENTION;
 use crate::number::nanoseconds;
-use crate::postgres::{Asked, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
 
 const SUSPEND: &str = "INSERT INTO haft.suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, \
@@ -37,8 +37,8 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            Asked::Silent => SuspendedError(self.silent()),
-            Asked::Refused(error) => SuspendedError(self.reason(&error)),
+            OperationError::Silent => SuspendedError(self.silent()),
+            OperationError::Refused(error) => SuspendedError(self.reason(&error)),
         })
     }
 }

@@ -46,7 +46,7 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
 }
 
 /// What another process finds, once the one before is known to be gone.
-fn found(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
+fn find_interrupted(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
     let began = Instant::now();
     loop {
         match journal.interrupted(run, None) {
@@ -76,7 +76,7 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
         let busy = second.begin(&run, &chain, &start("y")).unwrap_err();
         assert!(matches!(busy, JournalError::Busy(_)), "{busy}");
         drop(first);
-        let read = found(&*second, &run).unwrap();
+        let read = find_interrupted(&*second, &run).unwrap();
         assert_eq!(
             (read.chain, read.start),
             (chain.clone(), start("x\u{202e}\u{0}"))

@@ -62,7 +62,7 @@ fn all(state: Option<State>) -> Filter {
     }
 }
 
-async fn found(store: &SqliteStore, who: &Asker, text: &str) -> Vec<String> {
+async fn search(store: &SqliteStore, who: &Asker, text: &str) -> Vec<String> {
     let hits = store.search(who, &query(text)).await.unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()
 }
@@ -85,7 +85,7 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
     assert_eq!((put.state, put.revision), (State::Candidate, 1));
     assert_eq!(put.provenance, from_run("r1"));
     assert_eq!(put.created, "1970-01-01T00:00:10.000Z");
-    assert!(found(&store, &who, "otter").await.is_empty());
+    assert!(search(&store, &who, "otter").await.is_empty());
 
     let accepted = store
         .decide(&asker("ada", 20), &put.id, &accept(true))
@@ -94,8 +94,8 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
     assert_eq!((accepted.state, accepted.revision), (State::Accepted, 2));
     assert_eq!(accepted.decided_by.as_deref(), Some("ada"));
     assert_eq!(accepted.updated, "1970-01-01T00:00:20.000Z");
-    assert_eq!(found(&store, &who, "otter").await.len(), 1);
-    assert_eq!(found(&store, &who, "servers").await.len(), 1, "by its tag");
+    assert_eq!(search(&store, &who, "otter").await.len(), 1);
+    assert_eq!(search(&store, &who, "servers").await.len(), 1, "by its tag");
 
     let again = store.decide(&who, &put.id, &accept(false)).await;
     assert_eq!(
@@ -123,7 +123,7 @@ async fn a_rejected_one_is_kept_for_seven_days_and_proposing_it_again_says_so() 
         .await
         .unwrap();
     store.decide(&who, &put.id, &accept(false)).await.unwrap();
-    assert!(found(&store, &who, "push").await.is_empty());
+    assert!(search(&store, &who, "push").await.is_empty());
     let again = store
         .put(&who, draft("always push to main", State::Candidate))
         .await
@@ -192,7 +192,7 @@ async fn nobody_sees_changes_or_decides_about_another_principals() {
         .unwrap();
     assert_eq!(store.get(&bob, &secret.id).await.unwrap(), None);
     assert!(store.list(&bob, &all(None)).await.unwrap().is_empty());
-    assert!(found(&store, &bob, "tea").await.is_empty());
+    assert!(search(&store, &bob, "tea").await.is_empty());
     assert_eq!(store.counts(&bob).await.unwrap(), Counts::default());
     let gone = |id: &MemoryId| MemoryError::NotFound(id.clone());
     let no = store
@@ -220,7 +220,7 @@ async fn nobody_sees_changes_or_decides_about_another_principals() {
         None,
         "another tenant"
     );
-    assert_eq!(found(&store, &ada, "tea").await.len(), 1);
+    assert_eq!(search(&store, &ada, "tea").await.len(), 1);
 }
 
 #[tokio::test]
@@ -301,9 +301,9 @@ async fn what_has_expired_is_gone_at_once_and_swept_later() {
         .put(&asker("ada", 0), draft("stays", State::Accepted))
         .await
         .unwrap();
-    assert_eq!(found(&store, &asker("ada", 4), "lived").await.len(), 1);
+    assert_eq!(search(&store, &asker("ada", 4), "lived").await.len(), 1);
     let late = asker("ada", 5);
-    assert!(found(&store, &late, "lived").await.is_empty());
+    assert!(search(&store, &late, "lived").await.is_empty());
     assert_eq!(store.get(&late, &put.id).await.unwrap(), None);
     assert_eq!(store.list(&late, &all(None)).await.unwrap().len(), 1);
     assert_eq!(store.sweep(late.at).await.unwrap(), 1);
@@ -415,14 +415,14 @@ async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
         store.get(&who, &second.id).await.unwrap().unwrap().state,
         State::Candidate
     );
-    assert_eq!(found(&store, &who, "two").await, ["two"]);
-    assert!(found(&store, &who, "one").await.is_empty());
+    assert_eq!(search(&store, &who, "two").await, ["two"]);
+    assert!(search(&store, &who, "one").await.is_empty());
 
     let now = store.get(&who, &first.id).await.unwrap().unwrap();
     let removal = store.put(&who, replacing("", &now, true)).await.unwrap();
     let yes = accept(true);
     store.decide(&who, &removal.id, &yes).await.unwrap();
-    assert!(found(&store, &who, "two").await.is_empty());
+    assert!(search(&store, &who, "two").await.is_empty());
     let free = store
         .put(&who, file("/memories/a", "four", State::Accepted))
         .await
@@ -454,9 +454,9 @@ async fn history_keeps_the_last_revisions() {
     let history = store.history(&who, &record.id).await.unwrap();
     assert_eq!(history.len() as u64, MAX_REVISIONS + 1);
     assert_eq!(history.last().unwrap().content, "v40");
-    assert_eq!(found(&store, &who, "v40").await, ["v40"]);
+    assert_eq!(search(&store, &who, "v40").await, ["v40"]);
     assert!(
-        found(&store, &who, "v39").await.is_empty(),
+        search(&store, &who, "v39").await.is_empty(),
         "old words are not found"
     );
     store.delete(&who, record.id.clone(), 40).await.unwrap();
@@ -517,7 +517,7 @@ async fn several_processes_write_and_search_one_file() {
                 .put(&asker("ada", 0), draft(&text, State::Accepted))
                 .await
                 .unwrap();
-            assert!(!found(&store, &asker("ada", 0), &text).await.is_empty());
+            assert!(!search(&store, &asker("ada", 0), &text).await.is_empty());
         }
     };
     tokio::join!(

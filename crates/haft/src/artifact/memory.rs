@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::artifact::quota::{Kept, Quota, Usage};
+use crate::artifact::quota::{Quota, StoredArtifact, Usage};
 use crate::artifact::source::Source;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
 use crate::call::{Principal, RunId};
@@ -53,12 +53,12 @@ impl MemoryArtifacts {
         self
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Owner, OfRun>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, OfRun>> {
         self.kept.lock()
     }
 
     fn find(&self, owner: &Owner, reference: &ArtifactRef) -> Result<Stored, ArtifactError> {
-        let kept = self.kept();
+        let kept = self.lock();
         let mine = kept.get(owner).map(|run| run.all.as_slice());
         let mut mine = mine.unwrap_or_default().iter();
         let found = mine.find(|one| one.info.reference == *reference);
@@ -75,7 +75,7 @@ impl MemoryArtifacts {
         bytes: u64,
     ) -> Result<(), ArtifactError> {
         let of_tenant = of_tenant(kept, principal).flat_map(|(owner, run)| {
-            run.all.iter().map(move |one| Kept {
+            run.all.iter().map(move |one| StoredArtifact {
                 id: (owner.clone(), one.info.reference.clone()),
                 bytes: one.info.bytes,
                 created: one.created,
@@ -116,7 +116,7 @@ impl ArtifactStore for MemoryArtifacts {
         self.quota.admit(size)?;
         let bytes = source.whole()?;
         let reference = ArtifactRef::of(&bytes);
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let mine = kept.get(owner).map(|run| run.all.as_slice());
         let mut mine = mine.unwrap_or_default().iter();
         if mine.any(|one| one.info.reference == reference) {
@@ -140,7 +140,7 @@ impl ArtifactStore for MemoryArtifacts {
     }
 
     fn usage(&self, principal: &Principal) -> Result<Usage, ArtifactError> {
-        let kept = self.kept();
+        let kept = self.lock();
         let all = of_tenant(&kept, principal).flat_map(|(_, run)| &run.all);
         Ok(self.quota.usage(all.map(|one| one.info.bytes).sum()))
     }
@@ -162,11 +162,11 @@ impl ArtifactStore for MemoryArtifacts {
     }
 
     fn pin(&self, owner: &Owner) {
-        self.kept().entry(owner.clone()).or_default().pins += 1;
+        self.lock().entry(owner.clone()).or_default().pins += 1;
     }
 
     fn unpin(&self, owner: &Owner) {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let Some(run) = kept.get_mut(owner) else {
             return;
         };
@@ -181,7 +181,7 @@ impl ArtifactStore for MemoryArtifacts {
         principal: &Principal,
         run: Option<&RunId>,
     ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
-        let kept = self.kept();
+        let kept = self.lock();
         let wanted = |owner: &&Owner| {
             owner.principal == *principal && run.is_none_or(|run| owner.run == *run)
         };

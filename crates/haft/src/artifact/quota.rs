@@ -14,7 +14,7 @@ pub struct Usage {
 
 /// An artifact as the quota sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept<I> {
+pub struct StoredArtifact<I> {
     /// What the store knows it by.
     pub id: I,
     /// Its size.
@@ -71,9 +71,13 @@ impl Quota {
     ///
     /// # Errors
     /// [`Full`] where runs in use hold too much.
-    pub fn make_room<I>(self, bytes: u64, mut kept: Vec<Kept<I>>) -> Result<Vec<I>, Full> {
+    pub fn make_room<I>(
+        self,
+        bytes: u64,
+        mut kept: Vec<StoredArtifact<I>>,
+    ) -> Result<Vec<I>, Full> {
         let limit = self.0;
-        let sum = |kept: &[Kept<I>]| {
+        let sum = |kept: &[StoredArtifact<I>]| {
             kept.iter()
                 .fold(0, |sum: u64, one| sum.saturating_add(one.bytes))
         };
@@ -102,12 +106,12 @@ impl Quota {
 
 #[cfg(test)]
 mod tests {
-    use super::{Full, Kept, Quota};
+    use super::{Full, Quota, StoredArtifact};
 
     #[test]
     fn j14_the_oldest_that_nobody_holds_go_first() {
         let kept = |all: &[(char, u64, i64, bool)]| {
-            let one = |&(id, bytes, created, held): &(char, u64, i64, bool)| Kept {
+            let one = |&(id, bytes, created, held): &(char, u64, i64, bool)| StoredArtifact {
                 id,
                 bytes,
                 created,

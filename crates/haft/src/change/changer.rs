@@ -434,14 +434,14 @@ impl Changer {
         let mut open = self.workspace.read(place)?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut open.file, &mut bytes)
-            .map_err(|e| WorkspaceError::io("read", &place.shown(), e))?;
+            .map_err(|e| WorkspaceError::io("read", &place.display(), e))?;
         Ok(bytes)
     }
 
     fn below(&self, place: &Place) -> Result<Vec<PathBuf>, WorkspaceError> {
         let below = self.workspace.tree(place, MOST_BELOW)?;
         let below = below.ok_or_else(|| {
-            WorkspaceError::Malformed(place.shown(), "it holds more than 100,000 entries")
+            WorkspaceError::Malformed(place.display(), "it holds more than 100,000 entries")
         })?;
         Ok(below.into_iter().map(PathBuf::from).collect())
     }

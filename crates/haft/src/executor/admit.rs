@@ -163,7 +163,7 @@ pub(super) fn admit(
         );
     }
     let internal = open.is_internal();
-    let (entry, tool) = found(parts, session, open.record.name(), internal)?;
+    let (entry, tool) = look_up(parts, session, open.record.name(), internal)?;
     let fit = check(parts, session, &entry, open.record.take_arguments());
     let mut fit = fit.map_err(|refused| refused.noted(open))?;
     open.record.coerced = std::mem::take(&mut fit.coerced);
@@ -178,16 +178,16 @@ pub(super) fn look(
     call: ToolCall,
     internal: bool,
 ) -> Result<Admitted, EarlyEnd> {
-    let (entry, tool) = found(parts, session, &call.name, internal)?;
+    let (entry, tool) = look_up(parts, session, &call.name, internal)?;
     let fit = check(parts, session, &entry, call.arguments);
     let fit = fit.map_err(|refused| refused.stop)?;
     fit.admitted(entry, tool, internal)
         .map_err(|refused| refused.stop)
 }
 
-type Found = Result<(Arc<Entry>, Arc<dyn Tool>), EarlyEnd>;
+type Lookup = Result<(Arc<Entry>, Arc<dyn Tool>), EarlyEnd>;
 
-fn found(parts: &Parts, session: &Session, name: &str, internal: bool) -> Found {
+fn look_up(parts: &Parts, session: &Session, name: &str, internal: bool) -> Lookup {
     if internal {
         parts.internal(name)
     } else {
@@ -196,7 +196,7 @@ fn found(parts: &Parts, session: &Session, name: &str, internal: bool) -> Found 
 }
 
 /// The entry of a name, if this session may call it.
-fn find(session: &Session, name: &str) -> Found {
+fn find(session: &Session, name: &str) -> Lookup {
     let reach = session.reach();
     let entry = reach
         .entry(name)
@@ -238,7 +238,7 @@ impl Parts {
     }
 
     /// One of the executor's own tools, which only other tools call.
-    fn internal(&self, name: &str) -> Found {
+    fn internal(&self, name: &str) -> Lookup {
         let tools = self.internal.snapshot();
         let absent = || {
             EarlyEnd::failed(
@@ -250,7 +250,7 @@ impl Parts {
     }
 }
 
-fn runnable(entry: &Arc<Entry>) -> Found {
+fn runnable(entry: &Arc<Entry>) -> Lookup {
     match &entry.run {
         Run::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
         Run::Hosted => {

@@ -15,7 +15,7 @@ use crate::executor::ask;
 use crate::executor::claim::told_again;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::kept::Kept;
+use crate::executor::kept::JournaledCall;
 use crate::executor::settlement::Settlement;
 use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
@@ -55,13 +55,13 @@ pub(super) async fn before(
         Before::Here(call, present) => (call, present),
         Before::New => {
             let present = session.at_work().enter(open.id()).await;
-            settlement.kept = Some(Kept::new(key, Some(present)));
+            settlement.kept = Some(JournaledCall::new(key, Some(present)));
             return Ok(None);
         }
     };
     open.rename(call);
     open.goes_on();
-    let kept = Kept::noted(key, present, parts, session.run(), open.nest());
+    let kept = JournaledCall::noted(key, present, parts, session.run(), open.nest());
     settlement.kept = Some(kept);
     Ok(Some(session.going_on()))
 }
@@ -97,8 +97,8 @@ async fn resume(
         open.goes_on();
     }
     settlement.kept = Some(match noted {
-        Some(call) => Kept::noted(key, present, parts, &call.run, open.nest()),
-        None => Kept::new(key, Some(present)),
+        Some(call) => JournaledCall::noted(key, present, parts, &call.run, open.nest()),
+        None => JournaledCall::new(key, Some(present)),
     });
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(super) async fn asked_before(
         open.record.approval = Some(approval);
         return Err(stop);
     }
-    settlement.kept.get_or_insert(Kept::new(key, None));
+    settlement.kept.get_or_insert(JournaledCall::new(key, None));
     Ok(())
 }
 

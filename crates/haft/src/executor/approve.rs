@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::admit::{self, Admitted};
 use crate::executor::again;
-use crate::executor::ask::{self, Decided, Taken};
+use crate::executor::ask::{self, ClaimedDecision, Decided};
 use crate::executor::call_result::CallResult;
 use crate::executor::draft::Caller;
 use crate::executor::early_end::EarlyEnd;
@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::spec::Risk;
 
 /// Asks the person. Nobody to ask, or no answer, is a denial, or a call that waits.
-pub(super) async fn asked(
+pub(super) async fn ask_user(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: Judged,
@@ -135,9 +135,9 @@ async fn claim(
     parts: &Parts,
     settlement: &mut Settlement,
     id: &ApprovalId,
-) -> Result<Taken, EarlyEnd> {
+) -> Result<ClaimedDecision, EarlyEnd> {
     let claimed = parts.inbox.claim(id).await;
-    let taken = claimed.and_then(|entry| Taken::of(&parts.inbox, entry));
+    let taken = claimed.and_then(|entry| ClaimedDecision::of(&parts.inbox, entry));
     taken.map_err(|error| {
         let stop = EarlyEnd::failed(ErrorKind::Conflict, error.to_string());
         settlement.refuse(error);
@@ -150,7 +150,7 @@ fn take(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: Judged,
-    taken: Taken,
+    taken: ClaimedDecision,
 ) -> Result<Cleared, EarlyEnd> {
     open.record.approval = Some(taken.decided.request.id.clone());
     settlement.claim(taken.claimed);

@@ -34,14 +34,14 @@ pub(super) struct Decided {
 }
 
 /// A decision that one call claimed and acts on.
-pub(super) struct Taken {
+pub(super) struct ClaimedDecision {
     /// What was decided.
     pub(super) decided: Decided,
     /// To be finished with the call's outcome.
     pub(super) claimed: Claimed,
 }
 
-impl Taken {
+impl ClaimedDecision {
     /// A decided request that was claimed just now.
     pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: Entry) -> Result<Self, InboxError> {
         let id = &entry.request.id;
@@ -115,7 +115,7 @@ pub(super) async fn ask(
     session: &Session,
     request: ApprovalRequest,
     wait: Wait<'_>,
-) -> Result<Taken, EarlyEnd> {
+) -> Result<ClaimedDecision, EarlyEnd> {
     let inbox = &parts.inbox;
     let place = session
         .queue()
@@ -125,7 +125,7 @@ pub(super) async fn ask(
     let changes = inbox.changes();
     session.note_asked();
     // From here on whoever goes away withdraws it: it may be written, whatever is heard of that.
-    let mut asked = Asked {
+    let mut asked = OpenRequest {
         inbox,
         session,
         request,
@@ -149,7 +149,7 @@ pub(super) async fn ask(
 }
 
 /// A request that this call waits for. Dropping it while it waits withdraws the request, unless the session leaves.
-struct Asked<'a> {
+struct OpenRequest<'a> {
     inbox: &'a Arc<dyn Inbox>,
     session: &'a Session,
     request: ApprovalRequest,
@@ -173,10 +173,10 @@ enum Woken {
     Cancelled,
 }
 
-impl Asked<'_> {
-    async fn run(&mut self, parts: &Parts) -> Result<Taken, EarlyEnd> {
+impl OpenRequest<'_> {
+    async fn run(&mut self, parts: &Parts) -> Result<ClaimedDecision, EarlyEnd> {
         let own = self.request.clone();
-        let mut asking = Box::pin(said(parts, self.session, &own));
+        let mut asking = Box::pin(first_answer(parts, self.session, &own));
         let mut spoken = false;
         // Nobody in this process can answer, and the session waits for nobody else.
         let idle = !self.wait.alone && approvers(parts, self.session).next().is_none();
@@ -225,7 +225,7 @@ impl Asked<'_> {
     }
 
     /// Reads the request: takes it where it is decided, tells how it ended where it did.
-    async fn look(&mut self) -> Result<Option<Taken>, EarlyEnd> {
+    async fn look(&mut self) -> Result<Option<ClaimedDecision>, EarlyEnd> {
         let Some(entry) = self.read().await? else {
             let gone = InboxError::NotFound(self.request.id.clone());
             return Err(unwritten(&gone));
@@ -238,14 +238,14 @@ impl Asked<'_> {
             // An answer to a question is for everybody who asks it, however often.
             RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
                 let _ = self.inbox.claim(&self.request.id).await;
-                self.taken(entry).map(Some)
+                self.claim(entry).map(Some)
             }
             // A second call that says the same hears the same no.
-            RequestStatus::Denied if entry.claimed => self.taken(entry).map(Some),
-            _ if entry.outcome.is_some() => Err(self.told(&entry).await),
+            RequestStatus::Denied if entry.claimed => self.claim(entry).map(Some),
+            _ if entry.outcome.is_some() => Err(self.deliver(&entry).await),
             RequestStatus::Approved if !self.fits(&entry).await? => Ok(None),
             _ => match self.inbox.claim(&self.request.id).await {
-                Ok(entry) => self.taken(entry).map(Some),
+                Ok(entry) => self.claim(entry).map(Some),
                 // Somebody else runs it: the answer is theirs.
                 Err(InboxError::Claimed(_)) => Ok(None),
                 Err(error) => Err(self.over(unwritten(&error))),
@@ -267,13 +267,13 @@ impl Asked<'_> {
         }
     }
 
-    fn taken(&mut self, entry: Entry) -> Result<Taken, EarlyEnd> {
+    fn claim(&mut self, entry: Entry) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
-        Taken::of(self.inbox, entry).map_err(|e| unwritten(&e))
+        ClaimedDecision::of(self.inbox, entry).map_err(|e| unwritten(&e))
     }
 
     /// The outcome of a request that another call or process ran.
-    async fn told(&mut self, entry: &Entry) -> EarlyEnd {
+    async fn deliver(&mut self, entry: &Entry) -> EarlyEnd {
         self.waits = false;
         // Whether or not that can be noted, it was told.
         let _ = self.inbox.deliver(&self.request.id).await;
@@ -334,7 +334,7 @@ impl Asked<'_> {
     }
 
     /// Leaves the request to whoever decides; one decided in this very moment is taken all the same.
-    async fn suspend(&mut self) -> Result<Taken, EarlyEnd> {
+    async fn suspend(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
         let left = self.inbox.attend(&self.request.id, false).await;
         left.map_err(|e| unwritten(&e))?;
@@ -351,7 +351,7 @@ impl Asked<'_> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         if !self.waits {
             return;
@@ -383,7 +383,7 @@ async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
 }
 
 /// What the first approver that says anything says; nobody, where all say so.
-async fn said(parts: &Parts, session: &Session, request: &ApprovalRequest) -> Answer {
+async fn first_answer(parts: &Parts, session: &Session, request: &ApprovalRequest) -> Answer {
     let mut asked: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
         .map(|approver| Some(approver.ask(request)))
         .collect();

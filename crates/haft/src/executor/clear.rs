@@ -34,7 +34,7 @@ pub(super) async fn clear(
         return judged.consented(grant, None);
     }
     // Boxed: few calls ask, and every call's future would be as large as this one.
-    Box::pin(approve::asked(open, settlement, judged)).await
+    Box::pin(approve::ask_user(open, settlement, judged)).await
 }
 
 /// Who allowed such calls for the session, if anybody did.

@@ -41,7 +41,7 @@ impl Cleared {
 
     /// What is no longer as the user saw it who approved; looked at again just before it runs.
     pub(super) fn difference(&self, policy: &Policy) -> Result<Option<String>, EarlyEnd> {
-        let Some(seen) = self.judgement.shown() else {
+        let Some(seen) = self.judgement.approved_snapshot() else {
             return Ok(None);
         };
         let input = self.admitted.input();

@@ -13,7 +13,7 @@ use crate::session::nest::Nest;
 
 /// A call that is found when it is made again.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct JournaledCall {
     pub(super) key: String,
     /// It began: no other call is at work under its id.
     present: Option<Present>,
@@ -62,7 +62,7 @@ pub(super) struct KeptEnd {
     pub(super) resumable: bool,
 }
 
-impl Kept {
+impl JournaledCall {
     /// A call that has not begun, or that begins now.
     pub(super) fn new(key: String, present: Option<Present>) -> Self {
         Self {

@@ -7,7 +7,7 @@ use crate::approval::{ApprovalRequest, Choice, Decision};
 use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
-use crate::executor::ask::{self, Taken, Wait};
+use crate::executor::ask::{self, ClaimedDecision, Wait};
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::question::again::{Again, Earlier};
 use crate::session::Session;
@@ -38,7 +38,7 @@ pub(super) async fn ask(
     let request = match again.earlier(parts).await? {
         Earlier::None => None,
         Earlier::Waits(request) => Some(*request),
-        Earlier::Decided(decision) => return said(session, *decision),
+        Earlier::Decided(decision) => return to_answers(session, *decision),
     };
     let draft = Draft {
         entry: &context.entry,
@@ -52,7 +52,7 @@ pub(super) async fn ask(
     let drafted = || {
         draft
             .request(parts, session)
-            .map(|drafted| shown(form, drafted))
+            .map(|drafted| to_request(form, drafted))
     };
     let request = request.map_or_else(drafted, Ok)?;
     let limits = Wait {
@@ -78,7 +78,7 @@ pub(super) async fn ask(
 }
 
 /// The request as a person sees it.
-fn shown(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
+fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
     ApprovalRequest {
         reason: form.title.chars().take(200).collect(),
         rule: "question".to_owned(),
@@ -88,12 +88,15 @@ fn shown(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
 }
 
 /// What a person said to a question.
-async fn answered(session: &Session, taken: Taken) -> Result<Map<String, Value>, ToolError> {
+async fn answered(
+    session: &Session,
+    taken: ClaimedDecision,
+) -> Result<Map<String, Value>, ToolError> {
     taken.claimed.answered().await;
-    said(session, taken.decided.decision)
+    to_answers(session, taken.decided.decision)
 }
 
-fn said(session: &Session, decision: Decision) -> Result<Map<String, Value>, ToolError> {
+fn to_answers(session: &Session, decision: Decision) -> Result<Map<String, Value>, ToolError> {
     let Decision { choice, by, .. } = decision;
     match choice {
         Choice::Answer { answers } => serde_json::from_str(&answers)

@@ -8,7 +8,7 @@ use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::refs::find::{Found, MEMBER, Takes, find, takes};
+use crate::executor::refs::find::{MEMBER, RefObject, Takes, find, takes};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
@@ -45,7 +45,7 @@ pub(super) fn bind(
     Ok(Some(bound))
 }
 
-fn wrong(at: &Found, what: impl std::fmt::Display) -> EarlyEnd {
+fn wrong(at: &RefObject, what: impl std::fmt::Display) -> EarlyEnd {
     let message = format!("argument {}: {what}", at.pointer());
     EarlyEnd::failed(ErrorKind::InvalidArguments, message)
 }
@@ -54,7 +54,7 @@ fn wrong(at: &Found, what: impl std::fmt::Display) -> EarlyEnd {
 fn read(
     parts: &Parts,
     session: &Session,
-    at: &Found,
+    at: &RefObject,
     left: &mut u64,
 ) -> Result<(Bytes, String), EarlyEnd> {
     let Some(named) = &at.reference else {
@@ -96,7 +96,12 @@ fn read(
 }
 
 /// The JSON text that takes a ref's place.
-fn written(entry: &Entry, at: &Found, bytes: &Bytes, media_type: &str) -> Result<String, EarlyEnd> {
+fn written(
+    entry: &Entry,
+    at: &RefObject,
+    bytes: &Bytes,
+    media_type: &str,
+) -> Result<String, EarlyEnd> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let takes = takes(&entry.spec().input_schema, &at.path);
     if takes == Takes::Ref {

@@ -2,17 +2,17 @@
 
 use crate::approval::ApprovalRequest;
 use crate::approval::inbox::InboxError;
-use crate::executor::ask::Taken;
+use crate::executor::ask::ClaimedDecision;
 use crate::executor::call_result::CallResult;
 use crate::executor::claim::Claimed;
 use crate::executor::exit::OpenCall;
-use crate::executor::kept::{Kept, KeptEnd};
+use crate::executor::kept::{JournaledCall, KeptEnd};
 use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.
 pub(super) enum Ticket {
     /// It says no, or what the tool would have said: claimed already, for it holds whatever became of the call.
-    Claimed(Box<Taken>),
+    Claimed(Box<ClaimedDecision>),
     /// It says yes, to what the request shows and nothing else: claimed once the call was compared with that.
     Approved(Box<ApprovalRequest>),
 }
@@ -28,7 +28,7 @@ pub(super) struct Settlement {
     /// Why the inbox did not let it have that decision.
     refused: Option<InboxError>,
     /// By what it is found when it is made again, where it may be suspended.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<JournaledCall>,
 }
 
 impl Settlement {

@@ -89,7 +89,7 @@ const OF_PATHS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-
 
 /// What git may show of what files hold.
 #[derive(Debug, Default)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct GitReads<'a> {
     /// Whether it shows any of it.
     pub(crate) contents: bool,
     /// Words that may name a file.
@@ -99,7 +99,7 @@ pub(crate) struct Shown<'a> {
 }
 
 /// What a reading form of git may show, given the words behind `git`; nothing for another form.
-pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
+pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     let general = |word: &&&str| GENERAL.split(' ').any(|known| known == **word);
     let mut words = words.iter().skip_while(|word| general(word)).copied();
     let command = words.next().unwrap_or_default();
@@ -110,7 +110,7 @@ pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
     let is_option = |word: &&&str| word.starts_with('-');
     let contents = may_show(command, before.iter().filter(is_option).copied());
     if !contents {
-        return Shown::default();
+        return GitReads::default();
     }
     let operands = || before.iter().filter(|word| !word.starts_with('-'));
     // A revision may be a file's own.
@@ -130,7 +130,7 @@ pub(crate) fn shown<'a>(words: &[&'a str]) -> Shown<'a> {
     let named = operands()
         .copied()
         .chain(operands().filter_map(behind_colon));
-    Shown {
+    GitReads {
         contents,
         named: named.chain(paths.iter().copied()).collect(),
         below,

@@ -18,12 +18,12 @@ use crate::spec::Risk;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Floor {
     verdict: Verdict,
-    said: Option<Box<Said>>,
+    said: Option<Box<Wording>>,
 }
 
 /// Why, and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Said {
+struct Wording {
     reason: Label,
     advice: Label,
     operator: Label,
@@ -49,7 +49,7 @@ impl Floor {
     fn of(verdict: Verdict, reason: Label) -> Self {
         Self {
             verdict,
-            said: Some(Box::new(Said {
+            said: Some(Box::new(Wording {
                 reason,
                 advice: Label::EMPTY,
                 operator: Label::EMPTY,

@@ -60,7 +60,7 @@ impl RuleText {
     }
 
     /// The calls that it is limited to.
-    fn kept(&self, list: List) -> Result<Option<KeptFor>, Unreadable> {
+    fn call_limit(&self, list: List) -> Result<Option<KeptFor>, Unreadable> {
         let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
         match (&self.tool, &self.arguments) {
             (None, None) => Ok(None),
@@ -250,7 +250,7 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
         }]
     };
     let (selector, specifier, never) = parse(&text.rule, list, places).map_err(unreadable)?;
-    let kept_for = text.kept(list).map_err(unreadable)?;
+    let kept_for = text.call_limit(list).map_err(unreadable)?;
     let class = match &selector {
         Selector::Named(names) => names.first().and_then(|name| places.classes.of(name)),
         _ => None,

@@ -46,7 +46,7 @@ pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     let name = base_name(name.text());
     let rest: Vec<&str> = rest.iter().map(AsWord::text).collect();
     if name == "git" {
-        let shown = git::shown(&rest);
+        let shown = git::git_reads(&rest);
         found.unknown = shown.contents && !layer.is_known();
         found.reads = shown.named.into_iter().map(clean).collect();
         found.below = shown.below.into_iter().map(clean).collect();

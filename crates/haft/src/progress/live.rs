@@ -18,12 +18,12 @@ pub(crate) struct Live {
     run: RunId,
     call: CallId,
     sink: Guarded,
-    streams: Mutex<[Shown; ALL.len()]>,
+    streams: Mutex<[StreamState; ALL.len()]>,
 }
 
 /// How far a stream has come.
 #[derive(Debug, Clone, Copy, Default)]
-struct Shown {
+struct StreamState {
     offset: u64,
     begun: bool,
     closed: bool,
@@ -88,7 +88,7 @@ impl Live {
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, [Shown; ALL.len()]> {
+    fn lock(&self) -> MutexGuard<'_, [StreamState; ALL.len()]> {
         self.streams.lock()
     }
 }

@@ -35,7 +35,7 @@ pub struct Long {
 
 /// What is shown of a text.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShapedText {
     /// The text, or its beginning and its end with a line that says where the rest is.
     pub text: String,
     /// The whole of a text that is shown in part.
@@ -76,7 +76,7 @@ pub(crate) fn show(
     room: Room<'_>,
     overflow: Overflow,
     keep: Option<KeepSource<'_>>,
-) -> Result<Vec<Shown>, ToolError> {
+) -> Result<Vec<ShapedText>, ToolError> {
     let keep = keep.filter(|_| overflow != Overflow::Clip);
     let mut parts = Vec::with_capacity(texts.len());
     for text in texts {
@@ -86,7 +86,7 @@ pub(crate) fn show(
     let mut shown = Vec::with_capacity(texts.len());
     for ((text, part), share) in texts.iter().zip(parts).zip(shares) {
         shown.push(match (part, share) {
-            (Some((whole, _)), None) => Shown {
+            (Some((whole, _)), None) => ShapedText {
                 text: whole,
                 artifact: None,
             },
@@ -122,7 +122,7 @@ fn shares(parts: &[Counted], limit: usize) -> Vec<Option<usize>> {
     shares
 }
 
-fn failed(shown: &[Shown], limit: usize) -> ToolError {
+fn failed(shown: &[ShapedText], limit: usize) -> ToolError {
     let kept = shown.iter().filter_map(|one| one.artifact.as_ref());
     let refs: Vec<String> = kept.map(|kept| notice::read(&kept.reference, 0)).collect();
     ToolError::failed(format!(
@@ -165,7 +165,7 @@ impl Long {
         room: Room<'_>,
         share: usize,
         keep: Option<KeepSource<'_>>,
-    ) -> Result<Shown, ToolError> {
+    ) -> Result<ShapedText, ToolError> {
         let (artifact, whole) = match keep.map(|keep| keep(TEXT, &self.source)) {
             None => (None, Whole::Cut),
             Some(Err(error)) => (None, Whole::Lost(error.to_string())),
@@ -178,11 +178,11 @@ impl Long {
         loop {
             let text = self.around(bytes / 2, &whole).map_err(unreadable)?;
             if room.cost(&text, share).is_some() {
-                return Ok(Shown { text, artifact });
+                return Ok(ShapedText { text, artifact });
             }
             if bytes == 0 {
                 let text = String::new();
-                return Ok(Shown { text, artifact });
+                return Ok(ShapedText { text, artifact });
             }
             bytes = bytes / 4 * 3;
         }
@@ -234,7 +234,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
 }
 
 /// An artifact as an outcome names it.
-pub(crate) fn kept(
+pub(crate) fn to_artifact(
     reference: &ArtifactRef,
     media_type: &str,
     source: &dyn Source,
@@ -255,7 +255,7 @@ mod tests {
     use bytes::Bytes;
     use parking_lot::Mutex;
 
-    use super::{Long, Room, Shown, kept, show};
+    use super::{Long, Room, ShapedText, show, to_artifact};
     use crate::artifact::source::Source;
     use crate::artifact::{ArtifactError, ArtifactRef};
     use crate::error::ErrorKind;
@@ -272,14 +272,14 @@ mod tests {
     }
 
     /// What is shown, and what was kept.
-    fn shown(texts: &[Long], room: Room<'_>) -> (Vec<Shown>, Vec<Bytes>) {
+    fn shape_all(texts: &[Long], room: Room<'_>) -> (Vec<ShapedText>, Vec<Bytes>) {
         let all = Mutex::new(Vec::new());
         let keep =
             |media_type: &str, source: &Arc<dyn Source>| -> Result<Artifact, ArtifactError> {
                 let whole = source.whole()?;
                 let reference = ArtifactRef::of(&whole);
                 all.lock().push(whole);
-                Ok(kept(&reference, media_type, &**source)?)
+                Ok(to_artifact(&reference, media_type, &**source)?)
             };
         let shown = show(texts, room, Overflow::Store, Some(&keep)).unwrap();
         (shown, all.into_inner())
@@ -305,7 +305,7 @@ mod tests {
                         limit,
                         json,
                     };
-                    let (shown, kept) = shown(&[long(text)], room);
+                    let (shown, kept) = shape_all(&[long(text)], room);
                     let one = &shown[0];
                     assert!(room.cost(&one.text, limit).is_some() || one.text.is_empty());
                     if one.text == *text {
@@ -340,7 +340,7 @@ mod tests {
             json: false,
         };
         let small = "e".repeat(300);
-        let (shown, kept) = shown(&[long(&"o".repeat(9_000)), long(&small)], room);
+        let (shown, kept) = shape_all(&[long(&"o".repeat(9_000)), long(&small)], room);
         assert_eq!((shown[1].text.as_str(), kept.len()), (small.as_str(), 1));
         assert!(
             (1_200..=1_700).contains(&shown[0].text.len()),
@@ -361,7 +361,7 @@ mod tests {
             limit: 1_000,
             json: false,
         };
-        let (shown, _) = shown(&[cut], room);
+        let (shown, _) = shape_all(&[cut], room);
         let text = &shown[0].text;
         assert!(text.ends_with(" …\nthe end"), "{text}");
         assert!(

@@ -19,7 +19,7 @@ use crate::tokens::{Bytes as ByBytes, O200k, Tokenizer};
 const TOKENS: O200k = O200k;
 
 /// What was kept: media types and bytes.
-type Kept = Vec<(String, Bytes)>;
+type Stored = Vec<(String, Bytes)>;
 
 /// Shapes with a real hash for a ref, and gives what was kept.
 fn run(
@@ -28,7 +28,7 @@ fn run(
     tokenizer: &dyn Tokenizer,
     limit: usize,
     overflow: Overflow,
-) -> (Fitted, Kept) {
+) -> (Fitted, Stored) {
     let mut kept = Vec::new();
     let mut keep = |media_type: &str, bytes: Bytes| {
         let artifact = Artifact {

@@ -50,13 +50,13 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
         name: text("name"),
         description: text("description"),
         version: text("version"),
-        activation: value("activation").map(told),
+        activation: value("activation").map(render),
         allowed_tools,
     }
 }
 
 /// A text, a list's items in one line, or whatever it is.
-fn told(node: &Node) -> String {
+fn render(node: &Node) -> String {
     match node {
         Node::List(_) => words(node, false).map_or_else(|| plain(node), |words| words.join("; ")),
         Node::Text(..) | Node::Map(_) => plain(node),

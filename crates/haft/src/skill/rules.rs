@@ -11,13 +11,13 @@ pub(super) fn rules(node: &Node) -> Option<Vec<String>> {
 pub(super) fn words(node: &Node, spaces: bool) -> Option<Vec<String>> {
     let separates = |c: char| c == ',' || (spaces && c.is_whitespace());
     match node {
-        Node::Text(text, _) => Some(kept(text.split(separates))),
-        Node::List(_) => Some(kept(texts(node)?.into_iter())),
+        Node::Text(text, _) => Some(non_empty(text.split(separates))),
+        Node::List(_) => Some(non_empty(texts(node)?.into_iter())),
         Node::Map(_) => None,
     }
 }
 
-fn kept<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+fn non_empty<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let words = words.map(str::trim).filter(|word| !word.is_empty());
     words.map(str::to_owned).collect()
 }
@@ -47,7 +47,7 @@ fn split_rules(text: &str) -> Vec<String> {
         }
         depth == 0 && (c == ',' || c.is_whitespace())
     });
-    kept(parts)
+    non_empty(parts)
 }
 
 #[cfg(test)]

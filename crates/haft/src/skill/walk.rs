@@ -59,7 +59,7 @@ fn stamp_of(path: &Path) -> Option<FileStamp> {
 
 /// A folder with a `SKILL.md`, read.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct SkillFolder {
     pub(super) dir: PathBuf,
     /// Of the two files.
     stamps: [Option<FileStamp>; 2],
@@ -88,7 +88,7 @@ pub struct Broken {
 #[derive(Debug, Default)]
 pub(super) struct Below {
     /// Shallow ones first, then by path.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<SkillFolder>,
     pub(super) watches: Vec<Watch>,
     pub(super) problems: Vec<Problem>,
 }
@@ -101,7 +101,12 @@ impl Below {
 }
 
 /// Looks for skills below a root that is a folder without links; what is found again unchanged is not read again.
-pub(super) fn walk(source: &Source, root: &Path, edge: Option<&Path>, old: &[Found]) -> Below {
+pub(super) fn walk(
+    source: &Source,
+    root: &Path,
+    edge: Option<&Path>,
+    old: &[SkillFolder],
+) -> Below {
     let mut walk = Walk {
         source,
         edge,
@@ -132,7 +137,7 @@ struct Walk<'a> {
     source: &'a Source,
     /// No link leads beyond.
     edge: Option<&'a Path>,
-    old: HashMap<&'a Path, &'a Found>,
+    old: HashMap<&'a Path, &'a SkillFolder>,
     below: Below,
     seen: HashSet<(u64, u64)>,
     queue: VecDeque<(PathBuf, usize, bool)>,
@@ -232,7 +237,7 @@ impl Walk<'_> {
         {
             read = Ok(before.clone());
         }
-        self.below.found.push(Found {
+        self.below.found.push(SkillFolder {
             dir: dir.to_path_buf(),
             stamps,
             settled,

@@ -12,7 +12,7 @@ pub mod document;
 
 /// A tool that was found.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub struct SearchHit<'a> {
     /// It.
     pub entry: &'a Arc<Entry>,
     /// How well it fits; comparable within one answer.
@@ -42,7 +42,7 @@ impl Snapshot {
     }
 
     /// The tools that fit a query best, best first; of one category, where one is named.
-    pub fn search(&self, query: &str, category: Option<&str>, limit: usize) -> Vec<Found<'_>> {
+    pub fn search(&self, query: &str, category: Option<&str>, limit: usize) -> Vec<SearchHit<'_>> {
         let entries = self.entries();
         let keep = |place: usize| {
             let entry = entries.get(place);
@@ -52,7 +52,7 @@ impl Snapshot {
         hits.into_iter()
             .filter_map(|hit| {
                 let (entry, score) = (entries.get(hit.document)?, hit.score);
-                Some(Found { entry, score })
+                Some(SearchHit { entry, score })
             })
             .collect()
     }

@@ -164,7 +164,7 @@ fn configured(
         bound = bound.written_as(written.clone());
     }
     if !bound.is_empty() {
-        spec.input_schema = Arc::new(bound.shown(&spec.input_schema));
+        spec.input_schema = Arc::new(bound.caller_schema(&spec.input_schema));
     }
     if spec == *entry.spec {
         return Ok(Arc::clone(entry));

@@ -80,7 +80,7 @@ fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
         } else {
             rustix::fs::syncfs(file).map_err(Into::into)
         };
-        synced.map_err(|e| WorkspaceError::io("write", &one.place.shown(), e))?;
+        synced.map_err(|e| WorkspaceError::io("write", &one.place.display(), e))?;
     }
     Ok(())
 }
@@ -159,8 +159,8 @@ impl Workspace {
         self.may_change(place)?;
         match (place.kind(), change.expected) {
             (Some(_), Some(_)) => place.need(Kind::File)?,
-            (Some(_), None) => return Err(WorkspaceError::Exists(place.shown())),
-            (None, Some(_)) => return Err(WorkspaceError::Changed(place.shown())),
+            (Some(_), None) => return Err(WorkspaceError::Exists(place.display())),
+            (None, Some(_)) => return Err(WorkspaceError::Changed(place.display())),
             (None, None) if change.content.is_none() => return Err(place.not_found()),
             (None, None) => {}
         }
@@ -173,7 +173,7 @@ impl Workspace {
         folder: &'a OwnedFd,
     ) -> Result<Staged<'a>, WorkspaceError> {
         let place = change.place;
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let mut draft = None;
         if let Some(content) = change.content {
@@ -190,7 +190,7 @@ impl Workspace {
             let (new, fd) = new_draft(folder.as_fd()).map_err(told)?;
             let mut file = File::from(fd);
             fill(&mut file, None, content, WriteMode::Overwrite)
-                .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
+                .map_err(|e| WorkspaceError::io("write", &place.display(), e))?;
             match (&like, change.mode) {
                 (Some(stat), mode) => {
                     let mode = mode.unwrap_or(stat.st_mode);
@@ -232,7 +232,7 @@ impl Workspace {
         match (self.stamp(place)?, expected) {
             (None, None) => Ok(()),
             (Some(now), Some(expected)) if expected.is_still(&now) => Ok(()),
-            _ => Err(WorkspaceError::Changed(place.shown())),
+            _ => Err(WorkspaceError::Changed(place.display())),
         }
     }
 
@@ -240,8 +240,8 @@ impl Workspace {
         self.unchanged(staged)?;
         let (place, name, folder) = (staged.place, staged.name, staged.folder);
         let told = |e: Errno| match e {
-            Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.shown()),
-            other => WorkspaceError::from_errno("change", Path::new(&place.shown()), other),
+            Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.display()),
+            other => WorkspaceError::from_errno("change", Path::new(&place.display()), other),
         };
         let old = match (&staged.expected, &mut staged.draft) {
             (None, None) => None,
@@ -283,7 +283,7 @@ impl Workspace {
         folder: BorrowedFd<'a>,
         name: &OsStr,
     ) -> Result<Draft<'a>, WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("keep", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("keep", Path::new(&place.display()), e);
         let second = draft_name();
         if rustix::fs::linkat(folder, name, folder, &second, AtFlags::empty()).is_ok() {
             return Ok(Draft {
@@ -292,13 +292,13 @@ impl Workspace {
                 done: false,
             });
         }
-        let gone = || WorkspaceError::Changed(place.shown());
+        let gone = || WorkspaceError::Changed(place.display());
         let (old, stat) = self.old_file(place)?.ok_or_else(gone)?;
         let (draft, fd) = new_draft(folder).map_err(told)?;
         let mut copy = File::from(fd);
         fill(&mut copy, Some(&old), &[], WriteMode::Append)
             .and_then(|()| copy.sync_data())
-            .map_err(|e| WorkspaceError::io("keep", &place.shown(), e))?;
+            .map_err(|e| WorkspaceError::io("keep", &place.display(), e))?;
         keep_owner_and_mode(&copy, &stat).map_err(told)?;
         Ok(draft)
     }
@@ -346,23 +346,23 @@ pub(super) fn swap<'a>(
         draft.done = true;
         let kept = place.real().with_file_name(&draft.name);
         WorkspaceError::NotPutBack {
-            path: place.shown(),
-            cause: Box::new(WorkspaceError::Changed(place.shown())),
+            path: place.display(),
+            cause: Box::new(WorkspaceError::Changed(place.display())),
             source: e.into(),
             before: format!("what was there is in {:?}", kept.display()),
         }
     })?;
-    Err(WorkspaceError::Changed(place.shown()))
+    Err(WorkspaceError::Changed(place.display()))
 }
 
 /// Puts back what was taken out of its place and is not what was compared.
 fn left_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
     old.done = true;
-    let changed = WorkspaceError::Changed(place.shown());
+    let changed = WorkspaceError::Changed(place.display());
     match put_in_place(&old, name, false) {
         Ok(()) => changed,
         Err(e) => WorkspaceError::NotPutBack {
-            path: place.shown(),
+            path: place.display(),
             cause: Box::new(changed),
             source: e.into(),
             before: format!(

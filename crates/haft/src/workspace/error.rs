@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::error::{ErrorKind, ToolError};
-use crate::workspace::{Kind, shown};
+use crate::workspace::{Kind, display_path};
 
 /// Why a path or an operation on it was refused.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ impl WorkspaceError {
     }
 
     pub(crate) fn from_errno(verb: &'static str, path: &Path, errno: Errno) -> Self {
-        let path = shown(path);
+        let path = display_path(path);
         match errno {
             Errno::NOENT => Self::NotFound { path, near: None },
             Errno::NOTDIR => Self::NotADirectory(path),

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
 use rustix::io::Errno;
 
 use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
-use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, shown};
+use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, display_path};
 
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
@@ -138,7 +138,7 @@ impl Workspace {
             if let Some(folders) = &open {
                 import.put(folders).map_err(|e| match e {
                     Errno::EXIST | Errno::ISDIR | Errno::STALE => {
-                        WorkspaceError::Changed(shown(import.path))
+                        WorkspaceError::Changed(display_path(import.path))
                     }
                     other => WorkspaceError::from_errno("write", import.path, other),
                 })?;
@@ -176,10 +176,10 @@ impl Workspace {
         self.may_change(place)?;
         let open = self.read(place)?;
         if !expected.is_some_and(|expected| expected.is_still(&open.stamp)) {
-            return Err(WorkspaceError::Changed(place.shown()));
+            return Err(WorkspaceError::Changed(place.display()));
         }
         rustix::fs::fchmod(&open.file, Mode::from_raw_mode(mode & 0o777))
-            .map_err(|e| WorkspaceError::from_errno("change", Path::new(&place.shown()), e))
+            .map_err(|e| WorkspaceError::from_errno("change", Path::new(&place.display()), e))
     }
 }
 

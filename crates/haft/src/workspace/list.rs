@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Dir, OFlags};
 
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,10 @@ impl Workspace {
                 }
                 let path = folder.join(name);
                 let text = path.to_str().ok_or_else(|| {
-                    WorkspaceError::Malformed(shown(&path), "it holds a name that is not UTF-8")
+                    WorkspaceError::Malformed(
+                        display_path(&path),
+                        "it holds a name that is not UTF-8",
+                    )
                 })?;
                 found.push(text.to_owned());
                 if self

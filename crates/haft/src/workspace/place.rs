@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::permission::PathClaim;
-use crate::workspace::{Kind, Workspace, WorkspaceError, is_git, shown};
+use crate::workspace::{Kind, Workspace, WorkspaceError, display_path, is_git};
 
 /// Most links followed on one path: the kernel's own limit (path rule 4).
 const MAX_LINKS: u32 = 40;
@@ -37,14 +37,14 @@ impl Place {
     }
 
     /// The path as written and cleaned, for results and messages; `.` is the root.
-    pub fn shown(&self) -> String {
-        shown(&self.written)
+    pub fn display(&self) -> String {
+        display_path(&self.written)
     }
 
     /// The error for a place where nothing is. It offers no near name: only a call's view knows which may be shown.
     pub(super) fn not_found(&self) -> WorkspaceError {
         WorkspaceError::NotFound {
-            path: self.shown(),
+            path: self.display(),
             near: None,
         }
     }
@@ -71,7 +71,7 @@ impl Place {
             Some(text) => Ok(text.to_owned()),
             // A lossy text could pass a rule that the bytes would not.
             None => Err(WorkspaceError::Malformed(
-                shown(path),
+                display_path(path),
                 "a link leads to a name that is not UTF-8",
             )),
         };
@@ -90,20 +90,20 @@ impl Place {
         if self.claim()? == *cleared {
             Ok(self)
         } else {
-            Err(WorkspaceError::Changed(self.shown()))
+            Err(WorkspaceError::Changed(self.display()))
         }
     }
 
     pub(super) fn need(&self, wanted: Kind) -> Result<(), WorkspaceError> {
         match (self.kind(), wanted) {
             (Some(kind), _) if kind == wanted => Ok(()),
-            (Some(_), Kind::Directory) => Err(WorkspaceError::NotADirectory(self.shown())),
+            (Some(_), Kind::Directory) => Err(WorkspaceError::NotADirectory(self.display())),
             (Some(kind), _) => Err(WorkspaceError::NotAFile {
-                path: self.shown(),
+                path: self.display(),
                 kind,
             }),
             (None, _) => Err(WorkspaceError::NotFound {
-                path: self.shown(),
+                path: self.display(),
                 near: None,
             }),
         }
@@ -350,7 +350,7 @@ impl Workspace {
             return Err(WorkspaceError::Root);
         }
         if !self.inner.git && is_git(&place.real) {
-            return Err(WorkspaceError::Git(place.shown()));
+            return Err(WorkspaceError::Git(place.display()));
         }
         Ok(())
     }
@@ -358,7 +358,7 @@ impl Workspace {
     /// The same for a path that has no place yet.
     pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
         if self.is_own(real) {
-            return Err(WorkspaceError::Own(shown(real)));
+            return Err(WorkspaceError::Own(display_path(real)));
         }
         self.may_change(&Place {
             written: real.to_owned(),
@@ -374,7 +374,7 @@ impl Workspace {
     /// A parent is a link or no folder, or the path is haft's own.
     pub(crate) fn real_place(&self, real: &Path) -> Result<Place, WorkspaceError> {
         if self.is_own(real) {
-            return Err(WorkspaceError::Own(shown(real)));
+            return Err(WorkspaceError::Own(display_path(real)));
         }
         let mut place = Place {
             written: real.to_owned(),
@@ -389,7 +389,9 @@ impl Workspace {
                     return Ok(place);
                 }
                 Ok(stat) if kind_and_bytes(&stat).0 == Kind::Directory => return Ok(place),
-                Ok(_) | Err(Errno::NOTDIR) => return Err(WorkspaceError::Changed(shown(real))),
+                Ok(_) | Err(Errno::NOTDIR) => {
+                    return Err(WorkspaceError::Changed(display_path(real)));
+                }
                 Err(Errno::NOENT) => place.missing += 1,
                 Err(e) => return Err(WorkspaceError::from_errno("look at", real, e)),
             }
@@ -425,7 +427,7 @@ impl Workspace {
             .map(|name| (score(name), name))
             .filter(|(score, _)| *score >= NEAR)
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(shown(&folder.join(best.1)))
+        Some(display_path(&folder.join(best.1)))
     }
 }
 

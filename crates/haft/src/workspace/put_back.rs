@@ -41,7 +41,7 @@ pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceE
             None => "it was not there before".to_owned(),
         };
         error = WorkspaceError::NotPutBack {
-            path: made.place.shown(),
+            path: made.place.display(),
             cause: Box::new(error),
             source,
             before,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, OFlags, Stat};
 
 use crate::workspace::place::kind_and_bytes;
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, shown};
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
 
 /// Tells one state of a file from another: any write, replacement or rename changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ impl Workspace {
                 stamp: FileStamp::of(&stat),
             }),
             kind => Err(WorkspaceError::NotAFile {
-                path: shown(real),
+                path: display_path(real),
                 kind,
             }),
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, shown};
+use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, display_path};
 
 /// Deepest tree that is deleted: each level holds a descriptor open.
 const MAX_DEPTH: usize = 256;
@@ -27,7 +27,7 @@ impl Workspace {
     /// whole tree. A tree that holds a `.git` entry or something of haft's own is left alone.
     pub(crate) fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
         self.may_move(place)?;
-        let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
         let (folder, name) = self.holder(place)?;
         if place.kind() != Some(Kind::Directory) {
             return rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(told);
@@ -68,7 +68,7 @@ impl Workspace {
                 Ok(stat) if expected.is_still(&FileStamp::of(&stat)) => {
                     rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(told)?;
                 }
-                Ok(_) => return Err(WorkspaceError::Changed(shown(path))),
+                Ok(_) => return Err(WorkspaceError::Changed(display_path(path))),
                 Err(Errno::NOENT) => {}
                 Err(e) => return Err(told(e)),
             }
@@ -87,14 +87,14 @@ impl Workspace {
         self.may_move(from)?;
         self.may_change(to)?;
         if to.real() != from.real() && to.real().starts_with(from.real()) {
-            return Err(WorkspaceError::IntoItself(from.shown()));
+            return Err(WorkspaceError::IntoItself(from.display()));
         }
         let replace = match to.kind() {
             Some(Kind::File | Kind::Link) if overwrite => true,
-            Some(_) => return Err(WorkspaceError::Exists(to.shown())),
+            Some(_) => return Err(WorkspaceError::Exists(to.display())),
             None => false,
         };
-        let told = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.display()), e);
         let (source, old) = self.holder(from)?;
         if from.kind() == Some(Kind::Directory) {
             let tree = open_tree(source.as_fd(), old).map_err(told)?;
@@ -108,10 +108,10 @@ impl Workspace {
             RenameFlags::NOREPLACE
         };
         rustix::fs::renameat_with(&source, old, &target, new, flags).map_err(|e| match e {
-            Errno::EXIST => WorkspaceError::Exists(to.shown()),
+            Errno::EXIST => WorkspaceError::Exists(to.display()),
             Errno::XDEV => WorkspaceError::Io {
                 verb: "move",
-                path: from.shown(),
+                path: from.display(),
                 source: e.into(),
             },
             other => told(other),
@@ -128,7 +128,7 @@ impl Workspace {
 
     /// Sets the mode of the folder at a place, without set-id bits; that of a new one where none is given.
     pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.display()), e);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = self.beneath(place.real(), flags)?;
         let mode = mode.map_or(0o700, |mode| mode & 0o1777);
@@ -158,13 +158,13 @@ impl Workspace {
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let folder = self.folder_for(place)?;
         make(folder.as_fd(), name)
-            .map_err(|e| WorkspaceError::from_errno("make", Path::new(&place.shown()), e))
+            .map_err(|e| WorkspaceError::from_errno("make", Path::new(&place.display()), e))
     }
 
     fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {
         self.may_change(place)?;
         if self.holds_own(place.real()) {
-            return Err(WorkspaceError::Own(place.shown()));
+            return Err(WorkspaceError::Own(place.display()));
         }
         if place.kind().is_none() {
             return Err(place.not_found());
@@ -188,10 +188,10 @@ fn each_below(
     depth: usize,
     visit: &dyn Fn(BorrowedFd<'_>, &OsStr, Kind) -> rustix::io::Result<()>,
 ) -> Result<(), WorkspaceError> {
-    let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.shown()), e);
+    let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
     if depth == MAX_DEPTH {
         return Err(WorkspaceError::Malformed(
-            place.shown(),
+            place.display(),
             "its folders are nested more than 256 deep",
         ));
     }
@@ -203,7 +203,7 @@ fn each_below(
             continue;
         }
         if name.eq_ignore_ascii_case(GIT) {
-            return Err(WorkspaceError::Git(place.shown()));
+            return Err(WorkspaceError::Git(place.display()));
         }
         let folder = tree.fd().map_err(told)?;
         let kind = kind_in(folder, name, entry.file_type()).map_err(told)?;

@@ -71,18 +71,18 @@ impl WorkspaceView {
     /// # Errors
     /// As for [`place`](Workspace::place); where nothing exists, the error offers a near name that may be shown.
     pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
-        self.found(self.place(path)?)
+        self.require_existing(self.place(path)?)
     }
 
     /// The place, if something exists at it.
     ///
     /// # Errors
     /// Where nothing exists, the error offers a near name that may be shown.
-    pub fn found(&self, place: Place) -> Result<Place, WorkspaceError> {
+    pub fn require_existing(&self, place: Place) -> Result<Place, WorkspaceError> {
         if place.kind().is_none() {
             return Err(WorkspaceError::NotFound {
                 near: self.near(&place),
-                path: place.shown(),
+                path: place.display(),
             });
         }
         Ok(place)

@@ -63,30 +63,30 @@ impl Workspace {
         if place.kind().is_some() {
             place.need(Kind::File)?;
             if mode == WriteMode::Create {
-                return Err(WorkspaceError::Exists(place.shown()));
+                return Err(WorkspaceError::Exists(place.display()));
             }
         }
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let folder = self.folder_for(place)?;
         let old = self.old_file(place)?;
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let (mut draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
         let mut file = File::from(fd);
         let filled = fill(&mut file, old.as_ref().map(|old| &old.0), content, mode);
         // Before the rename: else a crash could leave an empty file in the place of the old text.
         filled
             .and_then(|()| file.sync_data())
-            .map_err(|e| WorkspaceError::io("write", &place.shown(), e))?;
+            .map_err(|e| WorkspaceError::io("write", &place.display(), e))?;
         if let Some((_, stat)) = &old {
             keep_owner_and_mode(&file, stat).map_err(told)?;
         }
         let stamp = self.stamp(place)?;
         let same = |expected: &FileStamp| stamp.as_ref() == Some(expected);
         if !expected.is_none_or(same) {
-            return Err(WorkspaceError::Changed(place.shown()));
+            return Err(WorkspaceError::Changed(place.display()));
         }
         put_in_place(&draft, name, old.is_some()).map_err(|e| match e {
-            Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.shown()),
+            Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.display()),
             other => told(other),
         })?;
         draft.done = true;
@@ -128,7 +128,7 @@ impl Workspace {
 
     /// The file that is to be replaced, opened for reading, if the system would let this user write to it.
     pub(super) fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.shown()), e);
+        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let base = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self.open_beneath(place.real(), base | OFlags::WRONLY) {
             // A program that runs cannot be written to, but it can be replaced.
@@ -145,7 +145,7 @@ impl Workspace {
         match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
             Kind::File => Ok(Some((File::from(fd), stat))),
             kind => Err(WorkspaceError::NotAFile {
-                path: place.shown(),
+                path: place.display(),
                 kind,
             }),
         }

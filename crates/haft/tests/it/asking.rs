@@ -80,7 +80,7 @@ fn call() -> ToolCall {
 }
 
 /// A call that waits for a person.
-struct Asked {
+struct PendingCall {
     runs: Arc<AtomicUsize>,
     inbox: Arc<MemoryInbox>,
     executor: Executor,
@@ -89,7 +89,7 @@ struct Asked {
     id: ApprovalId,
 }
 
-async fn asked() -> Asked {
+async fn start_pending_call() -> PendingCall {
     let (tools, runs) = counting();
     let inbox = Arc::new(MemoryInbox::new());
     let executor = Executor::new(Policy::workspace())
@@ -101,7 +101,7 @@ async fn asked() -> Asked {
         tokio::spawn(async move { executor.execute(&session, call()).await })
     };
     let id = waiting(&inbox).await;
-    Asked {
+    PendingCall {
         runs,
         inbox,
         executor,
@@ -114,14 +114,14 @@ async fn asked() -> Asked {
 #[tokio::test]
 async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
     for cancels in [false, true] {
-        let Asked {
+        let PendingCall {
             runs,
             inbox,
             session,
             call: asked,
             id,
             ..
-        } = asked().await;
+        } = start_pending_call().await;
         if cancels {
             session.cancel();
             let outcome = asked.await.unwrap();
@@ -138,12 +138,12 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
 
 #[tokio::test]
 async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
-    let Asked {
+    let PendingCall {
         inbox,
         call: asked,
         id,
         ..
-    } = asked().await;
+    } = start_pending_call().await;
     inbox.end(&id, Ending::Withdrawn).await.unwrap();
     let error = asked.await.unwrap().error.unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
@@ -159,14 +159,14 @@ async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
 
 #[tokio::test]
 async fn of_many_that_resume_a_decided_call_one_runs_it() {
-    let Asked {
+    let PendingCall {
         runs,
         inbox,
         executor,
         session,
         call: asked,
         id,
-    } = asked().await;
+    } = start_pending_call().await;
     let open = executor.resume(&session, &id).await;
     assert!(matches!(open, Err(InboxError::Open(_))), "{open:?}");
     let yes = Decision::approve("ann", "test");

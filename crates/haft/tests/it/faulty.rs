@@ -22,7 +22,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn asked(&self, question: &str) {
+    fn fail_at(&self, question: &str) {
         assert_ne!(self.over, question);
     }
 }
@@ -33,22 +33,22 @@ impl Tool for Faulty {
     }
 
     fn permissions(&self, _: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        self.asked("permissions");
+        self.fail_at("permissions");
         Ok(vec![Permission::write(PathClaim::plain("a"))])
     }
 
     fn stated(&self, _: &Arguments, _: &[Permission]) -> &'static [&'static str] {
-        self.asked("stated");
+        self.fail_at("stated");
         &[]
     }
 
     fn conditions(&self, _: &Arguments) -> Vec<Condition> {
-        self.asked("conditions");
+        self.fail_at("conditions");
         Vec::new()
     }
 
     fn preview(&self, _: &Arguments) -> Vec<FileChange> {
-        self.asked("preview");
+        self.fail_at("preview");
         Vec::new()
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::asking::withdrawn;
 
-type Said<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
+type InboxFuture<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
 
 /// Writes, and answers nobody who files.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Inbox for Mute {
         true
     }
 
-    fn file<'a>(&'a self, request: &'a ApprovalRequest) -> Said<'a, Filed> {
+    fn file<'a>(&'a self, request: &'a ApprovalRequest) -> InboxFuture<'a, Filed> {
         Box::pin(async {
             self.0.file(request).await?;
             std::future::pending().await
@@ -35,39 +35,44 @@ impl Inbox for Mute {
         &'a self,
         request: &'a ApprovalRequest,
         limits: WaitingLimits,
-    ) -> Said<'a, bool> {
+    ) -> InboxFuture<'a, bool> {
         self.0.has_room(request, limits)
     }
 
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Option<Entry>> {
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, Option<Entry>> {
         self.0.get(id)
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> Said<'a, Vec<Entry>> {
+    fn list<'a>(&'a self, filter: &'a Filter) -> InboxFuture<'a, Vec<Entry>> {
         self.0.list(filter)
     }
 
-    fn decide<'a>(&'a self, id: &'a ApprovalId, decision: &'a Decision) -> Said<'a, Entry> {
+    fn decide<'a>(&'a self, id: &'a ApprovalId, decision: &'a Decision) -> InboxFuture<'a, Entry> {
         self.0.decide(id, decision)
     }
 
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, Entry> {
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, Entry> {
         self.0.claim(id)
     }
 
-    fn finish<'a>(&'a self, id: &'a ApprovalId, outcome: &'a str, told: bool) -> Said<'a, ()> {
+    fn finish<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        outcome: &'a str,
+        told: bool,
+    ) -> InboxFuture<'a, ()> {
         self.0.finish(id, outcome, told)
     }
 
-    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> Said<'a, bool> {
+    fn deliver<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, bool> {
         self.0.deliver(id)
     }
 
-    fn attend<'a>(&'a self, id: &'a ApprovalId, attended: bool) -> Said<'a, ()> {
+    fn attend<'a>(&'a self, id: &'a ApprovalId, attended: bool) -> InboxFuture<'a, ()> {
         self.0.attend(id, attended)
     }
 
-    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending) -> Said<'a, ()> {
+    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending) -> InboxFuture<'a, ()> {
         self.0.end(id, ending)
     }
 

@@ -41,7 +41,7 @@ fn judged(says: Permission, other: Permission) -> Arc<dyn Tool> {
                 "verdict": judgement.ruling().verdict,
                 "by": judgement.decision().map(|consent| consent.by.clone()),
                 "asked": judgement.is_approved(),
-                "shown": judgement.shown().map(|shown| &shown.permissions),
+                "shown": judgement.approved_snapshot().map(|shown| &shown.permissions),
             }))
         })
     })

@@ -23,13 +23,13 @@ pub struct Fact {
 impl Fact {
     /// The fact of a request.
     pub fn of(request: &ApprovalRequest, redactor: &Redactor) -> Self {
-        let (kind, text) = found(request);
+        let (kind, text) = headline(request);
         let text = redactor.redact_within(&text, LONGEST).into_owned();
         Self { kind, text }
     }
 }
 
-fn found(request: &ApprovalRequest) -> (&'static str, String) {
+fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     if let Some(form) = &request.form {
         return ("question", form.title.clone());
     }

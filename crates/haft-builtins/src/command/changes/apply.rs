@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
-use crate::command::changes::kept::{Kept, gone};
+use crate::command::changes::kept::{PendingChanges, gone};
 use crate::command::changes::note::Fate;
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
@@ -68,12 +68,12 @@ pub(crate) struct ApplyChanges(pub(crate) Arc<Views>);
 
 impl ApplyChanges {
     /// The changes as they are decided in this process, or as they lie on the disk.
-    fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<Kept>, ToolError> {
+    fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<PendingChanges>, ToolError> {
         if let Some(kept) = self.0.opened(&input.view) {
             return Ok(kept);
         }
         let run = RunId::new(input.run.clone());
-        Ok(Arc::new(Kept::look(&self.0, &run, &input.view)?))
+        Ok(Arc::new(PendingChanges::look(&self.0, &run, &input.view)?))
     }
 }
 
@@ -125,7 +125,7 @@ impl TypedTool for ApplyChanges {
                 let view = views
                     .reopen(&run, &input.view)
                     .map_err(|error| gone(&error))?;
-                Arc::new(Kept::load(&views, &run, view)?)
+                Arc::new(PendingChanges::load(&views, &run, view)?)
             };
             check(&kept, &input)?;
             cleared(&views, &kept, &input, &context)?;
@@ -146,7 +146,7 @@ impl TypedTool for ApplyChanges {
 }
 
 /// Fails where these are not the changes that the input names.
-fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
+fn check(kept: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolError> {
     if kept.sha256(&input.part.fate()) == input.sha256 {
         return Ok(());
     }
@@ -165,7 +165,7 @@ fn check(kept: &Kept, input: &ApplyChangesInput) -> Result<(), ToolError> {
 /// Fails where applying these changes is more than what was judged.
 fn cleared(
     views: &Views,
-    kept: &Kept,
+    kept: &PendingChanges,
     input: &ApplyChangesInput,
     context: &CallContext,
 ) -> Result<(), ToolError> {
@@ -185,7 +185,7 @@ impl Views {
     /// What applying the selected changes would do: first that anything is applied at all, then each change.
     pub(super) fn permissions(
         &self,
-        kept: &Kept,
+        kept: &PendingChanges,
         part: Part,
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
@@ -211,7 +211,7 @@ impl Views {
     }
 }
 
-impl Kept {
+impl PendingChanges {
     pub(super) fn has_fate(&self, path: &Path, fate: &Fate) -> bool {
         self.with_note(|note| note.fates.get(&PathText(path.to_owned())) == Some(fate))
     }

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::command::RunData;
 use crate::command::changes::data::{self, NotApplied};
 use crate::command::changes::folder::UPPER;
-use crate::command::changes::note::{Fate, NOTE, Note, Said, read};
+use crate::command::changes::note::{CommandReport, Fate, NOTE, Note, read};
 use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
@@ -26,14 +26,14 @@ const MOST_SAID: usize = 5;
 
 /// An ended command whose changes are being decided.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct PendingChanges {
     pub(super) collected: Collected,
     note: Mutex<Note>,
     /// None where it is only looked at.
     view: Option<OpenView>,
 }
 
-impl Kept {
+impl PendingChanges {
     pub(super) fn new(view: OpenView, collected: Collected, note: Note) -> Self {
         Self {
             collected,
@@ -244,7 +244,7 @@ impl WhyNot {
 }
 
 /// The failure of a command of whose changes some were not applied; one that failed by itself says both.
-fn not_all(said: &Said, not_applied: &[NotApplied], why_not: WhyNot) -> Option<ToolError> {
+fn not_all(said: &CommandReport, not_applied: &[NotApplied], why_not: WhyNot) -> Option<ToolError> {
     if not_applied.is_empty() {
         return None;
     }

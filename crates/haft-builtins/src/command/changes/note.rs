@@ -32,7 +32,7 @@ pub(super) struct Note {
     pub(super) since: Since,
     /// The command was approved before it ran: ordinary changes need no decision.
     pub(super) approved: bool,
-    pub(super) said: Said,
+    pub(super) said: CommandReport,
     /// What becomes of each change.
     pub(super) fates: BTreeMap<PathText, Fate>,
     /// What was applied so far.
@@ -61,7 +61,7 @@ pub(super) enum Fate {
 
 /// What a command said and how it ended, without its changes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct CommandReport {
     pub(super) data: CommandData,
     pub(super) artifacts: Vec<Artifact>,
     pub(super) summary: Option<String>,
@@ -70,7 +70,7 @@ pub(super) struct Said {
     operator: Option<String>,
 }
 
-impl Said {
+impl CommandReport {
     /// Of the result of a command, whose data is a [`CommandData`].
     pub(super) fn of(result: ToolResult) -> Result<Self, ToolError> {
         let data = result.data.as_deref().map_or("{}", RawValue::get);

@@ -47,13 +47,13 @@ fn unescaped(written: &[u8]) -> PathBuf {
 
 /// What can be shown to commands here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct Visibility {
     /// The user's caches, too.
     pub(super) caches: bool,
 }
 
 /// Runs a command that does nothing on a view: only mounting says whether there can be one.
-pub(super) fn probe(views: &Views) -> Result<Shown, String> {
+pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
     let (run, call) = (RunId::generate(), CallId::new("probe"));
     let log = &views.options.log;
     let folder = log.views_folder(&run).map_err(|e| e.to_string())?;
@@ -67,19 +67,19 @@ pub(super) fn probe(views: &Views) -> Result<Shown, String> {
     tried
 }
 
-fn tried(views: &Views, view: &OpenView, run: &RunId) -> Result<Shown, String> {
+fn tried(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
     let caches = views.caches(run, &view.folder, &Denials::default());
     match caches {
         Ok(caches) if !caches.folders().is_empty() => {
             if start(views, view, caches.folders()).is_ok() {
-                return Ok(Shown { caches: true });
+                return Ok(Visibility { caches: true });
             }
             tracing::warn!("commands do not see the user's caches: they cannot be mounted here");
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "commands do not see the user's caches"),
     }
-    start(views, view, Vec::new()).map(|()| Shown { caches: false })
+    start(views, view, Vec::new()).map(|()| Visibility { caches: false })
 }
 
 fn start(views: &Views, view: &OpenView, caches: Vec<HomeFolder>) -> Result<(), String> {

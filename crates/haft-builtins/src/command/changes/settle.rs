@@ -13,8 +13,8 @@ use haft::result::{Outcome, Status, ToolResult};
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
 use crate::command::changes::fates::Fates;
-use crate::command::changes::kept::Kept;
-use crate::command::changes::note::{Fate, Note, Said};
+use crate::command::changes::kept::PendingChanges;
+use crate::command::changes::note::{CommandReport, Fate, Note};
 use crate::command::changes::unread::unseen;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::work::blocking;
@@ -67,7 +67,7 @@ pub(crate) async fn go_on(
     context: &CallContext,
 ) -> Result<ToolResult, ToolError> {
     let (at, run) = (Arc::clone(views), context.run().clone());
-    let kept = blocking(move |_| Kept::load(&at, &run, view)).await?;
+    let kept = blocking(move |_| PendingChanges::load(&at, &run, view)).await?;
     let kept = Arc::new(kept);
     let _open = views.keep_open(&kept.name(), &kept);
     ask(&kept, context).await
@@ -77,7 +77,7 @@ pub(crate) async fn go_on(
 enum Collection {
     /// No changes: the result stands.
     Nothing(Box<ToolResult>),
-    Some(Arc<Kept>),
+    Some(Arc<PendingChanges>),
 }
 
 async fn collect(
@@ -117,18 +117,20 @@ async fn collect(
             command: ended.command,
             since: view.since,
             approved: ended.approved,
-            said: Said::of(ended.result)?,
+            said: CommandReport::of(ended.result)?,
             fates: BTreeMap::new(),
             applied: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
         };
-        Ok(Collection::Some(Arc::new(Kept::new(view, collected, note))))
+        Ok(Collection::Some(Arc::new(PendingChanges::new(
+            view, collected, note,
+        ))))
     })
     .await
 }
 
 /// Finds what becomes of each change.
-fn judge(views: &Views, kept: &Kept, context: &CallContext) {
+fn judge(views: &Views, kept: &PendingChanges, context: &CallContext) {
     let all = views.permissions(kept, Part::Allowed, &|_| true);
     // The first is about applying anything at all.
     let said = context.verdicts(APPLY, &all).into_iter().skip(1);
@@ -147,7 +149,7 @@ fn judge(views: &Views, kept: &Kept, context: &CallContext) {
 }
 
 /// Asks a person about the rest, and says what became of all.
-async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, ToolError> {
+async fn ask(kept: &Arc<PendingChanges>, context: &CallContext) -> Result<ToolResult, ToolError> {
     let outcome = call(kept, Part::Asked, context).await;
     if outcome.status == Status::Suspended
         && let Some(approval) = &outcome.approval
@@ -178,7 +180,7 @@ async fn ask(kept: &Arc<Kept>, context: &CallContext) -> Result<ToolResult, Tool
     kept.result(context)
 }
 
-async fn call(kept: &Kept, part: Part, context: &CallContext) -> Outcome {
+async fn call(kept: &PendingChanges, part: Part, context: &CallContext) -> Outcome {
     let (command, run) = kept.with_note(|note| (note.command.clone(), note.run.to_string()));
     let input = ApplyChangesInput {
         command,

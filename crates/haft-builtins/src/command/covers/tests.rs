@@ -53,7 +53,7 @@ fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
 }
 
 /// Guards in words, without those for protected names, which are always the same.
-fn said(guards: &[Guard]) -> BTreeSet<String> {
+fn describe(guards: &[Guard]) -> BTreeSet<String> {
     let names: Vec<Guard> = protected_names().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
     let word = |guard: &Guard| {
@@ -75,7 +75,11 @@ async fn check(paths: &[&str], deny: &[&str], on_view: bool, expect: &[&str]) {
     let (_dir, workspace) = tree(paths);
     let rules = denials(&workspace, deny);
     let guards = find(rules, workspace, on_view).await.unwrap();
-    assert_eq!(said(&guards), words(expect), "{paths:?} {deny:?} {on_view}");
+    assert_eq!(
+        describe(&guards),
+        words(expect),
+        "{paths:?} {deny:?} {on_view}"
+    );
 }
 
 const FILES: &[&str] = &[
@@ -217,7 +221,7 @@ async fn hafts_own_files_are_hidden_in_every_mode() {
             .await
             .unwrap();
         let own = words(&["hide state/", "hide own.toml"]);
-        assert!(said(&guards).is_superset(&own), "{guards:?}");
+        assert!(describe(&guards).is_superset(&own), "{guards:?}");
         let names = guards.iter().filter(|guard| guard.any_depth).count();
         assert_eq!(names > 0, !on_view, "{guards:?}");
     }
@@ -309,7 +313,10 @@ async fn what_git_files_and_commondirs_name_is_read_only() {
         let (dir, workspace) = tree(&["sub/", "real/x", "w/HEAD"]);
         fs::write(dir.path().join(pointer), text).unwrap();
         let guards = find(Denials::default(), workspace, false).await.unwrap();
-        assert!(said(&guards).contains("keep real/"), "{text}: {guards:?}");
+        assert!(
+            describe(&guards).contains("keep real/"),
+            "{text}: {guards:?}"
+        );
     }
 }
 
@@ -347,17 +354,21 @@ async fn what_cannot_be_looked_at_is_covered() {
             .filter(|guard| guard.kind == kind && guard.folder);
         long.any(|guard| guard.path.as_os_str().len() > 3_000)
     };
-    assert!(long(&guards, GuardKind::Hidden), "{:?}", said(&guards));
-    assert!(long(&bare, GuardKind::ReadOnly), "{:?}", said(&bare));
-    assert!(said(&guards).contains("hide open/.env"));
+    assert!(long(&guards, GuardKind::Hidden), "{:?}", describe(&guards));
+    assert!(long(&bare, GuardKind::ReadOnly), "{:?}", describe(&bare));
+    assert!(describe(&guards).contains("hide open/.env"));
     // The superuser lists it all the same.
     let expect = if listable {
         "hide closed/.env"
     } else {
         "hide closed/"
     };
-    assert!(said(&guards).contains(expect), "{:?}", said(&guards));
-    assert_eq!(said(&bare).contains("keep closed/"), !listable);
+    assert!(
+        describe(&guards).contains(expect),
+        "{:?}",
+        describe(&guards)
+    );
+    assert_eq!(describe(&bare).contains("keep closed/"), !listable);
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub(super) fn targets(
 }
 
 fn twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
-    let (line, path) = (section.line, place.shown());
+    let (line, path) = (section.line, place.display());
     if first == line {
         let message = format!("line {line} of the patch: {path:?} is moved onto itself");
         return ToolError::invalid_arguments(message)
@@ -139,7 +139,7 @@ fn work_out<'p>(
     if let Some(to) = target.to.as_ref().filter(|to| to.kind().is_some()) {
         let advice =
             "a patch makes new files only: update the one that is there, or choose another name";
-        return Err(ToolError::from(WorkspaceError::Exists(to.shown())).with_advice(advice));
+        return Err(ToolError::from(WorkspaceError::Exists(to.display())).with_advice(advice));
     }
     let (mut old, mut stamp) = (Vec::new(), None);
     if let Some(from) = &target.from {
@@ -148,7 +148,7 @@ fn work_out<'p>(
         stamp = Some(now);
     }
     let path = section.path.as_str();
-    let fitted = |hunks: &[Hunk<'_>]| fit(&old, hunks, stop).map_err(|e| told(path, &e));
+    let fitted = |hunks: &[Hunk<'_>]| fit(&old, hunks, stop).map_err(|e| fit_failure(path, &e));
     let (after, keeps) = match &section.action {
         Action::Add { lines, ends } => (added(lines, *ends), true),
         Action::Update { hunks, .. } => (fitted(hunks)?, true),
@@ -179,7 +179,7 @@ fn before(
     caller: &Caller,
 ) -> Result<(Vec<u8>, FileStamp), ToolError> {
     if place.kind() == Some(Kind::Link) {
-        let message = format!("{:?} is a link", place.shown());
+        let message = format!("{:?} is a link", place.display());
         return Err(ToolError::failed(message)
             .with_advice("a patch moves and deletes regular files; name the file it leads to"));
     }
@@ -203,7 +203,7 @@ pub(super) fn added(lines: &[&str], ends: bool) -> Fitted {
     }
 }
 
-fn told(path: &str, error: &FitError) -> ToolError {
+fn fit_failure(path: &str, error: &FitError) -> ToolError {
     let told = ToolError::failed(format!("{path:?}: {error}"));
     match error {
         FitError::Absent { .. } => told.with_advice(

@@ -11,7 +11,7 @@ use haft::memory::{
 
 use crate::memory::files::path::MemoryPath;
 use crate::memory::files::text::{listing, numbered, snippet};
-use crate::memory::{Memory, asker, told};
+use crate::memory::{Memory, asker, to_tool_error};
 use haft::text::clip;
 
 /// Most files of one project.
@@ -65,13 +65,13 @@ impl Tree {
             files: BTreeMap::new(),
             edits: Vec::new(),
         };
-        for record in store.list(&asker, &filter).await.map_err(told)? {
+        for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
             tree.lay(record);
         }
         if memory.0.mode == WriteMode::Candidate {
             filter.state = Some(State::Candidate);
             filter.run = Some(context.run().clone());
-            for record in store.list(&asker, &filter).await.map_err(told)? {
+            for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
                 tree.lay(record);
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn heading(data: &PageData) -> String {
 }
 
 /// Keeps the page, and gives as much of it as may be shown.
-pub(super) fn shown(got: Got, context: &CallContext, max: usize) -> (PageData, Vec<Content>) {
+pub(super) fn page_result(got: Got, context: &CallContext, max: usize) -> (PageData, Vec<Content>) {
     let mut data = PageData {
         url: got.url,
         final_url: Some(got.final_url),

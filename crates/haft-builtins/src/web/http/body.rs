@@ -48,7 +48,8 @@ impl Reading<'_> {
         headers: &HeaderMap,
         mut incoming: Incoming,
     ) -> Result<(Bytes, Option<Cut>), HttpError> {
-        let mut unpacking = Unpacking::of(headers, self.max_bytes).map_err(|why| self.told(why))?;
+        let mut unpacking =
+            Unpacking::of(headers, self.max_bytes).map_err(|why| self.encoding_error(why))?;
         let (mut cut, mut any) = (None, false);
         loop {
             let frame = match timeout_at(self.deadline, incoming.frame()).await {
@@ -69,7 +70,7 @@ impl Reading<'_> {
             any |= !data.is_empty();
             if unpacking
                 .take(&data)
-                .map_err(|e| self.told(e.to_string()))?
+                .map_err(|e| self.encoding_error(e.to_string()))?
                 == Room::None
             {
                 cut = Some(Cut::TooLarge);
@@ -78,10 +79,13 @@ impl Reading<'_> {
         }
         // The end of a packed body is checked only where it came; an empty one need not be packed.
         let body = unpacking.end(cut.is_none() && any);
-        Ok((body.map_err(|e| self.told(e.to_string()))?.into(), cut))
+        Ok((
+            body.map_err(|e| self.encoding_error(e.to_string()))?.into(),
+            cut,
+        ))
     }
 
-    fn told(&self, why: String) -> HttpError {
+    fn encoding_error(&self, why: String) -> HttpError {
         HttpError::Encoding {
             host: self.host.to_owned(),
             why,

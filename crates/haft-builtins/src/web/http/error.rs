@@ -202,7 +202,7 @@ impl From<HttpError> for ToolError {
 
 /// A URL as a message shows it: at most 200 characters, control characters escaped.
 fn clipped(url: &str) -> String {
-    let shown: String = url.chars().take(200).flat_map(shown).collect();
+    let shown: String = url.chars().take(200).flat_map(escape_control).collect();
     if url.chars().count() > 200 {
         format!("{shown}…")
     } else {
@@ -210,7 +210,7 @@ fn clipped(url: &str) -> String {
     }
 }
 
-fn shown(c: char) -> Vec<char> {
+fn escape_control(c: char) -> Vec<char> {
     if c.is_control() {
         c.escape_default().collect()
     } else {

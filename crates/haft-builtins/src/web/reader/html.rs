@@ -29,7 +29,7 @@ pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     };
     let article = article(parsed.document, url, format);
     let text = match article {
-        Some(article) if article.text.len() >= whole.len() / LEAST_PART => article.text,
+        Some(article) if article.len() >= whole.len() / LEAST_PART => article,
         _ => whole,
     };
     Read {
@@ -66,12 +66,8 @@ fn body(document: &Document, format: Format) -> String {
     }
 }
 
-struct Found {
-    text: String,
-}
-
 /// The page's article, if it has one.
-fn article(document: Document, url: &str, format: Format) -> Option<Found> {
+fn article(document: Document, url: &str, format: Format) -> Option<String> {
     let config = Config {
         max_elements_to_parse: MAX_ELEMENTS,
         text_mode: match format {
@@ -91,7 +87,7 @@ fn article(document: Document, url: &str, format: Format) -> Option<Found> {
         Format::Html | Format::Raw => content.to_string(),
         Format::Markdown | Format::Text => text_content.to_string(),
     };
-    (!text.trim().is_empty()).then_some(Found { text })
+    (!text.trim().is_empty()).then_some(text)
 }
 
 #[cfg(test)]

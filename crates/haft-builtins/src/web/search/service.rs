@@ -126,19 +126,19 @@ impl SearchService {
             settings,
             url,
         };
-        let asked = service.asked("x", 1)?;
+        let asked = service.request_url("x", 1)?;
         Target::parse(&asked).map_err(|why| SearchError::Url(why.to_string()))?;
         Ok(service)
     }
 
     /// The host that is asked.
     pub fn host(&self) -> String {
-        let asked = self.asked("x", 1).ok();
+        let asked = self.request_url("x", 1).ok();
         let target = asked.and_then(|url| Target::parse(&url).ok());
         target.map_or_else(String::new, |target| target.host().to_owned())
     }
 
-    fn asked(&self, query: &str, limit: usize) -> Result<String, SearchError> {
+    fn request_url(&self, query: &str, limit: usize) -> Result<String, SearchError> {
         let told = |e: url::ParseError| SearchError::Url(e.to_string());
         let limit = limit.to_string();
         match self.provider {
@@ -172,7 +172,7 @@ impl SearchService {
     pub(super) async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ToolError> {
         let failed =
             |why: &dyn fmt::Display| ToolError::failed(format!("ask {}: {why}", self.host()));
-        let url = self.asked(query, limit).map_err(|e| failed(&e))?;
+        let url = self.request_url(query, limit).map_err(|e| failed(&e))?;
         let bearer;
         let mut headers = vec![("Accept", "application/json")];
         match (&self.settings.api_key, self.provider) {

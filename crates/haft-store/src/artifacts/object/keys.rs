@@ -29,12 +29,12 @@ pub(super) enum Entry {
     /// The file of a run.
     Run(String),
     /// An artifact.
-    Kept(Kept),
+    Kept(StoredObject),
 }
 
 /// An artifact as a listing tells it.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct StoredObject {
     pub(super) path: Path,
     /// The folder of its run.
     pub(super) folder: String,
@@ -49,7 +49,7 @@ pub(super) struct Kept {
     pub(super) tag: Option<String>,
 }
 
-impl Kept {
+impl StoredObject {
     pub(super) fn info(&self, run: RunId) -> ArtifactInfo {
         ArtifactInfo {
             reference: self.reference.clone(),
@@ -123,7 +123,7 @@ impl Keys {
         let folder = format!("{}/{}", self.root, owners.join("/"));
         match rest {
             [RUN] => Some(Entry::Run(folder)),
-            [digits, name] => kept(folder, digits, name, meta).map(Entry::Kept),
+            [digits, name] => parse_object(folder, digits, name, meta).map(Entry::Kept),
             _ => None,
         }
     }
@@ -139,12 +139,17 @@ pub(super) fn place(folder: &str, reference: &ArtifactRef) -> Path {
     Path::from(format!("{folder}/{}", digits(reference)))
 }
 
-fn kept(folder: String, digits: &str, name: &str, meta: &ObjectMeta) -> Option<Kept> {
+fn parse_object(
+    folder: String,
+    digits: &str,
+    name: &str,
+    meta: &ObjectMeta,
+) -> Option<StoredObject> {
     let mut told = name.splitn(3, '-');
     let created = told.next()?.parse().ok()?;
     let bytes = told.next()?.parse().ok()?;
     let media_type = URL_SAFE_NO_PAD.decode(told.next()?).ok()?;
-    Some(Kept {
+    Some(StoredObject {
         path: meta.location.clone(),
         folder,
         reference: ArtifactRef::parse(&format!("sha256-{digits}"))?,

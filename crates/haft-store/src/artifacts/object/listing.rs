@@ -9,7 +9,7 @@ use haft::call::{Principal, RunId};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 
-use super::keys::{self, Entry, Kept};
+use super::keys::{self, Entry, StoredObject};
 use super::pins::RunFile;
 use super::reading::not_found;
 use super::{Bucket, REMEMBERED};
@@ -29,11 +29,15 @@ impl Bucket {
         &self,
         owner: &Owner,
         reference: &ArtifactRef,
-    ) -> Result<Kept, ArtifactError> {
+    ) -> Result<StoredObject, ArtifactError> {
         let place = keys::place(&self.keys.run(owner), reference);
         let mut listed = self.store.list(Some(&place));
-        let mut oldest: Option<Kept> = None;
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        let mut oldest: Option<StoredObject> = None;
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             if let Some(Entry::Kept(kept)) = self.keys.entry(&meta)
                 && oldest.as_ref().is_none_or(|old| kept.created < old.created)
             {
@@ -66,10 +70,14 @@ impl Bucket {
     }
 
     /// The newest artifacts below a folder, newest first, each once.
-    async fn newest(&self, folder: &Path) -> Result<Vec<Kept>, ArtifactError> {
+    async fn newest(&self, folder: &Path) -> Result<Vec<StoredObject>, ArtifactError> {
         let mut listed = self.store.list(Some(folder));
         let mut found = Vec::new();
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
                 found.push(kept);
             }
@@ -81,7 +89,10 @@ impl Bucket {
     }
 
     /// The runs that the artifacts' folders belong to, as far as their files say.
-    async fn names_of(&self, all: &[Kept]) -> Result<HashMap<String, RunId>, ArtifactError> {
+    async fn names_of(
+        &self,
+        all: &[StoredObject],
+    ) -> Result<HashMap<String, RunId>, ArtifactError> {
         let wanted: HashSet<&str> = all.iter().map(|kept| kept.folder.as_str()).collect();
         let mut named = HashMap::new();
         let mut asked = Vec::new();
@@ -113,12 +124,15 @@ impl Bucket {
     async fn name_of(&self, folder: &str) -> Result<Option<RunId>, ArtifactError> {
         let found = match self.store.get(&keys::run_file(folder)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            found => found.map_err(|e| self.told(&e))?,
+            found => found.map_err(|e| self.to_artifact_error(&e))?,
         };
         if found.meta.size > LONGEST {
             return Ok(None);
         }
-        let text = found.bytes().await.map_err(|e| self.told(&e))?;
+        let text = found
+            .bytes()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?;
         let Ok(file) = serde_json::from_slice::<RunFile>(&text) else {
             return Ok(None);
         };
@@ -130,10 +144,10 @@ impl Bucket {
     }
 }
 
-fn newest_of(mut found: Vec<Kept>) -> Vec<Kept> {
+fn newest_of(mut found: Vec<StoredObject>) -> Vec<StoredObject> {
     // Of the same bytes stored twice in a run the oldest counts.
     found.sort_by(|a, b| {
-        let key = |kept: &Kept| (kept.folder.clone(), kept.reference.clone(), kept.created);
+        let key = |kept: &StoredObject| (kept.folder.clone(), kept.reference.clone(), kept.created);
         key(a).cmp(&key(b))
     });
     found.dedup_by(|b, a| (&a.folder, &a.reference) == (&b.folder, &b.reference));

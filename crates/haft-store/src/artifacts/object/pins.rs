@@ -84,7 +84,7 @@ impl Bucket {
         match self.store.head(&keys::run_file(&folder)).await {
             Ok(_) => self.write_run(owner, &folder).await,
             Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.told(&error)),
+            Err(error) => Err(self.to_artifact_error(&error)),
         }
     }
 
@@ -116,7 +116,7 @@ impl Bucket {
         let text = serde_json::to_vec(&file).map_err(std::io::Error::from)?;
         let path = keys::run_file(folder);
         let written = self.store.put(&path, text.into()).await;
-        written.map_err(|e| self.told(&e))?;
+        written.map_err(|e| self.to_artifact_error(&e))?;
         self.pins().renewed(folder);
         Ok(())
     }

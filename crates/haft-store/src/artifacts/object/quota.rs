@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
-use haft::artifact::quota::{Kept, Quota};
+use haft::artifact::quota::{Quota, StoredArtifact};
 use haft::artifact::{ArtifactError, Owner};
 use haft::call::Principal;
 use object_store::path::Path;
@@ -76,7 +76,11 @@ impl Bucket {
         let at = Instant::now();
         let mut used = 0u64;
         let mut listed = self.store.list(Some(&Path::from(tenant)));
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
                 used = used.saturating_add(kept.found);
             }
@@ -90,7 +94,11 @@ impl Bucket {
         let in_use = self.server_clock().await? - seconds(self.lag());
         let (mut kept, mut held) = (Vec::new(), HashSet::new());
         let mut listed = self.store.list(Some(&Path::from(tenant)));
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             match self.keys.entry(&meta) {
                 Some(Entry::Kept(one)) => kept.push(one),
                 Some(Entry::Run(folder)) if meta.last_modified.timestamp() >= in_use => {
@@ -99,7 +107,7 @@ impl Bucket {
                 Some(Entry::Run(_)) | None => {}
             }
         }
-        let kept = kept.into_iter().map(|one| Kept {
+        let kept = kept.into_iter().map(|one| StoredArtifact {
             held: held.contains(&one.folder) || self.pins().holds(&one.folder),
             bytes: one.found,
             created: one.created,

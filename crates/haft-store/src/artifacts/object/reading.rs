@@ -8,7 +8,7 @@ use haft::artifact::{ArtifactError, ArtifactRef, Owner};
 use object_store::GetOptions;
 
 use super::Bucket;
-use super::keys::Kept;
+use super::keys::StoredObject;
 
 /// Up to this size an artifact is read whole the first time, whatever is asked for, and its hash checked: 8 MiB.
 const CHECKED: u64 = 8 << 20;
@@ -36,7 +36,7 @@ impl Bucket {
         self.fetch(&kept, start..end).await
     }
 
-    async fn read_whole(&self, kept: &Kept) -> Result<Bytes, ArtifactError> {
+    async fn read_whole(&self, kept: &StoredObject) -> Result<Bytes, ArtifactError> {
         let bytes = self.fetch(kept, 0..kept.bytes).await?;
         if ArtifactRef::of(&bytes) != kept.reference {
             self.forget_sound(&kept.path);
@@ -46,7 +46,7 @@ impl Bucket {
         Ok(bytes)
     }
 
-    async fn fetch(&self, kept: &Kept, range: Range<u64>) -> Result<Bytes, ArtifactError> {
+    async fn fetch(&self, kept: &StoredObject, range: Range<u64>) -> Result<Bytes, ArtifactError> {
         let wanted = usize::try_from(range.end - range.start).map_err(std::io::Error::other)?;
         if wanted == 0 {
             return Ok(Bytes::new());
@@ -58,7 +58,7 @@ impl Bucket {
         let failed = |error: &object_store::Error| match error {
             // It expired between the two requests.
             object_store::Error::NotFound { .. } => not_found(&kept.reference),
-            error => self.told(error),
+            error => self.to_artifact_error(error),
         };
         let found = self.store.get_opts(&kept.path, options).await;
         let mut stream = found.map_err(|e| failed(&e))?.into_stream();
@@ -80,6 +80,6 @@ pub(super) fn not_found(reference: &ArtifactRef) -> ArtifactError {
     ArtifactError::NotFound(reference.as_str().to_owned())
 }
 
-fn damaged(kept: &Kept) -> ArtifactError {
+fn damaged(kept: &StoredObject) -> ArtifactError {
     ArtifactError::Damaged(kept.reference.as_str().to_owned())
 }

@@ -40,7 +40,7 @@ impl Bucket {
         self.hold(owner, &folder).await?;
         let tag = if size <= PART {
             let stored = self.store.put(&path, source.whole()?.into()).await;
-            stored.map_err(|e| self.told(&e))?.e_tag
+            stored.map_err(|e| self.to_artifact_error(&e))?.e_tag
         } else {
             self.put_in_parts(&path, source).await?
         };
@@ -55,7 +55,7 @@ impl Bucket {
         source: &dyn Source,
     ) -> Result<Option<String>, ArtifactError> {
         let begun = self.store.put_multipart(path).await;
-        let mut upload = begun.map_err(|e| self.told(&e))?;
+        let mut upload = begun.map_err(|e| self.to_artifact_error(&e))?;
         let stored = self.each_part(&mut *upload, source).await;
         if stored.is_err() {
             // Where it cannot be taken back either, the server's own rules for broken uploads do.
@@ -74,10 +74,10 @@ impl Bucket {
             let part = part(source, at)?;
             at += part.content_length() as u64;
             let put = upload.put_part(part);
-            put.await.map_err(|e| self.told(&e))?;
+            put.await.map_err(|e| self.to_artifact_error(&e))?;
         }
         let stored = upload.complete().await;
-        Ok(stored.map_err(|e| self.told(&e))?.e_tag)
+        Ok(stored.map_err(|e| self.to_artifact_error(&e))?.e_tag)
     }
 }
 

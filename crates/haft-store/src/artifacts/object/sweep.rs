@@ -42,7 +42,7 @@ impl Bucket {
         let last = match self.store.head(&self.keys.note(MARK)).await {
             Ok(mark) => Some(mark.last_modified.timestamp()),
             Err(object_store::Error::NotFound { .. }) => None,
-            Err(error) => return Err(self.told(&error)),
+            Err(error) => return Err(self.to_artifact_error(&error)),
         };
         // This machine's clock will do: where it is wrong, sweeps are more or fewer, never of what is held.
         let now = i64::try_from(clock::now() / 1_000_000_000).unwrap_or(i64::MAX);
@@ -65,7 +65,11 @@ impl Bucket {
         let mut old: HashMap<String, Vec<Path>> = HashMap::new();
         let mut count = 0;
         let mut listed = self.store.list(Some(folder));
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             if meta.last_modified.timestamp() >= end {
                 continue;
             }
@@ -97,7 +101,7 @@ impl Bucket {
         let held = match self.store.head(&file).await {
             Ok(meta) => meta.last_modified.timestamp() >= end,
             Err(object_store::Error::NotFound { .. }) => false,
-            Err(error) => return Err(self.told(&error)),
+            Err(error) => return Err(self.to_artifact_error(&error)),
         };
         if held || self.pins().holds(folder) {
             return Ok(0);
@@ -110,7 +114,11 @@ impl Bucket {
         }
         let folder = Path::from(folder);
         let mut listed = self.store.list(Some(&folder));
-        while let Some(meta) = listed.try_next().await.map_err(|e| self.told(&e))? {
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|e| self.to_artifact_error(&e))?
+        {
             if meta.location != file {
                 return Ok(removed);
             }
@@ -122,7 +130,7 @@ impl Bucket {
     pub(super) async fn remove(&self, path: &Path) -> Result<(), ArtifactError> {
         match self.store.delete(path).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.told(&error)),
+            Err(error) => Err(self.to_artifact_error(&error)),
         }
     }
 
@@ -130,14 +138,14 @@ impl Bucket {
     pub(super) async fn server_clock(&self) -> Result<i64, ArtifactError> {
         self.write_note(CLOCK).await?;
         let stamped = self.store.head(&self.keys.note(CLOCK)).await;
-        let stamped = stamped.map_err(|e| self.told(&e))?;
+        let stamped = stamped.map_err(|e| self.to_artifact_error(&e))?;
         Ok(stamped.last_modified.timestamp())
     }
 
     async fn write_note(&self, name: &str) -> Result<(), ArtifactError> {
         let note = PutPayload::from_static(b"haft");
         let written = self.store.put(&self.keys.note(name), note).await;
-        written.map(drop).map_err(|e| self.told(&e))
+        written.map(drop).map_err(|e| self.to_artifact_error(&e))
     }
 }
 

@@ -9,7 +9,7 @@ use object_store::Error;
 const LONGEST: usize = 200;
 
 /// The error in words. A server's own answer may repeat a key and what was signed: of it, only its code is passed on.
-pub(super) fn told(place: &str, error: &Error) -> io::Error {
+pub(super) fn to_io_error(place: &str, error: &Error) -> io::Error {
     let texts = texts(error);
     let code = texts.iter().find_map(|text| code(text)).unwrap_or_default();
     let (kind, words) = match (code, error) {

@@ -51,13 +51,13 @@ impl Default for Filing {
 }
 
 impl Filing {
-    pub(super) fn kept(&self) -> MutexGuard<'_, Option<PgConnection>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<PgConnection>> {
         self.kept.lock()
     }
 
     /// Closes its connection; the next statement makes another one.
     pub(crate) async fn close(&self) -> Result<(), sqlx::Error> {
-        let kept = self.kept().take();
+        let kept = self.lock().take();
         match kept {
             Some(connection) => connection.close().await,
             None => Ok(()),

@@ -139,7 +139,7 @@ async fn round(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
         move |pool| async move { insert(server, &pool, drafts).await },
         is_lost,
     );
-    match server.told(made.await) {
+    match server.to_inbox_result(made.await) {
         Ok(filed) => {
             for (filed, answer) in filed.into_iter().zip(answers) {
                 let _ = answer.send(filed);
@@ -198,7 +198,7 @@ async fn statement(
     drafts: &[&Draft],
 ) -> Result<HashSet<String>, sqlx::Error> {
     let me = server.beat.me(pool).await?;
-    let kept = server.filing.kept().take();
+    let kept = server.filing.lock().take();
     let mut connection = match kept {
         Some(connection) => connection,
         None => pool.acquire().await?.detach(),
@@ -209,7 +209,7 @@ async fn statement(
         [draft] => write_one(&mut connection, me, draft).await?,
         drafts => write_all(&mut connection, me, drafts).await?,
     };
-    *server.filing.kept() = Some(connection);
+    *server.filing.lock() = Some(connection);
     Ok(new.into_iter().collect())
 }
 

@@ -38,10 +38,10 @@ pub(super) fn start(server: &Arc<Server>) {
 }
 
 /// What was told lately: the newest change of each request.
-type Told = HashMap<String, i64>;
+type NewestChanges = HashMap<String, i64>;
 
 async fn run(server: Weak<Server>) {
-    let mut told = Told::new();
+    let mut told = NewestChanges::new();
     // From where it is looked: set with the first connection, and kept while there is none.
     let mut from = None;
     while goes_on(&server) {
@@ -68,7 +68,7 @@ fn goes_on(server: &Weak<Server>) -> bool {
 async fn listen(
     server: &Weak<Server>,
     from: &mut Option<i64>,
-    told: &mut Told,
+    told: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
     let mut listener = {
         let Some(server) = server.upgrade() else {
@@ -103,7 +103,7 @@ async fn listen(
 async fn look(
     server: &Weak<Server>,
     from: &mut Option<i64>,
-    told: &mut Told,
+    told: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
     let Some(server) = server.upgrade() else {
         return Ok(());
@@ -132,7 +132,7 @@ async fn look(
     Ok(())
 }
 
-fn tell(server: &Server, told: &mut Told, changed: i64, id: &str) {
+fn tell(server: &Server, told: &mut NewestChanges, changed: i64, id: &str) {
     if told.get(id).is_some_and(|known| *known >= changed) {
         return;
     }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::beat::alive;
 use super::steps::{bare, columns, get};
-use super::{Shared, Told};
+use super::{OwnChanges, Shared};
 use crate::inbox::{BEHIND, Room, kept_as, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::lease::Lease;
@@ -77,7 +77,7 @@ struct Seen {
 }
 
 /// Requests, each with its row or the number of its change, rising.
-type Found = Vec<(String, i64)>;
+type NumberedIds = Vec<(String, i64)>;
 
 struct Reader<'a> {
     shared: &'a Shared,
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     /// Tells of what this inbox did not change itself.
-    fn tell(&self, found: &Found, kind: fn(&mut Told) -> &mut BTreeSet<i64>) {
+    fn tell(&self, found: &NumberedIds, kind: fn(&mut OwnChanges) -> &mut BTreeSet<i64>) {
         let Some((_, newest)) = found.last() else {
             return;
         };
@@ -223,7 +223,7 @@ fn look(
     connection: &Connection,
     seen: Option<Seen>,
     fresh: bool,
-) -> rusqlite::Result<(Seen, Found, Found)> {
+) -> rusqlite::Result<(Seen, NumberedIds, NumberedIds)> {
     let version: i64 = connection
         .prepare_cached("PRAGMA data_version")?
         .query_row([], |row| row.get(0))?;
@@ -260,7 +260,7 @@ fn look(
     Ok((seen, new, changed))
 }
 
-fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<Found> {
+fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<NumberedIds> {
     let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_map(params![number, most], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -9,7 +9,7 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{Beat, alive};
-use crate::inbox::{Draft, Kept, MOST_PENDING, Verdict, full, refusal};
+use crate::inbox::{Draft, MOST_PENDING, StoredRow, Verdict, full, refusal};
 use crate::number::nanoseconds;
 
 /// What a row is read from; [`bare`] reads it.
@@ -86,7 +86,7 @@ impl Step {
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum StepResult {
     Done,
     Entry(Box<Entry>),
     First(bool),
@@ -139,7 +139,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    pub(super) fn make(&mut self, step: &Step) -> Result<Said, No> {
+    pub(super) fn make(&mut self, step: &Step) -> Result<StepResult, No> {
         let number = match step {
             // Its row tells that it is new.
             Step::File(_) => 0,
@@ -157,28 +157,28 @@ impl<'a> Steps<'a> {
                 self.beat.release(id.as_str());
                 let values: [&dyn ToSql; 4] = [&id.as_str(), outcome, delivered, &number];
                 self.update(id, FINISH, &values)?;
-                Ok(Said::Done)
+                Ok(StepResult::Done)
             }
             Step::Deliver(id) => {
                 let first = self.update(id, DELIVER, &[&id.as_str(), &number])?;
-                Ok(Said::First(first))
+                Ok(StepResult::First(first))
             }
             Step::Attend(id, true) => {
                 self.beat.hold(id.as_str());
                 let me = self.beat.me.clone();
                 self.update(id, ATTEND, &[&id.as_str(), &me, &number])?;
-                Ok(Said::Done)
+                Ok(StepResult::Done)
             }
             Step::Attend(id, false) => {
                 self.beat.release(id.as_str());
                 let me = self.beat.me.clone();
                 self.update(id, LEAVE, &[&id.as_str(), &me, &number])?;
-                Ok(Said::Done)
+                Ok(StepResult::Done)
             }
             Step::End(id, ending) => {
                 self.beat.release(id.as_str());
                 self.end(id, *ending, number)?;
-                Ok(Said::Done)
+                Ok(StepResult::Done)
             }
             Step::Sweep(tenant) => self.sweep(tenant, number),
         }
@@ -195,7 +195,7 @@ impl<'a> Steps<'a> {
         Ok(*self.number.insert(number))
     }
 
-    fn file(&mut self, draft: &Draft) -> Result<Said, No> {
+    fn file(&mut self, draft: &Draft) -> Result<StepResult, No> {
         let mut alike = self.connection.prepare_cached(ALIKE)?;
         let found = alike
             .query_row(
@@ -206,7 +206,7 @@ impl<'a> Steps<'a> {
         if let Some(found) = found {
             let entry = self.entry(found)?;
             if entry.answers_again() {
-                return Ok(Said::Entry(Box::new(entry)));
+                return Ok(StepResult::Entry(Box::new(entry)));
             }
         }
         self.take_room(&draft.tenant)?;
@@ -223,7 +223,7 @@ impl<'a> Steps<'a> {
         self.rows.push(self.connection.last_insert_rowid());
         self.beat.hold(&draft.id);
         self.changed.push(ApprovalId::new(draft.id.as_str()));
-        Ok(Said::Done)
+        Ok(StepResult::Done)
     }
 
     /// Takes one place of a tenant's. It is counted again each time half of what there was is used, so that what other
@@ -250,7 +250,12 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    fn decide(&mut self, id: &ApprovalId, verdict: &Verdict, number: i64) -> Result<Said, No> {
+    fn decide(
+        &mut self,
+        id: &ApprovalId,
+        verdict: &Verdict,
+        number: i64,
+    ) -> Result<StepResult, No> {
         let now = nanoseconds(clock::now());
         let values = params![
             id.as_str(),
@@ -267,7 +272,7 @@ impl<'a> Steps<'a> {
             .optional()?;
         if let Some(decided) = decided {
             self.changed.push(id.clone());
-            return Ok(Said::Entry(Box::new(self.entry(decided)?)));
+            return Ok(StepResult::Entry(Box::new(self.entry(decided)?)));
         }
         let entry = self.known(id)?;
         if entry.status == RequestStatus::Expired {
@@ -283,7 +288,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    fn claim(&mut self, id: &ApprovalId, number: i64) -> Result<Said, No> {
+    fn claim(&mut self, id: &ApprovalId, number: i64) -> Result<StepResult, No> {
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
@@ -298,17 +303,17 @@ impl<'a> Steps<'a> {
         self.beat.hold(id.as_str());
         // Before the row is read: whoever claims is alive.
         self.beat.renew(self.connection)?;
-        Ok(Said::Entry(Box::new(self.entry(claimed)?)))
+        Ok(StepResult::Entry(Box::new(self.entry(claimed)?)))
     }
 
-    fn sweep(&mut self, tenant: &str, number: i64) -> Result<Said, No> {
+    fn sweep(&mut self, tenant: &str, number: i64) -> Result<StepResult, No> {
         let now = nanoseconds(clock::now());
         let mut expire = self.connection.prepare_cached(EXPIRE)?;
         let ids = expire.query_map(params![tenant, now, number], |row| row.get::<_, String>(0))?;
         for id in ids {
             self.changed.push(ApprovalId::new(id?));
         }
-        Ok(Said::Done)
+        Ok(StepResult::Done)
     }
 
     /// Changes one row; whether it did. There must be such a request.
@@ -358,15 +363,15 @@ pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<
 
 /// A row without what the table of processes says.
 pub(super) struct Bare {
-    kept: Kept,
+    kept: StoredRow,
     waiter: Option<String>,
     claimed_by: Option<String>,
 }
 
 impl Bare {
     /// The row while these processes are alive.
-    pub(super) fn alive(self, alive: &HashSet<String>) -> Kept {
-        Kept {
+    pub(super) fn alive(self, alive: &HashSet<String>) -> StoredRow {
+        StoredRow {
             attended: self.waiter.is_some_and(|process| alive.contains(&process)),
             claimer_lives: self.claimed_by.map(|process| alive.contains(&process)),
             ..self.kept
@@ -376,7 +381,7 @@ impl Bare {
 
 /// Reads a row of [`columns`].
 pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
-    let kept = Kept {
+    let kept = StoredRow {
         request: row.get(0)?,
         status: row.get(1)?,
         decision: row.get(2)?,

@@ -13,7 +13,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
 use super::beat::Beat;
-use super::steps::{No, Room, Said, Step, Steps};
+use super::steps::{No, Room, Step, StepResult, Steps};
 use super::{Shared, Turn};
 use crate::inbox::{RETENTION, SWEEP_BYTES, unavailable};
 use crate::lane::{Jobs, Next};
@@ -57,7 +57,7 @@ pub(super) enum Write {
     Leave(oneshot::Sender<()>),
 }
 
-type Answer = oneshot::Sender<Result<Said, InboxError>>;
+type Answer = oneshot::Sender<Result<StepResult, InboxError>>;
 
 /// The connection, and what is known about the table.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl Writer {
         &mut self,
         shared: &Shared,
         steps: &[Step],
-    ) -> Vec<Result<Said, InboxError>> {
+    ) -> Vec<Result<StepResult, InboxError>> {
         if steps.is_empty() {
             return Vec::new();
         }
@@ -196,7 +196,7 @@ impl Writer {
         &mut self,
         shared: &Shared,
         steps: &[Step],
-    ) -> Result<Vec<Result<Said, InboxError>>, String> {
+    ) -> Result<Vec<Result<StepResult, InboxError>>, String> {
         let (connection, new) = self.file.connection()?;
         if new {
             self.beat.unsaid();
@@ -254,7 +254,7 @@ struct Making<'a> {
 
 /// What a transaction came to.
 struct Made {
-    said: Vec<Result<Said, InboxError>>,
+    said: Vec<Result<StepResult, InboxError>>,
     changed: Vec<ApprovalId>,
 }
 

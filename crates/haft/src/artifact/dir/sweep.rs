@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
-use crate::artifact::quota::{Full, Kept, Quota};
+use crate::artifact::quota::{Full, Quota, StoredArtifact};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::clock;
 
@@ -97,7 +97,7 @@ impl DirArtifacts {
         pinned: &HashSet<String>,
         now: i64,
         swept: &mut Swept,
-    ) -> io::Result<Vec<Kept<Place>>> {
+    ) -> io::Result<Vec<StoredArtifact<Place>>> {
         let ttl = length(self.ttl);
         let mut kept = Vec::new();
         for dir in disk::folders(tenant)? {
@@ -110,7 +110,7 @@ impl DirArtifacts {
                     swept.artifacts += 1;
                     continue;
                 }
-                kept.push(Kept {
+                kept.push(StoredArtifact {
                     id: Place {
                         dir: dir.clone(),
                         digits: digits(&reference).to_owned(),
@@ -161,7 +161,7 @@ impl DirArtifacts {
 fn make_way(
     quota: Quota,
     bytes: u64,
-    kept: &mut Vec<Kept<Place>>,
+    kept: &mut Vec<StoredArtifact<Place>>,
     removed: &mut u64,
 ) -> io::Result<Option<u64>> {
     let gone: HashSet<Place> = match quota.make_room(bytes, kept.clone()) {

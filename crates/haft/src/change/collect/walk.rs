@@ -37,7 +37,7 @@ const UNREADABLE: &str = "it cannot be read";
 const MAX_PATH: usize = 4095;
 
 /// A change, and the states of the file when it was compared.
-pub(super) struct Found {
+pub(super) struct StampedChange {
     pub(super) change: ViewChange,
     pub(super) stamps: Stamps,
 }
@@ -55,7 +55,7 @@ pub(super) struct Walk<'a> {
     deleted_bytes: u64,
     hasher: Hasher,
     unlocked: Unlocked<'a>,
-    found: BTreeMap<PathBuf, Found>,
+    found: BTreeMap<PathBuf, StampedChange>,
     dropped: Vec<Dropped>,
     /// Entries of the workspace that stay though the folder above them was deleted.
     stay: Vec<PathBuf>,
@@ -509,7 +509,7 @@ impl<'a> Walk<'a> {
     fn add(&mut self, change: ViewChange, stamps: Stamps) -> Result<(), CollectError> {
         self.count()?;
         self.found
-            .insert(change.path.clone(), Found { change, stamps });
+            .insert(change.path.clone(), StampedChange { change, stamps });
         Ok(())
     }
 

@@ -13,7 +13,7 @@ pub(crate) const MEMBER: &str = "$artifact";
 
 /// An object that stands for an artifact.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct RefObject {
     /// Where it stands in the text.
     pub(crate) span: Range<usize>,
     /// The names and indices that lead there.
@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) reference: Option<String>,
 }
 
-impl Found {
+impl RefObject {
     /// The path as violations write it.
     pub(crate) fn pointer(&self) -> String {
         let escaped = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
@@ -44,7 +44,7 @@ pub(crate) enum Takes {
 }
 
 /// All refs of the text of an object, in their order. Text that is no strict JSON has none: others refuse it.
-pub(crate) fn find(text: &str) -> Vec<Found> {
+pub(crate) fn find(text: &str) -> Vec<RefObject> {
     // An escape could spell the name another way; few arguments have either.
     let named = memmem::find(text.as_bytes(), MEMBER.as_bytes()).is_some()
         || memmem::find(text.as_bytes(), b"\\u").is_some();
@@ -64,7 +64,7 @@ pub(crate) fn find(text: &str) -> Vec<Found> {
 struct Walk<'t, 'f> {
     lexer: Lexer<'t>,
     path: Vec<String>,
-    found: &'f mut Vec<Found>,
+    found: &'f mut Vec<RefObject>,
 }
 
 impl Walk<'_, '_> {
@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
         self.lexer.at += 1;
         if marked {
             self.found.truncate(before);
-            self.found.push(Found {
+            self.found.push(RefObject {
                 span: start..self.lexer.at,
                 path: self.path.clone(),
                 reference: reference.filter(|_| members == 1),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the model and what the operator is told to do.
-struct Told {
+struct Advice {
     model: &'static str,
     operator: &'static str,
 }
@@ -11,7 +11,7 @@ struct Told {
 /// What a model is told of whatever no guard has better advice about.
 const ANOTHER_WAY: &str = "do it another way, or tell the user that it is not permitted here";
 
-fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &Told) {
+fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &Advice) {
     let ruling = policy(profile, lists).judge(&scene.call());
     assert!(ruling.reason.contains(reason), "{ruling:?}");
     assert_eq!(&*ruling.operator, told.operator, "{ruling:?}");
@@ -25,7 +25,7 @@ fn says(profile: Profile, lists: Lists<'_>, scene: &Scene, reason: &str, told: &
 #[test]
 fn a_refusal_names_what_would_allow_it() {
     let none = Lists::default();
-    let by = |operator| Told {
+    let by = |operator| Advice {
         model: ANOTHER_WAY,
         operator,
     };
@@ -80,7 +80,7 @@ fn a_refusal_names_what_would_allow_it() {
         none,
         &write(".git/x"),
         "protected",
-        &Told {
+        &Advice {
             model: "let a person change that file",
             operator: "no rule lifts this",
         },

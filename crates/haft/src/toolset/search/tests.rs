@@ -60,8 +60,8 @@ fn snapshot(specs: impl IntoIterator<Item = ToolSpec>) -> Snapshot {
     Snapshot::new(1, specs.into_iter().map(entry))
 }
 
-fn names(found: &[Found<'_>]) -> Vec<String> {
-    let name = |found: &Found<'_>| found.entry.spec().name.to_string();
+fn names(found: &[SearchHit<'_>]) -> Vec<String> {
+    let name = |found: &SearchHit<'_>| found.entry.spec().name.to_string();
     found.iter().map(name).collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::change::State;
-use crate::change::collect::walk::{Found, Walk};
+use crate::change::collect::walk::{StampedChange, Walk};
 use crate::change::collect::{Dropped, ViewChange};
 
 const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
@@ -14,7 +14,9 @@ const HOLDS_DROPPED: &str = "it holds something that is not deleted";
 impl Walk<'_> {
     /// The changes by path, and what is not applied. A folder that holds an entry that stays is not deleted either; a
     /// conflict concerns the folders that would go with it, and what would be below it.
-    pub(in crate::change::collect) fn finish(mut self) -> (BTreeMap<PathBuf, Found>, Vec<Dropped>) {
+    pub(in crate::change::collect) fn finish(
+        mut self,
+    ) -> (BTreeMap<PathBuf, StampedChange>, Vec<Dropped>) {
         self.find_vanished();
         let (mut found, mut dropped) = (self.found, self.dropped);
         for path in self.stay {

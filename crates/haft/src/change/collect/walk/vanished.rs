@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::State;
 use crate::change::collect::upper::{failed, is_copied_up};
-use crate::change::collect::walk::{Entry, Found, Walk};
+use crate::change::collect::walk::{Entry, StampedChange, Walk};
 use crate::change::collect::{CollectError, Since};
 use crate::workspace::{FileStamp, Kind};
 
@@ -162,7 +162,7 @@ impl Walk<'_> {
     /// The places that marked files may come from: the hashes of what is hidden there, and the number of the others.
     fn sources(&self) -> (Vec<&str>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
-        let gone = |found: &Found| !matches!(found.change.after, Some(State::File { .. }));
+        let gone = |found: &StampedChange| !matches!(found.change.after, Some(State::File { .. }));
         for (path, found) in &self.found {
             let Some(State::File { sha256, .. }) = &found.change.before else {
                 continue;
