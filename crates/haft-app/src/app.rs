@@ -13,7 +13,7 @@ use haft::change::ChangeLog;
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::memory::MemoryStore;
-use haft::policy::Policy;
+use haft::policy::{Guard, Policy};
 use haft::progress;
 use haft::progress::hub::Hub;
 use haft::session::Absent;
@@ -38,8 +38,9 @@ use crate::run::live::Live;
 use crate::run::{RunParts, Runs, Terms};
 use crate::site::Site;
 use crate::webhook::Webhook;
+use crate::wiring::approvals::{Asks, HostAsks};
 use crate::wiring::chain::Scripts;
-use crate::wiring::parts::{self, Knowledge, Standard, Wishes};
+use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
 use crate::wiring::stores::Stores;
 use crate::wiring::{
@@ -124,7 +125,7 @@ fn on(
     notices: &Notices,
     settings: &Settings,
     policy: &Policy,
-    all: &Standard,
+    all: &ToolCatalogue,
 ) -> Result<BTreeSet<String>, Problem> {
     for unknown in names::check_names(policy, settings, all)? {
         notices.warn(&unknown);
@@ -144,7 +145,7 @@ fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn Absent> {
 }
 
 /// What settings say of every run.
-fn terms(at: &Site, settings: &Settings, durable: bool) -> Result<Terms, Problem> {
+fn terms(at: &Site, settings: &Settings, asks: &Asks) -> Result<Terms, Problem> {
     let tokens = settings.whole("skills.max_tokens");
     Ok(Terms {
         principal: parts::principal(&at.environment),
@@ -153,8 +154,8 @@ fn terms(at: &Site, settings: &Settings, durable: bool) -> Result<Terms, Problem
         limits: parts::limits(settings)?,
         pace: parts::pace(settings),
         skill_tokens: tokens.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
-        durable,
-        on_timeout: approvals::on_timeout(settings, durable),
+        durable: asks.durable,
+        on_timeout: asks.on_timeout,
     })
 }
 
@@ -179,9 +180,9 @@ struct Offered {
 
 impl Basis {
     /// Opens the workspace, the record, the stores, with a state folder to keep them in.
-    fn open(at: &Site, settings: &Settings) -> Result<Self, Problem> {
+    fn open(at: &Site, settings: &Settings, guards: &[Arc<dyn Guard>]) -> Result<Self, Problem> {
         at.home.create()?;
-        let ground = policy::build(at, settings)?;
+        let ground = policy::build(at, settings, guards)?;
         Ok(Self {
             confined: parts::Confinement::of(at, settings, &ground)?,
             archive: archive(at, settings)?,
@@ -190,17 +191,18 @@ impl Basis {
         })
     }
 
-    /// The tools, as settings want them.
-    fn offer(&self, at: &Site, settings: &Settings, notices: &Notices) -> Result<Offered, Problem> {
+    /// The tools, as settings want them, with those of the host.
+    fn offer(&self, at: &Site, settings: &Settings, host: &Host) -> Result<Offered, Problem> {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
         let knowledge = Knowledge {
             skills: &skills,
             memory,
+            own: &host.tools,
         };
         let all = parts::standard(at, settings, ground, confined, knowledge)?;
-        let on = on(notices, settings, &ground.policy, &all)?;
+        let on = on(&host.notices, settings, &ground.policy, &all)?;
         let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let code = chain::jail(settings, &confined.sandbox)?;
         let wishes = Wishes {
@@ -228,9 +230,8 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let Host { approver, notices } = host;
-        let basis = Basis::open(at, settings)?;
-        let offered = basis.offer(at, settings, &notices)?;
+        let basis = Basis::open(at, settings, &host.guards)?;
+        let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
         let feed = Feed::new();
         let wiring = approvals::Wiring {
@@ -243,7 +244,12 @@ impl App {
             inbox: basis.stores.inbox,
             suspended: basis.stores.suspended,
         };
-        let (executor, asked) = approvals::executor(at, settings, approver, wiring)?;
+        let asks = HostAsks {
+            approver: host.approver,
+            when_asked: host.when_asked,
+        };
+        let (executor, asked) = approvals::executor(at, settings, asks, wiring)?;
+        let notices = host.notices;
         let absent = absent(at, &offered.all);
         let runs = Runs::new(RunParts {
             executor: executor.clone(),
@@ -254,7 +260,7 @@ impl App {
             feed: Arc::clone(&feed),
             notices: notices.clone(),
             absent: Arc::clone(&absent),
-            terms: terms(at, settings, asked.durable)?,
+            terms: terms(at, settings, &asked)?,
         });
         Ok(Self(Arc::new(Parts {
             executor,

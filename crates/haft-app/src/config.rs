@@ -10,6 +10,7 @@ use crate::config::document::Given;
 use crate::config::expand::{Expander, Secrets};
 use crate::config::keys::{KEYS, Key, Kind};
 use crate::config::layer::{Layer, Sheet};
+use crate::config::program::Program;
 use crate::environment::Environment;
 use crate::problem::{Place, Problem};
 
@@ -19,6 +20,7 @@ pub mod expand;
 pub mod first_file;
 pub mod keys;
 pub mod layer;
+pub mod program;
 pub mod schema;
 pub mod value;
 
@@ -42,6 +44,24 @@ pub struct Inputs<'a> {
     pub options: &'a [String],
     /// `--profile`.
     pub profile: Option<&'a str>,
+    /// What the program says that embeds the application; none for the command line.
+    pub program: Option<&'a Program>,
+}
+
+impl<'a> Inputs<'a> {
+    /// No layer but those of the machine: `/etc/haft`, the user's file, the workspace's, variables.
+    pub fn new(environment: &'a Environment, workspace: &'a Path) -> Self {
+        Self {
+            environment,
+            workspace,
+            trusted: false,
+            always: None,
+            config: None,
+            options: &[],
+            profile: None,
+            program: None,
+        }
+    }
 }
 
 /// Where a value comes from.
@@ -98,16 +118,10 @@ impl Settings {
     #[cfg(test)]
     pub fn of_options(options: &[&str]) -> Result<Self, Problem> {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        let inputs = Inputs {
-            environment: &Environment::default(),
-            workspace: Path::new("/nowhere"),
-            trusted: false,
-            always: None,
-            config: None,
+        Self::resolve(&Inputs {
             options: &options,
-            profile: None,
-        };
-        Self::resolve(&inputs)
+            ..Inputs::new(&Environment::default(), Path::new("/nowhere"))
+        })
     }
 
     fn built_in() -> Self {
@@ -287,6 +301,36 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
 
 /// The layers that there are, weakest first.
 fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
+    let machine = inputs.program.is_none_or(Program::reads_machine);
+    let mut sheets = if machine { files(inputs)? } else { Vec::new() };
+    if let Some(path) = inputs.always {
+        let shown = path.display().to_string();
+        sheets.extend(layer::from_file(Layer::Always, path, &shown)?);
+    }
+    if let Some(path) = inputs.config {
+        let shown = path.display().to_string();
+        let sheet = layer::from_file(Layer::File, path, &shown)?.ok_or_else(|| {
+            Problem::settings("no such settings file")
+                .at(Place::named(&shown))
+                .advise("`haft config init` writes a first one")
+        })?;
+        sheets.push(sheet);
+    }
+    if machine {
+        sheets.push(layer::from_environment(inputs.environment)?);
+    }
+    sheets.push(layer::from_options(inputs.options)?);
+    if let Some(profile) = inputs.profile {
+        sheets.push(layer::from_profile(profile)?);
+    }
+    if let Some(program) = inputs.program {
+        sheets.extend(program.sheets()?);
+    }
+    Ok(sheets)
+}
+
+/// The files of the machine, of the user and of the workspace.
+fn files(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
     let mut sheets = Vec::new();
     let system = Path::new("/etc/haft/config.toml");
     sheets.extend(layer::from_file(
@@ -307,24 +351,6 @@ fn sheets(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
         Layer::Untrusted
     };
     sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
-    if let Some(path) = inputs.always {
-        let shown = path.display().to_string();
-        sheets.extend(layer::from_file(Layer::Always, path, &shown)?);
-    }
-    if let Some(path) = inputs.config {
-        let shown = path.display().to_string();
-        let sheet = layer::from_file(Layer::File, path, &shown)?.ok_or_else(|| {
-            Problem::settings("no such settings file")
-                .at(Place::named(&shown))
-                .advise("`haft config init` writes a first one")
-        })?;
-        sheets.push(sheet);
-    }
-    sheets.push(layer::from_environment(inputs.environment)?);
-    sheets.push(layer::from_options(inputs.options)?);
-    if let Some(profile) = inputs.profile {
-        sheets.push(layer::from_profile(profile)?);
-    }
     Ok(sheets)
 }
 

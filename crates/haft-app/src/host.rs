@@ -1,4 +1,4 @@
-//! `Host`: what the program around an application provides: who is asked, and where warnings go.
+//! `Host`: what the program around an application provides: who is asked, tools and guards of its own, where warnings go.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,6 +6,9 @@ use std::sync::Arc;
 use haft::approval::Approver;
 use haft::audit::redact::Redactor;
 use haft::call::Principal;
+use haft::policy::Guard;
+use haft::session::Patience;
+use haft::tool::Tool;
 
 use crate::notices::Notices;
 use crate::rules::RuleCheck;
@@ -24,19 +27,58 @@ pub struct ApproverParts {
 /// Makes the approver that a host asks with.
 pub type MakeApprover = Box<dyn FnOnce(ApproverParts) -> Arc<dyn Approver> + Send>;
 
-/// What the program around an application provides. The default asks no one and logs warnings.
+/// What becomes of a call that the policy asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum WhenAsked {
+    /// It is denied at once.
+    #[default]
+    Deny,
+    /// It waits for the approver, at most `limits.approval_timeout_s`, and is denied then. The request ends with the process.
+    Wait,
+    /// It waits for the approver, where there is one, at most `limits.approval_timeout_s`, and is suspended then; without an approver at
+    /// once. The request stays in the inbox: whoever decides about it may do so in another process, and the call is resumed after.
+    Suspend,
+}
+
+impl WhenAsked {
+    /// Whether requests outlive the process.
+    pub(crate) fn is_durable(self) -> bool {
+        self == Self::Suspend
+    }
+
+    /// How sessions wait.
+    pub(crate) fn patience(self) -> Patience {
+        match self {
+            Self::Deny | Self::Wait => Patience::WaitThenDeny,
+            Self::Suspend => Patience::WhileAsked,
+        }
+    }
+}
+
+/// What the program around an application provides. The default asks no one, adds nothing and logs warnings.
 #[derive(Default)]
 pub struct Host {
     /// Makes the approver where a user can be asked here; it is not called where settings say that no one is asked.
     pub approver: Option<MakeApprover>,
+    /// What becomes of calls that the policy asks about; none where settings say it.
+    pub when_asked: Option<WhenAsked>,
+    /// Tools beside the standard ones. They are on unless settings switch them off.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Guards beside the standard ones.
+    pub guards: Vec<Arc<dyn Guard>>,
     /// Where warnings go.
     pub notices: Notices,
 }
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools = self.tools.iter().map(|tool| tool.spec().name.as_str());
         f.debug_struct("Host")
             .field("approver", &self.approver.is_some())
+            .field("when_asked", &self.when_asked)
+            .field("tools", &tools.collect::<Vec<_>>())
+            .field("guards", &self.guards.len())
             .field("notices", &self.notices)
             .finish()
     }

@@ -8,12 +8,13 @@
 //!     a process that died ──► suspended or interrupted
 //! ```
 //!
-//! A [`RunHandle`] is what an MCP session, an API slot or a command holds. Releasing it (or dropping it) suspends or finishes the run, once.
+//! A [`RunHandle`] is what an MCP session, an API slot, a command or an embedding program holds. Releasing it (or dropping it) suspends or
+//! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) say which, and how that went.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::inbox::{Filter, RequestStatus};
+use haft::CancellationToken;
 use haft::audit::archive::Archive;
 use haft::audit::index::RunIndex;
 use haft::audit::{RunStart, runs};
@@ -31,17 +32,13 @@ use tokio::task::JoinSet;
 use crate::feed::Feed;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::run::ending::{LetGo, end, release};
 use crate::run::live::{Life, Live};
 use crate::run::phase::{Event, Phase};
 
+pub(crate) mod ending;
 pub(crate) mod live;
 pub(crate) mod phase;
-
-/// How long the calls of a run that is suspended may take to note that they wait.
-const NOTE: Duration = Duration::from_millis(500);
-
-/// How long the calls of a run that is finished may take to end.
-const SETTLE: Duration = Duration::from_secs(3);
 
 /// How a run is started or resumed.
 #[derive(Debug, Clone)]
@@ -60,6 +57,8 @@ pub struct RunOptions {
     pub wait: ApprovalWait,
     /// The only tools that it has; those of the application otherwise.
     pub tools: Option<Arc<dyn Toolset>>,
+    /// Ends it with this token, as [`Session::cancel`] does.
+    pub cancellation: Option<CancellationToken>,
 }
 
 impl RunOptions {
@@ -73,6 +72,7 @@ impl RunOptions {
             progress: None,
             wait: ApprovalWait::Limit,
             tools: None,
+            cancellation: None,
         }
     }
 
@@ -283,6 +283,9 @@ impl Runs {
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);
         }
+        if let Some(parent) = &options.cancellation {
+            builder = builder.with_cancellation(parent);
+        }
         builder
     }
 }
@@ -325,16 +328,45 @@ impl RunHandle {
         Ok(())
     }
 
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        self.life.session.run()
+    }
+
     /// Makes a call in the run.
     pub async fn call(&self, call: ToolCall) -> Outcome {
         let executor = &self.runs.parts.executor;
         executor.execute(&self.life.session, call).await
     }
 
+    /// Makes the calls of one reply of a model: those that are safe beside others side by side, the rest in their order. The outcomes
+    /// come in the order of the calls.
+    pub async fn call_all(&self, calls: Vec<ToolCall>) -> Vec<Outcome> {
+        let executor = &self.runs.parts.executor;
+        executor.execute_all(&self.life.session, calls).await
+    }
+
     /// Ends this process's part in the run, and waits until that is recorded: a run with pending requests or with a call that can be
-    /// resumed is suspended, any other is finished for good.
+    /// resumed is suspended, any other is finished for good. What cannot be recorded is a warning of the application.
     pub async fn release(self) {
         release(&self.runs.parts, &self.life).await;
+    }
+
+    /// Suspends the run, so that it can be resumed, here or in another process. A run of which nothing can be resumed is finished.
+    ///
+    /// # Errors
+    /// That could not be recorded.
+    pub async fn suspend(self) -> Result<(), Problem> {
+        Ok(end(&self.runs.parts, &self.life, LetGo::Release).await?)
+    }
+
+    /// Finishes the run for good: calls that run are cancelled, requests that are pending or not acted on are withdrawn, the record is
+    /// sealed.
+    ///
+    /// # Errors
+    /// The record could not be sealed.
+    pub async fn finish(self) -> Result<(), Problem> {
+        Ok(end(&self.runs.parts, &self.life, LetGo::Finish).await?)
     }
 
     /// Begins the record. Its first line is safe before anyone else knows of the run.
@@ -373,90 +405,4 @@ impl Drop for RunHandle {
 fn not_started(why: impl std::fmt::Display) -> Problem {
     Problem::failed(format!("start the run: {why}"))
         .advise("`haft doctor` says what is wrong with the state folder")
-}
-
-/// Suspends or finishes a run, once: who comes second waits for the first.
-async fn release(parts: &RunParts, life: &Life) {
-    let session = &life.session;
-    let mut phase = life.phase.lock().await;
-    let event = match *phase {
-        Phase::Suspended | Phase::Finished => return,
-        // No one has heard of it.
-        Phase::Prepared => {
-            session.cancel();
-            Event::Finish
-        }
-        Phase::Recorded | Phase::Running => {
-            parts.live.remove(session.run());
-            if session.has_asked() && suspend(parts, session).await {
-                Event::Suspend
-            } else {
-                finish(parts, session).await;
-                Event::Finish
-            }
-        }
-    };
-    phase.go(event);
-}
-
-/// Suspends a run with pending requests or with a call that can be resumed; false where it has neither.
-async fn suspend(parts: &RunParts, session: &Session) -> bool {
-    session.leave();
-    // Waits end at once; a call that runs has its own time.
-    let _ = tokio::time::timeout(NOTE, session.idle()).await;
-    let pending = Filter {
-        tenant: session.principal().tenant.to_string(),
-        status: vec![RequestStatus::Pending, RequestStatus::Approved],
-        run: Some(session.run().clone()),
-        limit: 1,
-        ..Filter::default()
-    };
-    let pending = parts.executor.inbox().list(&pending).await;
-    let none = pending.as_ref().is_ok_and(Vec::is_empty);
-    if (none && !session.has_resumable()) || !parts.terms.durable {
-        return false;
-    }
-    if !parts.executor.leave(session) {
-        return true;
-    }
-    let _ = tokio::time::timeout(SETTLE, session.idle()).await;
-    let noted = match parts.archive.leave(session.run()).await {
-        Ok(()) => {
-            let noted = parts.index.progress(session.run(), session.calls(), true);
-            noted.await.map_err(|e| e.to_string())
-        }
-        Err(e) => Err(e.to_string()),
-    };
-    if let Err(e) = noted {
-        tracing::warn!(run = %session.run(), error = %e, "note that a run is suspended");
-    }
-    parts.feed.suspended(session.run());
-    true
-}
-
-/// Finishes a run: cancels what runs, seals its record, notes that in the index.
-async fn finish(parts: &RunParts, session: &Session) {
-    let ended = parts.executor.close(session);
-    // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
-    let settled = tokio::time::timeout(SETTLE, session.settled()).await;
-    if settled.is_err() {
-        tracing::warn!(run = %session.run(), "a call did not end");
-    }
-    let closed = parts.archive.close(session.run()).await;
-    let noted = match (ended, closed) {
-        (Ok(()), Ok(closed)) => {
-            let noted = parts
-                .index
-                .close(session.run(), &closed, clock::now())
-                .await;
-            noted.map_err(|e| e.to_string())
-        }
-        (Err(e), _) | (_, Err(e)) => Err(e.to_string()),
-    };
-    if let Err(e) = noted {
-        let run = session.run();
-        parts
-            .notices
-            .warn(&format!("the record of run {run} stays open: {e}"));
-    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::Places;
 
+use crate::config::program::Program;
 use crate::config::{Inputs, Settings};
 use crate::environment::Environment;
 use crate::home::Home;
@@ -86,6 +87,22 @@ impl Site {
             config: overrides.config,
             options: overrides.options,
             profile: overrides.profile,
+            program: None,
+        })
+    }
+
+    /// Reads the settings of a program that embeds the application. `trusted` is whether the workspace's own count in full, where the
+    /// program wants those of the machine.
+    ///
+    /// # Errors
+    /// A key or value is wrong, or a file that is to be read cannot be.
+    pub fn settings_of(&self, program: &Program, trusted: bool) -> Result<Settings, Problem> {
+        let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
+        Settings::resolve(&Inputs {
+            always: Some(&always),
+            trusted,
+            program: Some(program),
+            ..Inputs::new(&self.environment, &self.workspace)
         })
     }
 }

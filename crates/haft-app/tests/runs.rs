@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use haft::CancellationToken;
+use haft::approval::inbox::RequestStatus;
 use haft::approval::{ApprovalId, Decision};
 use haft::call::{Principal, ToolCall};
 use haft::result::{Outcome, Status};
@@ -46,6 +48,10 @@ fn write() -> ToolCall {
     ToolCall::new("write_file", r#"{"path": "b.txt", "content": "new"}"#)
 }
 
+fn other_write() -> ToolCall {
+    ToolCall::new("write_file", r#"{"path": "c.txt", "content": "new"}"#)
+}
+
 /// The state of a run, as every screen shows it.
 async fn state(app: &App, outcome: &Outcome) -> &'static str {
     let all = runs::list(app).await.unwrap();
@@ -70,6 +76,66 @@ async fn a_released_run_is_finished_and_so_is_a_dropped_one() {
     assert_eq!(state(&app, &dropped).await, "closed");
     let verified = runs::verify(&app, dropped.run.as_str()).await.unwrap();
     assert!(verified.ok, "{verified:?}");
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn a_finished_run_withdraws_what_it_asked() {
+    let (folder, app) = scene();
+    let run = app.runs().start(options()).await.unwrap();
+    let outcomes = run.call_all(vec![read(), write(), other_write()]).await;
+    let statuses: Vec<Status> = outcomes.iter().map(|outcome| outcome.status).collect();
+    let expect = [Status::Ok, Status::Suspended, Status::Suspended];
+    assert_eq!(statuses, expect, "{outcomes:?}");
+    let ids: Vec<ApprovalId> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.approval.as_deref().map(ApprovalId::new))
+        .collect();
+    // One is approved and not acted on yet, the other pending.
+    app.decide(&ids[0], Decision::approve("operator", "test"))
+        .await
+        .unwrap();
+    run.finish().await.unwrap();
+    assert_eq!(state(&app, &outcomes[0]).await, "closed");
+    for id in &ids {
+        let entry = app.entry(id).await.unwrap();
+        assert_eq!(entry.status, RequestStatus::Withdrawn, "{entry:?}");
+        let late = Decision::approve("operator", "test");
+        app.decide(id, late).await.unwrap_err();
+    }
+    assert!(!folder.path().join("ws/b.txt").exists());
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn a_run_is_suspended_where_something_of_it_waits_and_finished_elsewhere() {
+    let (_folder, app) = scene();
+    let run = app.runs().start(options()).await.unwrap();
+    let asked = run.call(write()).await;
+    run.suspend().await.unwrap();
+    assert_eq!(state(&app, &asked).await, "suspended");
+    let run = app.runs().start(options()).await.unwrap();
+    let done = run.call(read()).await;
+    run.suspend().await.unwrap();
+    assert_eq!(state(&app, &done).await, "closed");
+    app.shut().await;
+}
+
+#[tokio::test]
+async fn a_parent_s_token_ends_a_run() {
+    let (_folder, app) = scene();
+    let token = CancellationToken::new();
+    let run = RunOptions {
+        cancellation: Some(token.clone()),
+        ..options()
+    };
+    let run = app.runs().start(run).await.unwrap();
+    assert_eq!(run.call(read()).await.status, Status::Ok);
+    token.cancel();
+    let late = run.call(read()).await;
+    assert_eq!(late.status, Status::Cancelled, "{late:?}");
+    run.finish().await.unwrap();
+    assert_eq!(state(&app, &late).await, "closed");
     app.shut().await;
 }
 

@@ -73,6 +73,7 @@ impl Invocation {
         Host {
             approver,
             notices: Notices::new(move |text| screen.warn(&visible::line(text))),
+            ..Host::default()
         }
     }
 

@@ -57,17 +57,7 @@ pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 /// Reads one value given outside a file; `source` says where, a text that is no TOML value stands for itself.
 pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
     let place = Place::named(source);
-    let key = match find(&path) {
-        KeyLookup::Key(key) => key,
-        KeyLookup::Section => {
-            return Err(
-                Problem::settings(format!("`{}` is a section, not a key", path.join(".")))
-                    .at(place)
-                    .advise("name a key in it: `haft config show` lists them all"),
-            );
-        }
-        KeyLookup::Unknown => return Err(unknown(&path, place)),
-    };
+    let key = known(&path, &place)?;
     let literal = || toml::Value::String(text.to_owned());
     let parsed = DeValue::parse(text).ok().map(|v| plain(v.get_ref()));
     let value = match (key.kind, parsed) {
@@ -81,6 +71,16 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
         (_, Some(value)) => value,
         (_, None) => literal(),
     };
+    from_value(source, path, value)
+}
+
+/// Takes one value given as such; `source` says where.
+///
+/// # Errors
+/// There is no such key, or it takes no such value.
+pub fn from_value(source: &str, path: Vec<String>, value: toml::Value) -> Result<Given, Problem> {
+    let place = Place::named(source);
+    let key = known(&path, &place)?;
     value::check(key, &value).map_err(|wrong| mismatch(&path, &wrong, place.clone()))?;
     let items = value.as_array().map_or(0, Vec::len);
     Ok(Given {
@@ -90,6 +90,20 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
         items: vec![place.clone(); items],
         place,
     })
+}
+
+/// The key of a path.
+fn known(path: &[String], place: &Place) -> Result<&'static Key, Problem> {
+    match find(path) {
+        KeyLookup::Key(key) => Ok(key),
+        KeyLookup::Section => Err(Problem::settings(format!(
+            "`{}` is a section, not a key",
+            path.join(".")
+        ))
+        .at(place.clone())
+        .advise("name a key in it: `haft config show` lists them all")),
+        KeyLookup::Unknown => Err(unknown(path, place.clone())),
+    }
 }
 
 /// The path that a dotted TOML key writes: `tools."server.tool".enabled`.

@@ -34,6 +34,8 @@ pub enum Layer {
     Option,
     /// `--profile NAME`.
     Profile,
+    /// The program that embeds the application ([`Program`](super::program::Program)).
+    Program,
 }
 
 impl Layer {
@@ -50,6 +52,7 @@ impl Layer {
             Self::Environment => "environment",
             Self::Option => "-c",
             Self::Profile => "--profile",
+            Self::Program => "program",
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::config::program::Program;
 use crate::config::{Inputs, Settings};
 use crate::environment::Environment;
 use crate::problem::Problem;
@@ -17,6 +18,7 @@ struct Layers {
     variables: &'static [(&'static str, &'static str)],
     options: &'static [&'static str],
     profile: Option<&'static str>,
+    program: Option<Program>,
 }
 
 fn resolve(layers: &Layers) -> Result<Settings, Problem> {
@@ -46,6 +48,7 @@ fn resolve(layers: &Layers) -> Result<Settings, Problem> {
         config: (!layers.config.is_empty()).then_some(Path::new(&extra)),
         options: &options,
         profile: layers.profile,
+        program: layers.program.as_ref(),
     })
 }
 
@@ -87,6 +90,64 @@ fn a_later_layer_wins_key_by_key() {
     layers.options = &["policy.profile=trusted"];
     layers.profile = Some("read-only");
     assert_eq!(value(&layers, "policy.profile"), "\"read-only\" --profile");
+}
+
+#[test]
+fn a_program_s_settings_are_the_only_layer_unless_it_wants_the_machine_s() {
+    let key = "limits.max_calls";
+    let program = Program::default()
+        .set(key, 7)
+        .set("policy.deny", vec!["p"])
+        .set("policy.deny", vec!["q"]);
+    let mut layers = Layers {
+        user: "[limits]\nmax_calls = 1\ninline_tokens = 5\n[policy]\ndeny = [\"a\"]",
+        workspace: "[policy]\nprofile = \"read-only\"",
+        variables: &[("HAFT_LIMITS__CALL_TIMEOUT_S", "4")],
+        program: Some(program.clone()),
+        ..Layers::default()
+    };
+    assert_eq!(value(&layers, key), "7 program");
+    assert_eq!(
+        value(&layers, "policy.deny"),
+        "[\"p\", \"q\"] program,program"
+    );
+    let others = [
+        "limits.inline_tokens",
+        "limits.call_timeout_s",
+        "policy.profile",
+    ];
+    for other in others {
+        assert!(value(&layers, other).ends_with(" built-in"), "{other}");
+    }
+    layers.program = Some(program.with_machine());
+    assert_eq!(value(&layers, key), "7 program");
+    assert_eq!(value(&layers, "limits.inline_tokens"), "5 user");
+    assert_eq!(value(&layers, "limits.call_timeout_s"), "4 environment");
+    assert_eq!(
+        value(&layers, "policy.deny"),
+        "[\"a\", \"p\", \"q\"] user,program,program"
+    );
+
+    let wrong = [
+        ("limits.max_call", "did you mean `limits.max_calls`?"),
+        ("limits", "a section, not a key"),
+        ("limits max", "is not a setting's key"),
+        ("policy.profile", "takes one of"),
+    ];
+    for (key, says) in wrong {
+        let program = Some(Program::default().set(key, "x"));
+        let problem = resolve(&Layers {
+            program,
+            ..Layers::default()
+        });
+        let problem = problem.unwrap_err();
+        let text = format!("{problem}; {}", problem.advice().unwrap_or_default());
+        assert!(text.contains(says), "{key}: {text}");
+        assert!(
+            key == "limits max" || text.contains("the embedding program"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

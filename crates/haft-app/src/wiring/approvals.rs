@@ -18,7 +18,7 @@ use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
 use crate::feed::Feed;
-use crate::host::{ApproverParts, MakeApprover};
+use crate::host::{ApproverParts, MakeApprover, WhenAsked};
 use crate::problem::Problem;
 use crate::rules::{RuleCheck, RuleFiles};
 use crate::site::Site;
@@ -96,6 +96,14 @@ pub(crate) struct Wiring<'a> {
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
 }
 
+/// What the host says of who is asked.
+pub(crate) struct HostAsks {
+    /// Makes its approver, where it has one.
+    pub(crate) approver: Option<MakeApprover>,
+    /// What becomes of calls that the policy asks about, where it is the host that decides.
+    pub(crate) when_asked: Option<WhenAsked>,
+}
+
 /// How people are asked.
 #[derive(Debug)]
 pub(crate) struct Asks {
@@ -103,13 +111,15 @@ pub(crate) struct Asks {
     pub(crate) durable: bool,
     /// Who else hears of it.
     pub(crate) webhook: Option<Webhook>,
+    /// What becomes of a call about which no decision came in time.
+    pub(crate) on_timeout: Patience,
 }
 
 /// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
 pub(crate) fn executor(
     at: &Site,
     settings: &Settings,
-    approver: Option<MakeApprover>,
+    host: HostAsks,
     wiring: Wiring<'_>,
 ) -> Result<(Executor, Asks), Problem> {
     let rules = RuleCheck {
@@ -126,7 +136,7 @@ pub(crate) fn executor(
             home: at.home.path().to_owned(),
         }));
     let mode = Mode::of(settings);
-    let person = approver.filter(|_| mode != Mode::Deny).map(|make| {
+    let person = host.approver.filter(|_| mode != Mode::Deny).map(|make| {
         make(ApproverParts {
             principal: parts::principal(&at.environment),
             rules,
@@ -145,18 +155,27 @@ pub(crate) fn executor(
     if asked.yes_up_to.is_some() || asked.person.is_some() || asked.webhook.is_some() {
         executor = executor.with_approver(asked);
     }
-    // Where nobody is to be asked, nothing is kept for them.
-    let durable = mode == Mode::Ask;
+    // Where no one is to be asked, or the host's approver alone, nothing is kept for others.
+    let durable = mode == Mode::Ask && host.when_asked.is_none_or(WhenAsked::is_durable);
     if durable {
         executor = executor
             .with_inbox(wiring.inbox)
             .with_suspended(wiring.suspended);
     }
-    Ok((executor, Asks { durable, webhook }))
+    let on_timeout = match host.when_asked {
+        Some(when) => when.patience(),
+        None => on_timeout(settings, durable),
+    };
+    let asks = Asks {
+        durable,
+        webhook,
+        on_timeout,
+    };
+    Ok((executor, asks))
 }
 
-/// What becomes of a call that nobody decided about in time.
-pub(crate) fn on_timeout(settings: &Settings, durable: bool) -> Patience {
+/// What becomes of a call about which no decision came in time.
+fn on_timeout(settings: &Settings, durable: bool) -> Patience {
     match settings.text("policy.on_approval_timeout") {
         Some("suspend") | None if durable => Patience::WaitThenSuspend,
         _ => Patience::WaitThenDeny,

@@ -8,7 +8,7 @@ use haft::toolset::Toolset;
 use crate::config::Settings;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::parts::{self, Knowledge, Standard};
+use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
 use crate::wiring::policy::{Ground, build, problem};
 use crate::wiring::{selection, skills};
 
@@ -16,7 +16,7 @@ use crate::wiring::{selection, skills};
 pub(crate) fn check_names(
     policy: &Policy,
     settings: &Settings,
-    tools: &Standard,
+    tools: &ToolCatalogue,
 ) -> Result<Vec<String>, Problem> {
     let unknown = unknown(policy, tools);
     match unknown.iter().find(|name| !name.of_server) {
@@ -38,7 +38,7 @@ pub(crate) struct Names {
 
 /// Compares the names in rules with the standard tools; for `policy check`, which wires nothing else.
 pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
-    let ground = build(at, settings)?;
+    let ground = build(at, settings, &[])?;
     let (tools, fault) = match wired(at, settings, &ground) {
         Ok(tools) => (tools, None),
         Err(fault) => (parts::unwired(at, &ground.workspace)?, Some(fault)),
@@ -47,17 +47,26 @@ pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
     Ok(Names { unknown, fault })
 }
 
-fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<Standard, Problem> {
+fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogue, Problem> {
     let confined = parts::Confinement::of(at, settings, ground)?;
     let skills = Arc::new(skills::set(at, settings));
     let knowledge = Knowledge {
         skills: &skills,
         memory: None,
+        own: &[],
     };
     parts::standard(at, settings, ground, &confined, knowledge)
 }
 
-fn unknown(policy: &Policy, tools: &Standard) -> Vec<UnknownName> {
+/// The problem that a tool of the host has the name of another tool.
+pub(crate) fn clash(name: &str) -> Problem {
+    Problem::usage(format!(
+        "there is already a tool `{name}`: a standard one, on or off, or one of the program's"
+    ))
+    .advise("rename the program's tool: rules and settings could not tell the two apart")
+}
+
+fn unknown(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
     let mut more: Vec<&str> = tools.names().collect();
     for name in selection::elsewhere() {
         more.push(name);

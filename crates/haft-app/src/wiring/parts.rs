@@ -11,6 +11,7 @@ use haft::progress::Pace;
 use haft::session::Limits;
 use haft::skill::set::SkillSet;
 use haft::spec::{Exposure, Overflow};
+use haft::tool::Tool;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::toolset::view::{ToolSettings, View, merged};
@@ -35,7 +36,7 @@ use crate::wiring::offer::Offer;
 use crate::wiring::paged;
 use crate::wiring::policy::Ground;
 use crate::wiring::selection;
-use crate::wiring::{chain, changes, discover, network, skills, web};
+use crate::wiring::{chain, changes, discover, names, network, skills, web};
 
 /// Most bytes of one progress event, whatever settings say.
 const LONGEST_EVENT: usize = 1 << 20;
@@ -103,15 +104,15 @@ fn places(at: &Site, workspace: &Workspace) -> Places {
     Places::declared(hidden, writable.into_iter().flatten())
 }
 
-/// The standard tools, on or off.
+/// The standard tools and the host's own, on or off.
 #[derive(Debug)]
-pub(crate) struct Standard {
+pub(crate) struct ToolCatalogue {
     /// All of them.
     pub(crate) registry: Arc<ToolRegistry>,
     offers: Vec<Offer>,
 }
 
-impl Standard {
+impl ToolCatalogue {
     /// The names of all of them, and of those that are made elsewhere.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.offers.iter().map(|offer| offer.name.as_str())
@@ -145,10 +146,11 @@ impl Confinement {
     }
 }
 
-/// What tools may know beyond the workspace: the skills that are found, and memory where it is on.
+/// What there is beyond the workspace: the skills that are found, memory where it is on, the tools of the host.
 pub(crate) struct Knowledge<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
     pub(crate) memory: Option<Memory>,
+    pub(crate) own: &'a [Arc<dyn Tool>],
 }
 
 /// Every tool there is, on the workspace.
@@ -158,7 +160,7 @@ pub(crate) fn standard(
     ground: &Ground,
     confined: &Confinement,
     knowledge: Knowledge<'_>,
-) -> Result<Standard, Problem> {
+) -> Result<ToolCatalogue, Problem> {
     let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(confined.sandbox.clone());
     builtins.network = confined.network.clone();
@@ -173,18 +175,22 @@ pub(crate) fn standard(
         check: checkers(settings)?,
     };
     builtins.discover = discover::options(settings, knowledge.skills)?;
-    catalogue(at, &builtins)
+    catalogue(at, &builtins, knowledge.own)
 }
 
 /// The standard tools for their names alone, where what settings wire them to is wrong.
-pub(crate) fn unwired(at: &Site, workspace: &Workspace) -> Result<Standard, Problem> {
+pub(crate) fn unwired(at: &Site, workspace: &Workspace) -> Result<ToolCatalogue, Problem> {
     let mut builtins = Builtins::new(workspace.clone());
     builtins.sandbox = Some(Sandbox::new(Config::default()));
     builtins.web = Some(web::unwired());
-    catalogue(at, &builtins)
+    catalogue(at, &builtins, &[])
 }
 
-fn catalogue(at: &Site, builtins: &Builtins) -> Result<Standard, Problem> {
+fn catalogue(
+    at: &Site,
+    builtins: &Builtins,
+    own: &[Arc<dyn Tool>],
+) -> Result<ToolCatalogue, Problem> {
     let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
     let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
     #[cfg(feature = "testing")]
@@ -198,11 +204,24 @@ fn catalogue(at: &Site, builtins: &Builtins) -> Result<Standard, Problem> {
         default: builtin.default,
     });
     let offers = offers.chain(skills::offers());
-    let offers = offers.chain(chain::offers(&at.environment)).collect();
+    let mut offers: Vec<Offer> = offers.chain(chain::offers(&at.environment)).collect();
     let registry = ToolRegistry::new();
     let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
     added.map_err(|e| told(e.to_string()))?;
-    Ok(Standard {
+    for tool in own {
+        let name = tool.spec().name.as_str();
+        if selection::is_tool(&offers, name) {
+            return Err(names::clash(name));
+        }
+        offers.push(Offer {
+            name: name.to_owned(),
+            bundle: "",
+            default: true,
+        });
+    }
+    let added = registry.add_all(own.iter().cloned());
+    added.map_err(|e| Problem::usage(format!("offer the program's tools: {e}")))?;
+    Ok(ToolCatalogue {
         registry: Arc::new(registry),
         offers,
     })
@@ -232,12 +251,12 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
 }
 
 /// Names in settings that only a server could have, which none has now.
-pub(crate) fn of_servers(all: &Standard, settings: &Settings) -> Vec<String> {
+pub(crate) fn of_servers(all: &ToolCatalogue, settings: &Settings) -> Vec<String> {
     selection::of_servers(&all.offers, settings)
 }
 
 /// The names of the tools that are on.
-pub(crate) fn on(all: &Standard, settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+pub(crate) fn on(all: &ToolCatalogue, settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     selection::enabled(&all.offers, settings)
 }
 
@@ -245,7 +264,7 @@ pub(crate) fn on(all: &Standard, settings: &Settings) -> Result<BTreeSet<String>
 ///
 /// A tool that a deny rule without specifier names is in no list; called all the same, it is denied by that rule.
 pub(crate) fn view(
-    all: &Standard,
+    all: &ToolCatalogue,
     on: &BTreeSet<String>,
     skills: &SkillTools,
     wishes: Wishes<'_>,

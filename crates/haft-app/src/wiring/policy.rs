@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::policy::{Places, Policy, Profile, RuleSet, RuleText, RulesError};
+use haft::policy::{Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError};
 use haft::workspace::Workspace;
 
 use crate::config::{FILE_NAME, Settings, Source};
@@ -69,8 +69,13 @@ pub(crate) struct Ground {
     pub(crate) policy: Arc<Policy>,
 }
 
-/// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands.
-pub(crate) fn build(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
+/// Opens the workspace and reads the rules. One that cannot be read or breaks its own example is an error where it stands. `guards` are
+/// the host's.
+pub(crate) fn build(
+    at: &Site,
+    settings: &Settings,
+    guards: &[Arc<dyn Guard>],
+) -> Result<Ground, Problem> {
     let workspace = workspace(at, settings)?;
     let mut builder = Policy::builder(profile(settings))
         .classes(haft_builtins::classes())
@@ -79,6 +84,9 @@ pub(crate) fn build(at: &Site, settings: &Settings) -> Result<Ground, Problem> {
         .workspace(&workspace);
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
+    }
+    for guard in guards {
+        builder = builder.guard(Arc::clone(guard));
     }
     let policy = builder.build().map_err(|error| problem(&error, settings))?;
     Ok(Ground {

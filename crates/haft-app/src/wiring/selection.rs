@@ -171,8 +171,8 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether there is such a standard tool, or would be under other settings.
-fn is_tool(all: &[Offer], name: &str) -> bool {
+/// Whether there is such a tool, or would be under other settings.
+pub(crate) fn is_tool(all: &[Offer], name: &str) -> bool {
     all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)
 }
 

@@ -1,6 +1,7 @@
 //! `Guard`: what stands over every rule and only raises a verdict, and the standard ones.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haft_shell::{Word, fragments, plain_words};
 
@@ -118,6 +119,20 @@ pub trait Guard: Send + Sync {
 }
 
 opaque_debug!(Guard);
+
+impl<G: Guard + ?Sized> Guard for Arc<G> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+        (**self).floor(call, permission)
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        (**self).concerns(effect)
+    }
+}
 
 /// The paths a claim names: as written and where links lead.
 fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {

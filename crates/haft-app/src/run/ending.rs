@@ -1,0 +1,177 @@
+//! How a process lets go of a run: suspended, so that it can be resumed, or finished for good; once.
+
+use std::fmt;
+use std::time::Duration;
+
+use haft::approval::inbox::{Ending, Filter, InboxError, RequestStatus};
+use haft::approval::listing;
+use haft::call::RunId;
+use haft::clock;
+use haft::session::Session;
+
+use crate::problem::Problem;
+use crate::run::RunParts;
+use crate::run::live::Life;
+use crate::run::phase::{Event, Phase};
+
+/// How long the calls of a run that is suspended may take to note that they wait.
+const NOTE: Duration = Duration::from_millis(500);
+
+/// How long the calls of a run that is finished may take to end.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Most requests of a run that are read at a time.
+const PAGE: usize = 1_000;
+
+/// How to let go of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LetGo {
+    /// It is suspended where something of it can be resumed, and finished otherwise.
+    Release,
+    /// It is finished, and what it asked is withdrawn.
+    Finish,
+}
+
+/// A run ended, and that could not be recorded.
+#[derive(Debug)]
+pub(crate) enum Unrecorded {
+    /// Its suspension.
+    Suspended(RunId, String),
+    /// That it is finished.
+    Finished(RunId, String),
+}
+
+impl fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suspended(run, why) => write!(f, "note that run {run} is suspended: {why}"),
+            Self::Finished(run, why) => write!(f, "the record of run {run} stays open: {why}"),
+        }
+    }
+}
+
+impl From<Unrecorded> for Problem {
+    fn from(unrecorded: Unrecorded) -> Self {
+        Self::failed(unrecorded.to_string())
+            .advise("the state folder or the database could not be written; `haft doctor` says why")
+    }
+}
+
+/// Suspends or finishes a run, once, and tells the host what could not be recorded.
+pub(crate) async fn release(parts: &RunParts, life: &Life) {
+    match end(parts, life, LetGo::Release).await {
+        Ok(()) => {}
+        Err(unrecorded @ Unrecorded::Finished(..)) => parts.notices.warn(&unrecorded.to_string()),
+        Err(unrecorded @ Unrecorded::Suspended(..)) => tracing::warn!("{unrecorded}"),
+    }
+}
+
+/// Lets go of a run, once: who comes second waits for the first.
+pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(), Unrecorded> {
+    let session = &life.session;
+    let mut phase = life.phase.lock().await;
+    let (event, done) = match *phase {
+        Phase::Suspended | Phase::Finished => return Ok(()),
+        // No one has heard of it.
+        Phase::Prepared => {
+            session.cancel();
+            (Event::Finish, Ok(()))
+        }
+        Phase::Recorded | Phase::Running => {
+            parts.live.remove(session.run());
+            let waits = session.has_asked() || session.is_resumed();
+            let suspended = match how {
+                LetGo::Release if session.has_asked() => suspend(parts, session).await,
+                LetGo::Finish if waits => {
+                    withdraw(parts, session).await;
+                    None
+                }
+                LetGo::Release | LetGo::Finish => None,
+            };
+            match suspended {
+                Some(done) => (Event::Suspend, done),
+                None => (Event::Finish, finish(parts, session).await),
+            }
+        }
+    };
+    phase.go(event);
+    done
+}
+
+/// Suspends a run with pending requests or with a call that can be resumed; none where it has neither.
+async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
+    session.leave();
+    // Waits end at once; a call that runs has its own time.
+    let _ = tokio::time::timeout(NOTE, session.idle()).await;
+    let pending = parts.executor.inbox().list(&left(session, 1)).await;
+    let none = pending.as_ref().is_ok_and(Vec::is_empty);
+    if (none && !session.has_resumable()) || !parts.terms.durable {
+        return None;
+    }
+    if !parts.executor.leave(session) {
+        return Some(Ok(()));
+    }
+    let _ = tokio::time::timeout(SETTLE, session.idle()).await;
+    let noted = match parts.archive.leave(session.run()).await {
+        Ok(()) => {
+            let noted = parts.index.progress(session.run(), session.calls(), true);
+            noted.await.map_err(|e| e.to_string())
+        }
+        Err(e) => Err(e.to_string()),
+    };
+    parts.feed.suspended(session.run());
+    Some(noted.map_err(|why| Unrecorded::Suspended(session.run().clone(), why)))
+}
+
+/// The requests of a run on which a call could still run.
+fn left(session: &Session, limit: usize) -> Filter {
+    Filter {
+        tenant: session.principal().tenant.to_string(),
+        status: vec![RequestStatus::Pending, RequestStatus::Approved],
+        run: Some(session.run().clone()),
+        limit,
+        ..Filter::default()
+    }
+}
+
+/// Withdraws what a run asked: it is about to be finished, and no call of it can run after.
+async fn withdraw(parts: &RunParts, session: &Session) {
+    let inbox = parts.executor.inbox();
+    let mut requests = Vec::new();
+    let keep = |entry| requests.push(entry);
+    let read = listing::each(&**inbox, left(session, PAGE), keep).await;
+    let mut ended: Result<(), InboxError> = read;
+    for entry in requests {
+        let ending = if entry.status == RequestStatus::Pending {
+            Ending::Withdrawn
+        } else {
+            Ending::Void
+        };
+        ended = ended.and(inbox.end(&entry.request.id, ending).await);
+    }
+    if let Err(error) = ended {
+        tracing::warn!(run = %session.run(), %error, "withdraw the requests of a finished run");
+    }
+}
+
+/// Finishes a run: cancels what runs, seals its record, notes that in the index.
+async fn finish(parts: &RunParts, session: &Session) -> Result<(), Unrecorded> {
+    let ended = parts.executor.close(session);
+    // A cancelled call ends at once unless it hangs where nothing can reach it; then it stays in doubt.
+    let settled = tokio::time::timeout(SETTLE, session.settled()).await;
+    if settled.is_err() {
+        tracing::warn!(run = %session.run(), "a call did not end");
+    }
+    let closed = parts.archive.close(session.run()).await;
+    let noted = match (ended, closed) {
+        (Ok(()), Ok(closed)) => {
+            let noted = parts
+                .index
+                .close(session.run(), &closed, clock::now())
+                .await;
+            noted.map_err(|e| e.to_string())
+        }
+        (Err(e), _) | (_, Err(e)) => Err(e.to_string()),
+    };
+    noted.map_err(|why| Unrecorded::Finished(session.run().clone(), why))
+}
