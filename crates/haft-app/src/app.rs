@@ -27,6 +27,7 @@ use haft_builtins::skills::SkillTools;
 use haft_chain::TOOL_CHAIN;
 use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
+use tokio::task::AbortHandle;
 
 use crate::config::Settings;
 use crate::feed::Feed;
@@ -38,7 +39,7 @@ use crate::run::live::Live;
 use crate::run::{RunParts, Runs, Terms};
 use crate::site::Site;
 use crate::webhook::Webhook;
-use crate::wiring::approvals::{Asks, HostAsks};
+use crate::wiring::approvals::Asks;
 use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
@@ -241,24 +242,21 @@ impl App {
             confined: &basis.confined,
             archive: &basis.archive,
             feed: &feed,
+            when_asked: host.when_asked,
             inbox: basis.stores.inbox,
             suspended: basis.stores.suspended,
         };
-        let asks = HostAsks {
-            approver: host.approver,
-            when_asked: host.when_asked,
-        };
-        let (executor, asked) = approvals::executor(at, settings, asks, wiring)?;
-        let notices = host.notices;
+        let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
         let absent = absent(at, &offered.all);
+        let journal = Arc::clone(&basis.stores.journal);
         let runs = Runs::new(RunParts {
             executor: executor.clone(),
             tools: Arc::clone(&offered.tools),
             archive: Arc::clone(&basis.archive),
             index: Arc::clone(&basis.stores.index),
-            live: Arc::new(Live::new(at.home.path(), Arc::clone(&basis.stores.journal))),
+            live: Arc::new(Live::new(at.home.clone(), journal)),
             feed: Arc::clone(&feed),
-            notices: notices.clone(),
+            notices: host.notices.clone(),
             absent: Arc::clone(&absent),
             terms: terms(at, settings, &asked)?,
         });
@@ -289,13 +287,13 @@ impl App {
             webhook: asked.webhook,
             progress: settings.flag("progress.enabled").unwrap_or(true),
             pace: parts::pace(settings),
-            notices,
+            notices: host.notices,
         })))
     }
 
-    /// Removes what earlier commands left, as long as this process lives.
-    pub fn sweep(&self) {
-        changes::sweep(&self.0.confined.changes);
+    /// Removes what earlier commands left, as long as this process lives or until what is returned is aborted.
+    pub fn sweep(&self) -> AbortHandle {
+        changes::sweep(&self.0.confined.changes)
     }
 
     /// The tools callers see.

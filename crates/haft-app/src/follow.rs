@@ -48,8 +48,7 @@ impl App {
         }
         if entry.status == RequestStatus::Approved {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
-            self.check_request(&entry.request)
-                .map_err(Refused::problem)?;
+            self.check_request(&entry.request).map_err(unfit)?;
         }
         let run = &entry.request.run;
         if let Some(session) = self.runs().session(run) {
@@ -199,6 +198,13 @@ impl App {
         let entry = entry.map_err(|e| Problem::failed(e.to_string()))?;
         entry.ok_or_else(|| unknown(id))
     }
+}
+
+/// The problem that an approval does not hold here. It holds where the call is again what was shown.
+fn unfit(refused: Refused) -> Problem {
+    refused.problem().advise(
+        "nothing ran and the approval still holds: resume it with the tools and the policy under which it was asked for",
+    )
 }
 
 /// The problem that there is no such request.

@@ -2,14 +2,31 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
 
-/// The state folder.
+/// The state folder. Clones name the same one.
 #[derive(Debug, Clone)]
-pub struct Home(PathBuf);
+pub struct Home {
+    path: PathBuf,
+    /// Removes it with the last clone, where it is a temporary one.
+    _temporary: Option<Arc<TemporaryFolder>>,
+}
+
+/// A folder that goes with this value.
+#[derive(Debug)]
+struct TemporaryFolder(PathBuf);
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "remove a temporary state folder");
+        }
+    }
+}
 
 impl Home {
     /// `--home`, `$HAFT_HOME`, `$XDG_STATE_HOME/haft` or `~/.local/state/haft`; nothing is made yet.
@@ -32,17 +49,43 @@ impl Home {
         let absolute = std::path::absolute(&path).map_err(|e| {
             Problem::settings(format!("find the state folder: {e}")).at(Place::file(&path))
         })?;
-        Ok(Self(absolute))
+        Ok(Self {
+            path: absolute,
+            _temporary: None,
+        })
+    }
+
+    /// A new folder among the system's temporary ones, which is removed with the last clone.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn temporary() -> Result<Self, Problem> {
+        let made = plain_file::random_hex(16).and_then(|name| {
+            let path = std::env::temp_dir().join(format!("haft-{name}"));
+            plain_file::private_folder(&path)?;
+            path.canonicalize()
+        });
+        let path = made.map_err(|e| {
+            Problem::failed(format!("make a temporary state folder: {e}"))
+                .at(Place::file(&std::env::temp_dir()))
+                .advise(
+                    "name a state folder that lasts, or set TMPDIR to a folder that can be written",
+                )
+        })?;
+        Ok(Self {
+            _temporary: Some(Arc::new(TemporaryFolder(path.clone()))),
+            path,
+        })
     }
 
     /// The folder.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Something in it.
     pub fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.path.join(name)
     }
 
     /// The folder for output that is too long for memory; its files have no names.
@@ -52,16 +95,16 @@ impl Home {
 
     /// Makes the folder where it is missing.
     pub fn create(&self) -> Result<(), Problem> {
-        plain_file::private_folder(&self.0).map_err(|e| {
+        plain_file::private_folder(&self.path).map_err(|e| {
             Problem::settings(format!("make the state folder: {e}"))
-                .at(Place::file(&self.0))
+                .at(Place::file(&self.path))
                 .advise("choose another: --home DIR or HAFT_HOME")
         })
     }
 
     /// Who may enter it, where that is more than its owner: the mode's last three digits.
     pub fn open_mode(&self) -> Option<u32> {
-        let mode = std::fs::metadata(&self.0).ok()?.permissions().mode() & 0o777;
+        let mode = std::fs::metadata(&self.path).ok()?.permissions().mode() & 0o777;
         (mode & 0o077 != 0).then_some(mode)
     }
 }

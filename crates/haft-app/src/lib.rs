@@ -1,5 +1,40 @@
 //! haft as a library: the application behind the command line and the server.
 //!
+//! A program makes a [`Haft`] and calls tools in runs: under a policy, recorded, within limits, with those asked who may decide.
+//!
+//! ```
+//! use haft::{Decision, Policy, Principal, Profile, Status, ToolCall, tool};
+//! use haft_app::Haft;
+//!
+//! /// Close an account.
+//! #[tool(risk = "high")]
+//! fn close(account: String) -> String {
+//!     format!("closed {account}")
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (approver, mut requests) = haft::approval::channel(8);
+//! tokio::spawn(async move {
+//!     while let Some(pending) = requests.next().await {
+//!         pending.decide(Decision::approve("ann", "chat"));
+//!     }
+//! });
+//! let policy = Policy::builder(Profile::Workspace).deny("close(account:root)");
+//! let haft = Haft::builder().tool(close).policy(policy).approver(approver).build()?;
+//!
+//! let run = haft.run(Principal::local("ann")).await?;
+//! let close = |account: &str| ToolCall::new("close", format!(r#"{{"account":"{account}"}}"#));
+//! let outcomes = run.call_all(vec![close("bob"), close("root")]).await;
+//! assert_eq!(outcomes[0].to_model(), "closed bob");
+//! assert_eq!(outcomes[1].status, Status::Denied);
+//! run.finish().await?;
+//! haft.shut().await;
+//! # Ok(()) }
+//! ```
+//!
+//! It is the same application as that of the command line, which makes it from settings:
+//!
 //! ```text
 //! Site (workspace, state folder, variables) ─► Settings ─► App ─► a run ─► calls
 //!                                                           ├──► decide: decisions about requests
@@ -13,6 +48,7 @@
 pub mod app;
 pub mod config;
 pub mod decide;
+pub mod embed;
 pub mod environment;
 pub mod feed;
 pub mod follow;
@@ -35,3 +71,7 @@ pub mod webhook;
 mod refusal;
 mod repeat;
 mod wiring;
+
+pub use embed::{Haft, HaftBuilder, Standard, enter, main};
+pub use host::WhenAsked;
+pub use problem::Problem;

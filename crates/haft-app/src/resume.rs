@@ -62,6 +62,34 @@ impl App {
         }
     }
 
+    /// Acts on the decision about one request, in its run, which is resumed for the principal that it was started for.
+    ///
+    /// # Errors
+    /// There is no such request, it is not decided, over, of another workspace or acted on already; or its call would not do here what was
+    /// approved. Nothing ran then, and the decision holds as before.
+    pub async fn resume_request(
+        &self,
+        id: &ApprovalId,
+        options: RunOptions,
+    ) -> Result<Outcome, Problem> {
+        let entry = self.entry(id).await?;
+        check_decided(&entry)?;
+        match self.follow(id, options).await? {
+            Followed::Ran(outcome) => Ok(*outcome),
+            Followed::Foreign => {
+                let other = &entry.request.workspace;
+                Err(
+                    Problem::usage(format!("approval {id} is about the workspace {other}"))
+                        .advise("nothing ran; resume it there"),
+                )
+            }
+            Followed::Elsewhere => Err(Problem::usage(format!(
+                "another process acts on approval {id}, or has done so"
+            ))
+            .advise("nothing ran here; the request says how it ended")),
+        }
+    }
+
     /// Acts on what was decided in this run. None where no request of the run is left.
     async fn resume_decided(
         &self,
@@ -136,6 +164,29 @@ impl App {
                 .advise("only a chain whose haft was ended while it ran can be resumed"),
         )
     }
+}
+
+/// Whether a request is decided, and no call has run on it.
+fn check_decided(entry: &Entry) -> Result<(), Problem> {
+    let id = &entry.request.id;
+    let what = match entry.status {
+        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+            if !entry.claimed =>
+        {
+            return Ok(());
+        }
+        RequestStatus::Pending => {
+            return Err(Problem::usage(format!("approval {id} is pending"))
+                .advise("nothing ran; decide about it first"));
+        }
+        RequestStatus::Expired => format!("approval {id} expired: no one decided in time"),
+        RequestStatus::Withdrawn => format!("approval {id} was withdrawn"),
+        RequestStatus::InDoubt => {
+            format!("approval {id} was claimed by a process that exited; the call may have run")
+        }
+        _ => format!("the call of approval {id} has run already, or is running"),
+    };
+    Err(Problem::usage(what).advise("make the call again to ask again, where it is still wanted"))
 }
 
 fn busy(error: &JournalError) -> Problem {

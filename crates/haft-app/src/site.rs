@@ -56,6 +56,20 @@ impl Site {
         })
     }
 
+    /// A site whose parts are known.
+    ///
+    /// # Errors
+    /// The workspace is no folder, or is a home folder or holds one.
+    pub fn new(workspace: &Path, home: Home, environment: Environment) -> Result<Self, Problem> {
+        let real = real(Some(workspace))?;
+        check_workspace(&real)?;
+        Ok(Self {
+            environment,
+            workspace: real,
+            home,
+        })
+    }
+
     /// Refuses a home folder, or one that holds it, for what runs tools in the workspace. Other commands may be given there:
     /// they only look at haft's own state.
     ///

@@ -82,7 +82,8 @@ fn in_house(command: Command, at: &Invocation) -> Done {
         runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
     let done = runtime.block_on(async {
         let app = App::build(&at.site, &settings, at.host(asks(&command)))?;
-        app.sweep();
+        // It ends with the runtime.
+        let _ = app.sweep();
         let done = match command {
             Command::Serve(args) => serve::run(at, &settings, &app, &args).await,
             Command::Call(args) => call::run(at, &app, &args).await,

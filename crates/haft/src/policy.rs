@@ -397,6 +397,22 @@ pub(crate) enum Misplaced {
     Hidden(String),
 }
 
+/// What a [`PolicyBuilder`] has collected, for a host that adds places and rules of its own.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PolicyParts {
+    /// The verdict where no rule matches.
+    pub profile: Profile,
+    /// The rules.
+    pub rules: RuleSet,
+    /// The guards beside the standard ones.
+    pub guards: Vec<Arc<dyn Guard>>,
+    /// When the profile `workspace` asks about commands.
+    pub commands: Commands,
+    /// The root of the workspace, where one was named.
+    pub workspace: Option<String>,
+}
+
 /// Collects the parts of a policy.
 #[derive(Debug)]
 #[must_use]
@@ -484,6 +500,17 @@ impl PolicyBuilder {
         self
     }
 
+    /// Returns what was collected, instead of a policy.
+    pub fn into_parts(self) -> PolicyParts {
+        PolicyParts {
+            profile: self.profile,
+            rules: self.rules,
+            guards: self.guards,
+            commands: self.commands,
+            workspace: self.places.workspace,
+        }
+    }
+
     /// Reads the rules and proves their examples.
     ///
     /// # Errors
@@ -518,5 +545,11 @@ impl PolicyBuilder {
             Some(unknown) => Err(RulesError::Unknown(Box::new(unknown))),
             None => Ok(policy),
         }
+    }
+}
+
+impl From<Profile> for PolicyBuilder {
+    fn from(profile: Profile) -> Self {
+        Policy::builder(profile)
     }
 }

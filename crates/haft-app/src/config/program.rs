@@ -1,5 +1,7 @@
 //! `Program`: settings that the program gives which embeds the application, in memory.
 
+use std::fmt;
+
 use toml::Value;
 
 use crate::config::document::{self, Given};
@@ -15,10 +17,21 @@ use crate::problem::Problem;
 /// let program = Program::default().set("limits.max_calls", 50).set("tools.enable", vec!["delete_file"]);
 /// assert!(!program.reads_machine());
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Program {
     given: Vec<(String, Value)>,
     machine: bool,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values may be secrets.
+        let keys = self.given.iter().map(|(key, _)| key);
+        f.debug_struct("Program")
+            .field("keys", &keys.collect::<Vec<_>>())
+            .field("machine", &self.machine)
+            .finish()
+    }
 }
 
 impl Program {
@@ -38,6 +51,13 @@ impl Program {
     /// Whether the machine's settings count, too.
     pub fn reads_machine(&self) -> bool {
         self.machine
+    }
+
+    /// These settings, then those: where both give a key, those win.
+    pub(crate) fn then(mut self, other: Self) -> Self {
+        self.given.extend(other.given);
+        self.machine |= other.machine;
+        self
     }
 
     /// The settings as layers, in their order: each may give a key again.

@@ -1,7 +1,6 @@
 //! `Live`: the runs that are running in this process, and the state of other runs.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::approval::suspended::{OtherRun, OtherRuns};
@@ -12,6 +11,7 @@ use haft::session::Session;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 
+use crate::home::Home;
 use crate::run::phase::Phase;
 
 /// A run that this process holds.
@@ -36,16 +36,17 @@ impl Life {
 /// The runs that are running here.
 #[derive(Debug)]
 pub(crate) struct Live {
-    home: PathBuf,
+    /// haft's state folder, which lives at least as long as its runs.
+    home: Home,
     journal: Arc<dyn Journal>,
     runs: Mutex<HashMap<RunId, Arc<Life>>>,
 }
 
 impl Live {
-    /// No run is running yet. `home` is haft's state folder.
-    pub(crate) fn new(home: &Path, journal: Arc<dyn Journal>) -> Self {
+    /// No run is running yet.
+    pub(crate) fn new(home: Home, journal: Arc<dyn Journal>) -> Self {
         Self {
-            home: home.to_owned(),
+            home,
             journal,
             runs: Mutex::default(),
         }
@@ -80,13 +81,13 @@ impl Live {
 impl OtherRuns for Live {
     fn look(&self, run: &RunId) -> OtherRun {
         let resumed_here = self.get(run).map(|life| life.session.is_resumed());
-        match (resumed_here, runs::holder(&self.home, run.as_str())) {
+        match (resumed_here, runs::holder(self.home.path(), run.as_str())) {
             (Some(true), _) | (None, Ok(Holder::Resumer)) => return OtherRun::Resumed,
             (None, Ok(Holder::Free)) => {}
             // A run without a folder here is another machine's, which may be at it.
             (Some(false), _) | (None, Ok(Holder::Owner) | Err(_)) => return OtherRun::InUse,
         }
-        let closed = runs::run_dir(&self.home, run.as_str()).map(|dir| runs::closed(&dir));
+        let closed = runs::run_dir(self.home.path(), run.as_str()).map(|dir| runs::closed(&dir));
         match closed {
             Ok(Ok(Some(_))) => OtherRun::Closed,
             Ok(Ok(None)) => OtherRun::Abandoned,

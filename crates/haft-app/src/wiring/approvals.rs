@@ -92,16 +92,10 @@ pub(crate) struct Wiring<'a> {
     pub(crate) confined: &'a parts::Confinement,
     pub(crate) archive: &'a Arc<Archive>,
     pub(crate) feed: &'a Arc<Feed>,
+    /// What becomes of calls that the policy asks about, where it is the host that says so.
+    pub(crate) when_asked: Option<WhenAsked>,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) suspended: Arc<dyn SuspendedCalls>,
-}
-
-/// What the host says of who is asked.
-pub(crate) struct HostAsks {
-    /// Makes its approver, where it has one.
-    pub(crate) approver: Option<MakeApprover>,
-    /// What becomes of calls that the policy asks about, where it is the host that decides.
-    pub(crate) when_asked: Option<WhenAsked>,
 }
 
 /// How people are asked.
@@ -119,7 +113,7 @@ pub(crate) struct Asks {
 pub(crate) fn executor(
     at: &Site,
     settings: &Settings,
-    host: HostAsks,
+    approver: Option<MakeApprover>,
     wiring: Wiring<'_>,
 ) -> Result<(Executor, Asks), Problem> {
     let rules = RuleCheck {
@@ -136,7 +130,7 @@ pub(crate) fn executor(
             home: at.home.path().to_owned(),
         }));
     let mode = Mode::of(settings);
-    let person = host.approver.filter(|_| mode != Mode::Deny).map(|make| {
+    let person = approver.filter(|_| mode != Mode::Deny).map(|make| {
         make(ApproverParts {
             principal: parts::principal(&at.environment),
             rules,
@@ -156,13 +150,13 @@ pub(crate) fn executor(
         executor = executor.with_approver(asked);
     }
     // Where no one is to be asked, or the host's approver alone, nothing is kept for others.
-    let durable = mode == Mode::Ask && host.when_asked.is_none_or(WhenAsked::is_durable);
+    let durable = mode == Mode::Ask && wiring.when_asked.is_none_or(WhenAsked::is_durable);
     if durable {
         executor = executor
             .with_inbox(wiring.inbox)
             .with_suspended(wiring.suspended);
     }
-    let on_timeout = match host.when_asked {
+    let on_timeout = match wiring.when_asked {
         Some(when) => when.patience(),
         None => on_timeout(settings, durable),
     };

@@ -11,6 +11,7 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
 use haft_sandbox::Sandbox;
+use tokio::task::AbortHandle;
 
 use crate::config::Settings;
 use crate::problem::Problem;
@@ -46,9 +47,9 @@ pub(crate) fn changes(
 }
 
 /// Removes what commands left and nobody uses any more, now and every day, if no other process did.
-pub(crate) fn sweep(changes: &CommandChanges) {
-    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
-    tokio::spawn(sweep_daily(changes.clone()));
+pub(crate) fn sweep(changes: &CommandChanges) -> AbortHandle {
+    // A command that ends first leaves it to the next. The task ends with the runtime.
+    tokio::spawn(sweep_daily(changes.clone())).abort_handle()
 }
 
 async fn sweep_daily(changes: CommandChanges) {

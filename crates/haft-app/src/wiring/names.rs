@@ -58,14 +58,6 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
     parts::standard(at, settings, ground, &confined, knowledge)
 }
 
-/// The problem that a tool of the host has the name of another tool.
-pub(crate) fn clash(name: &str) -> Problem {
-    Problem::usage(format!(
-        "there is already a tool `{name}`: a standard one, on or off, or one of the program's"
-    ))
-    .advise("rename the program's tool: rules and settings could not tell the two apart")
-}
-
 fn unknown(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
     let mut more: Vec<&str> = tools.names().collect();
     for name in selection::elsewhere() {

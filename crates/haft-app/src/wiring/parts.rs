@@ -36,7 +36,7 @@ use crate::wiring::offer::Offer;
 use crate::wiring::paged;
 use crate::wiring::policy::Ground;
 use crate::wiring::selection;
-use crate::wiring::{chain, changes, discover, names, network, skills, web};
+use crate::wiring::{chain, changes, discover, network, skills, web};
 
 /// Most bytes of one progress event, whatever settings say.
 const LONGEST_EVENT: usize = 1 << 20;
@@ -211,7 +211,7 @@ fn catalogue(
     for tool in own {
         let name = tool.spec().name.as_str();
         if selection::is_tool(&offers, name) {
-            return Err(names::clash(name));
+            return Err(selection::clash(name));
         }
         offers.push(Offer {
             name: name.to_owned(),

@@ -171,6 +171,14 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The problem that a tool of the host has the name of another tool.
+pub(crate) fn clash(name: &str) -> Problem {
+    Problem::usage(format!(
+        "there is already a tool `{name}`: a standard one, on or off, or one of the program's"
+    ))
+    .advise("rename the program's tool: rules and settings could not tell the two apart")
+}
+
 /// Whether there is such a tool, or would be under other settings.
 pub(crate) fn is_tool(all: &[Offer], name: &str) -> bool {
     all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)

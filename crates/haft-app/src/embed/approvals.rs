@@ -1,0 +1,68 @@
+//! `Approvals`: the requests of an embedded application, listed and decided.
+
+use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::{ApprovalId, Decision, listing};
+
+use crate::app::App;
+use crate::decide::Refused;
+use crate::problem::Problem;
+
+/// Most requests of one list.
+const MOST: usize = 10_000;
+
+/// The requests of an application.
+#[derive(Debug, Clone, Copy)]
+pub struct Approvals<'a> {
+    app: &'a App,
+}
+
+impl<'a> Approvals<'a> {
+    pub(super) fn new(app: &'a App) -> Self {
+        Self { app }
+    }
+
+    /// The pending requests of the tenant `local`, oldest first.
+    ///
+    /// # Errors
+    /// The inbox cannot be read.
+    pub async fn pending(self) -> Result<Vec<Entry>, Problem> {
+        self.pending_of(&self.app.principal().tenant).await
+    }
+
+    /// The pending requests of a tenant, oldest first.
+    ///
+    /// # Errors
+    /// The inbox cannot be read.
+    pub async fn pending_of(self, tenant: &str) -> Result<Vec<Entry>, Problem> {
+        let filter = Filter {
+            tenant: tenant.to_owned(),
+            status: vec![RequestStatus::Pending],
+            limit: MOST,
+            ..Filter::default()
+        };
+        let mut found = Vec::new();
+        let inbox = &**self.app.executor().inbox();
+        let read = listing::each(inbox, filter, |entry| found.push(entry)).await;
+        read.map_err(|e| Problem::failed(format!("read the inbox: {e}")))?;
+        Ok(found)
+    }
+
+    /// A request, whatever became of it.
+    ///
+    /// # Errors
+    /// There is none with this id, or the inbox cannot be read.
+    pub async fn get(self, id: &ApprovalId) -> Result<Entry, Problem> {
+        self.app.entry(id).await
+    }
+
+    /// Decides about a pending request. A call that waits for it goes on; one that was suspended is resumed by
+    /// [`Haft::resume`](crate::Haft::resume), or by a program that [follows](crate::Haft::follow) decisions.
+    ///
+    /// # Errors
+    /// There is no such request, it is decided or over already, what was changed does not fit, or the call would not do here what the
+    /// request shows. Nothing is decided then.
+    pub async fn decide(self, id: &ApprovalId, decision: Decision) -> Result<(), Problem> {
+        let decided = self.app.decide(id, decision).await;
+        decided.map(|_| ()).map_err(Refused::problem)
+    }
+}

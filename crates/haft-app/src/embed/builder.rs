@@ -1,0 +1,279 @@
+//! `HaftBuilder`: what a program says of its application, once each.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::approval::Approver;
+use haft::policy::{Commands, PolicyBuilder, PolicyParts, RuleText};
+use haft::tool::Tool;
+use haft::toolset::into_tool::{IntoTool, IntoTools};
+use haft::toolset::registry::RegistryError;
+use toml::Value;
+
+use crate::app::App;
+use crate::config::program::Program;
+use crate::embed::standard::Standard;
+use crate::embed::{Haft, Inner};
+use crate::environment::Environment;
+use crate::home::Home;
+use crate::host::{Host, MakeApprover, WhenAsked};
+use crate::notices::Notices;
+use crate::plain_file;
+use crate::problem::{Place, Problem};
+use crate::site::Site;
+
+/// Makes a [`Haft`]. What is not said has a safe default: no tools, no one is asked and what would be is denied, the profile `workspace`,
+/// no settings of the machine, state in a private folder that goes with the application.
+#[derive(Default)]
+#[must_use]
+pub struct HaftBuilder {
+    workspace: Option<PathBuf>,
+    state: Option<PathBuf>,
+    standard: Standard,
+    tools: Vec<Arc<dyn Tool>>,
+    /// The first tool that is none.
+    wrong: Option<RegistryError>,
+    policy: Option<PolicyParts>,
+    approver: Option<Arc<dyn Approver>>,
+    when_asked: Option<WhenAsked>,
+    settings: Program,
+    environment: Option<Environment>,
+    notices: Notices,
+}
+
+impl fmt::Debug for HaftBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools = self.tools.iter().map(|tool| tool.spec().name.as_str());
+        f.debug_struct("HaftBuilder")
+            .field("workspace", &self.workspace)
+            .field("state", &self.state)
+            .field("standard", &self.standard)
+            .field("tools", &tools.collect::<Vec<_>>())
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HaftBuilder {
+    /// A tool of the program's: a `#[tool]` function by its name, a [`TypedTool`](haft::TypedTool), or a tool in an `Arc`.
+    pub fn tool<Form>(mut self, tool: impl IntoTool<Form>) -> Self {
+        self.add(tool.into_dyn_tool().map(|tool| vec![tool]));
+        self
+    }
+
+    /// Several tools of the program's: a value with `#[tools]` methods, an `Arc` of it, or a list of tools.
+    pub fn tools<Form>(mut self, tools: impl IntoTools<Form>) -> Self {
+        self.add(tools.into_dyn_tools());
+        self
+    }
+
+    fn add(&mut self, tools: Result<Vec<Arc<dyn Tool>>, RegistryError>) {
+        match tools {
+            Ok(tools) => self.tools.extend(tools),
+            Err(wrong) => {
+                self.wrong.get_or_insert(wrong);
+            }
+        }
+    }
+
+    /// The folder that tools work in: said here once, for tools, policy, lists, sandbox and what approvals are bound to. It must be there.
+    /// Tools of the program's own need none.
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// The folder for records, requests, artifacts and memory, which no tool reads or changes, also where it lies in the workspace. It is
+    /// made where it is missing. Without one all of that goes with the application.
+    pub fn state(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.state = Some(folder.into());
+        self
+    }
+
+    /// The standard tools, by bundle: none where this is not said.
+    pub fn standard(mut self, wanted: Standard) -> Self {
+        self.standard = wanted;
+        self
+    }
+
+    /// The policy: a profile, or a [`Policy::builder`](haft::Policy::builder) with rules and guards. Its workspace is the application's.
+    pub fn policy(mut self, policy: impl Into<PolicyBuilder>) -> Self {
+        self.policy = Some(policy.into().into_parts());
+        self
+    }
+
+    /// Who is asked about calls that need approval: a queue of the program's ([`haft::approval::channel`]), or an approver of its own.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// What becomes of calls that need approval: they wait where there is an approver, and are denied at once otherwise, unless this says
+    /// something else.
+    pub fn when_asked(mut self, when: WhenAsked) -> Self {
+        self.when_asked = Some(when);
+        self
+    }
+
+    /// A setting, by its key in `haft.toml`: `set("limits.max_calls", 50)`. The last one wins; lists add up.
+    pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.settings = self.settings.set(key, value);
+        self
+    }
+
+    /// Has the settings of the machine count, too: `/etc/haft`, the user's file, the workspace's `haft.toml` as far as the folder is
+    /// trusted, `HAFT_…` variables. What the program says wins over them; a deny rule in any of them stands.
+    pub fn machine_settings(mut self) -> Self {
+        self.settings = self.settings.with_machine();
+        self
+    }
+
+    /// The variables that commands, interpreters and settings see, instead of this process's.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// Where warnings go, instead of the log.
+    pub fn notices(mut self, notices: Notices) -> Self {
+        self.notices = notices;
+        self
+    }
+
+    /// Makes the application. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// A tool is none or has the name of another, a folder is missing or not fit, a rule or setting is wrong, or requests are to outlive
+    /// a process without a state folder.
+    pub fn build(mut self) -> Result<Haft, Problem> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(Problem::usage(format!(
+                "offer the program's tools: {wrong}"
+            )));
+        }
+        let when_asked = self.asks();
+        if when_asked == WhenAsked::Suspend && self.state.is_none() {
+            let what = "calls are to be suspended, and there is no state folder for their requests";
+            return Err(Problem::usage(what).advise("name one: `.state(folder)`"));
+        }
+        let site = self.site()?;
+        let program = self.program(when_asked)?;
+        let trusted = program.reads_machine() && site.trust()?.trusts(&site.workspace);
+        let settings = site.settings_of(&program, trusted)?;
+        for warning in &settings.warnings {
+            self.notices.warn(warning);
+        }
+        let approver = self
+            .approver
+            .map(|approver| -> MakeApprover { Box::new(move |_| approver) });
+        let host = Host {
+            approver,
+            when_asked: Some(when_asked),
+            tools: self.tools,
+            guards: self.policy.map(|policy| policy.guards).unwrap_or_default(),
+            notices: self.notices,
+        };
+        let app = App::build(&site, &settings, host)?;
+        let sweeps = self.standard.contains(Standard::COMMANDS);
+        Ok(Haft(Arc::new(Inner {
+            sweeping: sweeps.then(|| app.sweep()),
+            app,
+            settings,
+        })))
+    }
+
+    fn asks(&self) -> WhenAsked {
+        self.when_asked.unwrap_or(if self.approver.is_some() {
+            WhenAsked::Wait
+        } else {
+            WhenAsked::Deny
+        })
+    }
+
+    /// Where the application works.
+    fn site(&mut self) -> Result<Site, Problem> {
+        let environment = self.environment.take().unwrap_or_else(Environment::read);
+        let home = match &self.state {
+            Some(folder) => Home::locate(Some(folder), &environment)?,
+            None => Home::temporary()?,
+        };
+        let named = self.workspace.is_some();
+        let workspace = match self.workspace.take() {
+            Some(folder) => folder,
+            None => self.empty_workspace(&home)?,
+        };
+        if !workspace.is_dir() {
+            return Err(Problem::usage("the workspace is not a folder")
+                .at(Place::file(&workspace))
+                .advise("make it first"));
+        }
+        let site = Site::new(&workspace, home, environment)?;
+        let state = site.home.path();
+        let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+        if named && site.workspace.starts_with(state) {
+            let what = "the workspace lies in the state folder, which no tool may touch";
+            return Err(Problem::usage(what)
+                .at(Place::file(&site.workspace))
+                .advise("keep the two apart, or the state folder in the workspace"));
+        }
+        Ok(site)
+    }
+
+    /// A folder without files, for tools of the program's own. It is always the same for a state folder: approvals are bound to it.
+    fn empty_workspace(&self, home: &Home) -> Result<PathBuf, Problem> {
+        let works_in_one = Standard::FILES | Standard::COMMANDS | Standard::SKILLS;
+        if self.standard.intersects(works_in_one) {
+            let what = "the standard tools need a folder to work in";
+            return Err(Problem::usage(what).advise("name it: `.workspace(folder)`"));
+        }
+        let folder = home.join("workspace");
+        plain_file::private_folder(&folder).map_err(|e| {
+            Problem::failed(format!("make an empty workspace: {e}")).at(Place::file(&folder))
+        })?;
+        Ok(folder)
+    }
+
+    /// All that was said, as settings. Those of the program's own come last: they win.
+    fn program(&mut self, when_asked: WhenAsked) -> Result<Program, Problem> {
+        let mode = if when_asked == WhenAsked::Deny {
+            "deny"
+        } else {
+            "ask"
+        };
+        let mut program = Program::default()
+            .set("approval.mode", mode)
+            .set("tools.disable", self.standard.unwanted());
+        if let Some(policy) = &mut self.policy {
+            if policy.workspace.is_some() {
+                let what = "the policy names a workspace, and the application has one";
+                return Err(
+                    Problem::usage(what).advise("say it once: `Haft::builder().workspace(folder)`")
+                );
+            }
+            let commands = match policy.commands {
+                Commands::Copy => "copy",
+                Commands::Ask => "ask",
+            };
+            let rules = std::mem::take(&mut policy.rules);
+            program = program
+                .set("policy.profile", policy.profile.as_str())
+                .set("policy.commands", commands)
+                .set("policy.allow", written(&rules.allow)?)
+                .set("policy.ask", written(&rules.ask)?)
+                .set("policy.deny", written(&rules.deny)?);
+        }
+        Ok(program.then(std::mem::take(&mut self.settings)))
+    }
+}
+
+/// Rules as a setting's value.
+fn written(rules: &[RuleText]) -> Result<Vec<Value>, Problem> {
+    let rule = |rule: &RuleText| {
+        if *rule == RuleText::new(rule.rule.as_str()) {
+            return Ok(Value::from(rule.rule.as_str()));
+        }
+        Value::try_from(rule).map_err(|e| Problem::settings(format!("read a rule: {e}")))
+    };
+    rules.iter().map(rule).collect()
+}

@@ -1,0 +1,97 @@
+//! The examples as processes of their own: this program is each of them, and what the jail executes again.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test starts real programs, says what it tried and stops where it cannot go on"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+#[path = "../../examples/later.rs"]
+mod later;
+
+/// The variable that names the example which this process is.
+const PROGRAM: &str = "HAFT_TEST_PROGRAM";
+
+fn main() -> ExitCode {
+    if let Some(code) = haft_app::enter() {
+        return code;
+    }
+    if std::env::var_os(PROGRAM).is_some() {
+        return later::main();
+    }
+    asked_decided_and_resumed_in_three_starts();
+    eprintln!("test asked_decided_and_resumed_in_three_starts ... ok");
+    ExitCode::SUCCESS
+}
+
+/// Starts `later` in a folder, and returns its exit code and what it printed.
+fn later(folder: &Path, words: &[&str]) -> (i32, String) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(words)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", folder.join("home"))
+        .env(PROGRAM, "later")
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].map(|out| String::from_utf8(out).unwrap());
+    (output.status.code().unwrap(), said.concat())
+}
+
+/// The approval that a line is about.
+fn approval<'a>(said: &'a str, tool: &str) -> &'a str {
+    let line = said.lines().find(|line| line.starts_with(tool));
+    let line = line.unwrap_or_else(|| panic!("no line of {tool}: {said}"));
+    line.split(' ').nth(1).unwrap()
+}
+
+fn asked_decided_and_resumed_in_three_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for name in ["work", "home"] {
+        fs::create_dir(at.join(name)).unwrap();
+    }
+    fs::write(at.join("work/.env"), "KEY=1\n").unwrap();
+    fs::write(at.join("work/a.txt"), "hello\n").unwrap();
+    let calls = [
+        ("read_file", r#"{"path":"a.txt"}"#),
+        ("grep_files", r#"{"pattern":"KEY"}"#),
+        ("write_file", r#"{"path":"b.txt","content":"written\n"}"#),
+        ("run_command", r#"{"command":"cat a.txt > c.txt"}"#),
+    ];
+    let words: Vec<&str> = calls
+        .iter()
+        .flat_map(|(tool, args)| [*tool, *args])
+        .collect();
+    let (code, said) = later(at, &[&["ask"], words.as_slice()].concat());
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("hello"), "{said}");
+    assert!(!said.contains("KEY=1"), "{said}");
+
+    for (tool, file, text) in [
+        ("write_file", "b.txt", "written\n"),
+        ("run_command", "c.txt", "hello\n"),
+    ] {
+        let id = approval(&said, tool);
+        let file = at.join("work").join(file);
+        // Nothing is resumed before it is decided, and nothing runs twice.
+        let (code, early) = later(at, &["resume", id]);
+        assert!(code == 1 && early.contains("is pending"), "{early}");
+        assert!(!file.exists());
+        let (code, decided) = later(at, &["decide", id]);
+        assert_eq!(code, 0, "{decided}");
+        assert!(!file.exists());
+        let (code, resumed) = later(at, &["resume", id]);
+        assert_eq!(code, 0, "{resumed}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "{resumed}");
+        let (code, again) = later(at, &["resume", id]);
+        assert!(code == 1 && again.contains("has run already"), "{again}");
+    }
+    let (code, wrong) = later(at, &["decide", "ap-none"]);
+    assert!(code == 1 && wrong.starts_with("error: "), "{wrong}");
+}
