@@ -10,7 +10,7 @@ use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
 use haft::result::Content;
 use haft::{
-    CallContext, Executor, Limits, Outcome, Policy, Session, ToolCall, ToolError, ToolRegistry,
+    CallContext, Executor, RunLimits, Outcome, Policy, Session, ToolCall, ToolError, ToolRegistry,
     ToolResult, Toolset, TypedTool,
 };
 use haft_chain::python::PythonEngine;
@@ -80,7 +80,7 @@ impl TypedTool for Nest {
     type Input = Count;
 
     async fn run(&self, input: Count, context: &CallContext) -> Result<ToolResult, ToolError> {
-        let scope = context.scope(Limits::chain(), None);
+        let scope = context.scope(RunLimits::chain(), None);
         let begun = Instant::now();
         for n in 0..input.count {
             let outcome = scope
@@ -138,7 +138,7 @@ impl House {
             let archive = Archive::new(home.path(), Redactor::new(no_secrets));
             executor = executor.with_audit(Arc::new(archive.expect("an archive")) as _);
         }
-        let session = |limits: Limits| {
+        let session = |limits: RunLimits| {
             let registry = ToolRegistry::new().with(Add).and_then(|all| all.with(Nest));
             let registry = Arc::new(registry.expect("two names"));
             let folders = Arc::new(|_: &haft::RunId| None);
@@ -150,13 +150,13 @@ impl House {
             }
             session
         };
-        let hurried = session(Limits {
+        let hurried = session(RunLimits {
             approval_timeout: DEADLINE / 4,
             call_timeout: DEADLINE / 2,
             total_timeout: DEADLINE,
-            ..Limits::chain()
+            ..RunLimits::chain()
         });
-        let session = session(Limits::chain());
+        let session = session(RunLimits::chain());
         warm(&runtime, &jail);
         Self {
             runtime,
@@ -274,10 +274,10 @@ impl Caller {
 
 /// A session that measures never use up.
 fn endless(tools: Arc<dyn Toolset>) -> Session {
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: u64::MAX,
         total_timeout: Duration::from_hours(100),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let session = Session::builder(tools).with_limits(limits);
     session.build().expect("a session")

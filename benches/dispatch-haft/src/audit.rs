@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
-use haft::audit::{AuditSink, CallRecord, Event, What};
+use haft::audit::{AuditSink, CallRecord, Event, EventKind};
 use haft::{CallId, Executor, Origin, Session, Verdict, clock};
 use measure::{Row, Step, case, each};
 use tempfile::TempDir;
@@ -113,7 +113,7 @@ impl<'r> Recorded<'r> {
                 let event = Event {
                     run: self.session.run().clone(),
                     at: clock::now(),
-                    what: What::CallStarted(Arc::new(record)),
+                    what: EventKind::CallStarted(Arc::new(record)),
                 };
                 self.archive.record(event).expect("recorded");
             }

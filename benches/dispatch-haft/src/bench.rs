@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::policy::{RuleSet, RuleText};
-use haft::{Executor, Limits, Policy, Session, Tool, ToolCall, ToolRegistry};
+use haft::{Executor, RunLimits, Policy, Session, Tool, ToolCall, ToolRegistry};
 use measure::{Row, Step, case, each};
 use tokio::runtime::Runtime;
 
@@ -72,10 +72,10 @@ pub(crate) fn policy_with_rules() -> Policy {
 
 /// A run that measures never use up.
 pub(crate) fn session(tools: &Arc<ToolRegistry>) -> Session {
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: u64::MAX,
         total_timeout: Duration::from_hours(100),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let view = Arc::clone(tools) as Arc<dyn haft::Toolset>;
     Session::builder(view)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Filed, Filter, Inbox};
+use haft::approval::inbox::{Filter, Inbox, Submission};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision, Snapshot};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
@@ -37,7 +37,7 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         parent: None,
         tool: ToolName::new("write_file").expect("a name"),
         origin: Origin::Model,
-        door: "serve".into(),
+        entry_point: "serve".into(),
         client: None,
         principal: Principal::new(tenant.to_owned(), "ada".to_owned()),
         workspace: "/home/ada/project".into(),
@@ -109,14 +109,14 @@ fn file(runtime: &Runtime, inbox: &Arc<dyn Inbox>, writers: usize) -> f64 {
     let requests: Arc<[ApprovalRequest]> = requests.into();
     runtime.block_on(async {
         // Opened, with its schema made.
-        inbox.file(&request(0, "warm")).await.expect("an inbox");
+        inbox.submit(&request(0, "warm")).await.expect("an inbox");
         let began = Instant::now();
         let tasks = (0..writers).map(|first| {
             let (inbox, requests) = (Arc::clone(inbox), Arc::clone(&requests));
             tokio::spawn(async move {
                 for request in requests.iter().skip(first).step_by(writers) {
-                    let filed = inbox.file(request).await;
-                    assert_eq!(filed.expect("an inbox"), Filed::New);
+                    let filed = inbox.submit(request).await;
+                    assert_eq!(filed.expect("an inbox"), Submission::New);
                 }
             })
         });
@@ -205,7 +205,7 @@ impl Full {
         runtime.block_on(async {
             let filing = (0..10_000).map(|n| {
                 let inbox = Arc::clone(&inbox);
-                tokio::spawn(async move { inbox.file(&request(n, "t")).await.expect("an inbox") })
+                tokio::spawn(async move { inbox.submit(&request(n, "t")).await.expect("an inbox") })
             });
             for filed in filing.collect::<Vec<_>>() {
                 filed.await.expect("a writer");
@@ -235,7 +235,7 @@ fn decided_to_claimed(runtime: &Runtime, folder: &Path) -> Vec<f64> {
         let mut heard = asker.changes();
         for n in 0..DECISIONS {
             let request = request(n, "t");
-            asker.file(&request).await.expect("an inbox");
+            asker.submit(&request).await.expect("an inbox");
             // Not in step with whoever looks for changes.
             tokio::time::sleep(Duration::from_micros(137 * (n as u64 % 50))).await;
             let decision = Decision::approve("ada", "terminal");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::workspace::Workspace;
-use haft::{Executor, Limits, Outcome, Policy, Session, ToolCall, ToolRegistry};
+use haft::{Executor, RunLimits, Outcome, Policy, Session, ToolCall, ToolRegistry};
 use haft_builtins::Builtins;
 use measure::{Row, Step, fact, interleave, wall_ms};
 use tokio::runtime::Runtime;
@@ -92,11 +92,11 @@ impl Here {
             .add_all(builtins.into_iter().map(|builtin| builtin.tool))
             .expect("distinct names");
         // The whole result is compared, so nothing may be cut.
-        let limits = Limits {
+        let limits = RunLimits {
             max_calls: u64::MAX,
             total_timeout: Duration::from_hours(100),
             inline_tokens: usize::MAX,
-            ..Limits::default()
+            ..RunLimits::default()
         };
         let session = Session::builder(Arc::new(registry)).with_limits(limits);
         Self {

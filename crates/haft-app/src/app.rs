@@ -16,7 +16,7 @@ use haft::memory::MemoryStore;
 use haft::policy::{Guard, Policy};
 use haft::progress;
 use haft::progress::hub::Hub;
-use haft::session::Absent;
+use haft::session::UnknownToolHint;
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
@@ -87,7 +87,7 @@ pub(crate) struct Parts {
     /// The life of runs.
     pub(crate) runs: Runs,
     /// What is said of tools that are off.
-    pub(crate) absent: Arc<dyn Absent>,
+    pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) progress: bool,
     pub(crate) pace: progress::Pace,
     /// Where warnings go.
@@ -102,7 +102,7 @@ struct SwitchedOff {
     python: bool,
 }
 
-impl Absent for SwitchedOff {
+impl UnknownToolHint for SwitchedOff {
     fn advice(&self, name: &str) -> Option<String> {
         let script = self.python && name == TOOL_CHAIN;
         if self.all.snapshot().entry(name).is_none() && !script {
@@ -138,7 +138,7 @@ fn on(
 }
 
 /// What is said of tools that are off.
-fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn Absent> {
+fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn UnknownToolHint> {
     Arc::new(SwitchedOff {
         all: Arc::clone(all),
         python: chain::has_python(&at.environment),
@@ -444,7 +444,7 @@ impl App {
     }
 
     /// What is said of tools that are off.
-    pub fn absent(&self) -> Arc<dyn Absent> {
+    pub fn absent(&self) -> Arc<dyn UnknownToolHint> {
         Arc::clone(&self.0.absent)
     }
 

@@ -75,7 +75,7 @@ pub struct Source {
 
 /// One key's value.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct SettingEntry {
     /// Its row in the table.
     pub key: &'static Key,
     /// As written: references to secrets stay references.
@@ -91,7 +91,7 @@ pub struct Entry {
 /// All settings together.
 #[derive(Debug, Default)]
 pub struct Settings {
-    entries: BTreeMap<Vec<String>, Entry>,
+    entries: BTreeMap<Vec<String>, SettingEntry>,
     /// What expansion learnt.
     pub secrets: Secrets,
     /// Whether the workspace's own files count in full.
@@ -130,7 +130,7 @@ impl Settings {
             let Ok(value) = parse_default(key.default) else {
                 continue;
             };
-            let entry = Entry {
+            let entry = SettingEntry {
                 key,
                 written: value.clone(),
                 value,
@@ -178,7 +178,7 @@ impl Settings {
             layer,
             place: Some(place.clone()),
         };
-        let fresh = Entry {
+        let fresh = SettingEntry {
             key: given.key,
             written: given.value.clone(),
             value,
@@ -200,19 +200,19 @@ impl Settings {
     }
 
     /// Every key that has a value, by path.
-    pub fn iter(&self) -> impl Iterator<Item = (&[String], &Entry)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[String], &SettingEntry)> {
         self.entries
             .iter()
             .map(|(path, entry)| (path.as_slice(), entry))
     }
 
     /// A key by its path.
-    pub fn entry(&self, path: &[&str]) -> Option<&Entry> {
+    pub fn entry(&self, path: &[&str]) -> Option<&SettingEntry> {
         let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
         self.entries.get(&path)
     }
 
-    fn at(&self, dotted: &str) -> Option<&Entry> {
+    fn at(&self, dotted: &str) -> Option<&SettingEntry> {
         let path: Vec<&str> = dotted.split('.').collect();
         self.entry(&path)
     }
@@ -261,7 +261,7 @@ impl Settings {
     }
 }
 
-impl Entry {
+impl SettingEntry {
     /// This list, then that.
     fn and(mut self, more: Self) -> Self {
         let join = |list: &mut Value, more: Value| {

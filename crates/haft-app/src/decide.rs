@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::{Entry, InboxError};
-use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, Scope};
+use haft::approval::inbox::{InboxError, StoredApproval};
+use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
 use haft::error::ErrorKind;
 use haft::session::Session;
 use haft::spec::Risk;
@@ -31,7 +31,11 @@ pub enum Refused {
 impl App {
     /// Decides, after a look at what was changed and at whether it can hold; the process that waits, or the follower, acts
     /// on it. Whatever is refused here leaves the request as it was.
-    pub async fn decide(&self, id: &ApprovalId, decision: Decision) -> Result<Entry, Refused> {
+    pub async fn decide(
+        &self,
+        id: &ApprovalId,
+        decision: Decision,
+    ) -> Result<StoredApproval, Refused> {
         let inbox = self.executor().inbox();
         let entry = inbox.get(id).await.map_err(Refused::Inbox)?;
         let entry = entry.ok_or_else(|| Refused::Inbox(InboxError::NotFound(id.clone())))?;
@@ -43,7 +47,7 @@ impl App {
     }
 
     /// What was changed must fit, no change lowers a deny, and what is approved must still be what was shown.
-    fn check(&self, entry: &Entry, choice: &Choice) -> Result<(), Refused> {
+    fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
         let request = &entry.request;
         match choice {
             Choice::Approve { .. } if request.is_question() => {
@@ -72,15 +76,15 @@ impl App {
     fn check_scope(
         &self,
         request: &ApprovalRequest,
-        scope: Scope,
+        scope: HoldFor,
         rule: Option<&str>,
     ) -> Result<(), Refused> {
-        if scope != Scope::Once && request.risk == Risk::Critical {
+        if scope != HoldFor::Once && request.risk == Risk::Critical {
             return Err(unfit(
                 "a critical call is approved each time: approve it once",
             ));
         }
-        if scope != Scope::Always {
+        if scope != HoldFor::Always {
             return Ok(());
         }
         let problem = self.rule_check().problem(request, rule);
@@ -108,7 +112,7 @@ impl App {
     pub fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
-            .with_absent(self.absent())
+            .with_unknown_tool_hint(self.absent())
             .build();
         let session = session.map_err(|e| unfit(e.to_string()))?;
         session.expand([request.tool.as_str()]);
@@ -124,9 +128,9 @@ impl App {
 }
 
 /// The same decision; an approval for good says which rule it keeps.
-fn naming_its_rule(entry: &Entry, mut decision: Decision) -> Decision {
+fn naming_its_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
     if let Choice::Approve {
-        scope: Scope::Always,
+        scope: HoldFor::Always,
         rule: rule @ None,
         ..
     } = &mut decision.choice
@@ -153,7 +157,7 @@ fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused
             .is_some_and(serde_json::Value::is_string)
     };
     let refusals = match &request.form {
-        Some(form) => form.refusals(&answers),
+        Some(form) => form.validate_answers(&answers),
         None if is_text() => Vec::new(),
         None => vec!["a call is answered with {\"text\": \"…\"}".to_owned()],
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::audit::index::RunState;
-use haft::audit::{AuditError, AuditSink, CallRecord, Event, What};
+use haft::audit::{AuditError, AuditSink, CallRecord, Event, EventKind};
 use haft::call::{CallId, RunId};
 use haft::result::Status;
 use tokio::sync::broadcast::{self, Receiver, Sender};
@@ -59,10 +59,12 @@ impl FeedEvent {
             }))
         };
         let (run, state) = match &event.what {
-            What::CallStarted(record) => return call(record, None),
-            What::CallEnded(record, end) => return call(record, Some((end.status, end.duration))),
-            What::RunStarted(_) | What::RunResumed(_) => (run, RunState::Open),
-            What::RunClosed => (run, RunState::Closed),
+            EventKind::CallStarted(record) => return call(record, None),
+            EventKind::CallEnded(record, end) => {
+                return call(record, Some((end.status, end.duration)));
+            }
+            EventKind::RunStarted(_) | EventKind::RunResumed(_) => (run, RunState::Open),
+            EventKind::RunClosed => (run, RunState::Closed),
         };
         Self::Run { run, state }
     }

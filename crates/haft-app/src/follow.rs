@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Entry, InboxError, RequestStatus};
+use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::call::{CallId, RunId, ToolCall};
 use haft::error::ErrorKind;
 use haft::journal::Recorded;
@@ -52,7 +52,7 @@ impl App {
         }
         let run = &entry.request.run;
         if let Some(session) = self.runs().session(run) {
-            return self.act(&session.going_on(), &entry).await;
+            return self.act(&session.continuing(), &entry).await;
         }
         let resumed = match self.runs().resume(run, 0, options).await {
             Ok(resumed) => resumed,
@@ -60,7 +60,7 @@ impl App {
             Err(problem) => return self.elsewhere(id).await?.ok_or(problem),
         };
         // Another machine's run is resumed like one of this machine: its script does not start over.
-        let followed = self.act(&resumed.session().going_on(), &entry).await;
+        let followed = self.act(&resumed.session().continuing(), &entry).await;
         resumed.release().await;
         followed
     }
@@ -94,7 +94,7 @@ impl App {
     }
 
     /// The request, once no client waits for it, or once one that does had time to take it.
-    async fn unattended(&self, id: &ApprovalId) -> Result<Entry, Problem> {
+    async fn unattended(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         let begun = Instant::now();
         loop {
             let entry = self.entry(id).await?;
@@ -120,7 +120,7 @@ impl App {
     }
 
     /// Acts on the decision: the request's own call, or the chain that made it.
-    async fn act(&self, session: &Session, entry: &Entry) -> Result<Followed, Problem> {
+    async fn act(&self, session: &Session, entry: &StoredApproval) -> Result<Followed, Problem> {
         let id = &entry.request.id;
         if let Some(chain) = &entry.request.parent {
             return self.act_in_chain(session, entry, chain).await;
@@ -135,7 +135,7 @@ impl App {
     async fn act_in_chain(
         &self,
         session: &Session,
-        entry: &Entry,
+        entry: &StoredApproval,
         chain: &CallId,
     ) -> Result<Followed, Problem> {
         let run = &entry.request.run;
@@ -193,7 +193,7 @@ impl App {
     ///
     /// # Errors
     /// There is none with this id, or the inbox cannot be read.
-    pub async fn entry(&self, id: &ApprovalId) -> Result<Entry, Problem> {
+    pub async fn entry(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         let entry = self.executor().inbox().get(id).await;
         let entry = entry.map_err(|e| Problem::failed(e.to_string()))?;
         entry.ok_or_else(|| unknown(id))

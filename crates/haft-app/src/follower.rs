@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Entry, RequestStatus};
+use haft::approval::inbox::{RequestStatus, StoredApproval};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
@@ -49,7 +49,7 @@ async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
 }
 
 /// Whether a request is decided and its call has not run yet.
-fn is_actionable(entry: &Entry) -> bool {
+fn is_actionable(entry: &StoredApproval) -> bool {
     let decided = matches!(
         entry.status,
         RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
@@ -66,7 +66,7 @@ async fn left_over(app: &App, at_work: &mut JoinSet<()>) {
 }
 
 /// Follows one decision of this workspace, if no other process does.
-fn take(app: &App, entry: &Entry, at_work: &mut JoinSet<()>) {
+fn take(app: &App, entry: &StoredApproval, at_work: &mut JoinSet<()>) {
     if !is_actionable(entry) || entry.request.workspace != app.workspace() {
         return;
     }

@@ -7,7 +7,7 @@ use haft::approval::Approver;
 use haft::audit::redact::Redactor;
 use haft::call::Principal;
 use haft::policy::Guard;
-use haft::session::Patience;
+use haft::session::WaitMode;
 use haft::tool::Tool;
 
 use crate::notices::Notices;
@@ -48,10 +48,10 @@ impl WhenAsked {
     }
 
     /// How sessions wait.
-    pub(crate) fn patience(self) -> Patience {
+    pub(crate) fn wait_mode(self) -> WaitMode {
         match self {
-            Self::Deny | Self::Wait => Patience::WaitThenDeny,
-            Self::Suspend => Patience::WhileAsked,
+            Self::Deny | Self::Wait => WaitMode::WaitThenDeny,
+            Self::Suspend => WaitMode::WhileAsked,
         }
     }
 }

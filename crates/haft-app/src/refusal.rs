@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::audit::{AuditSink, CallEnd, CallRecord, Event, What};
+use haft::audit::{AuditSink, CallEnd, CallRecord, Event, EventKind};
 use haft::call::{CallId, Origin};
 use haft::clock;
 use haft::error::ErrorKind;
@@ -39,7 +39,7 @@ impl App {
         let event = Event {
             run: session.run().clone(),
             at: clock::now(),
-            what: What::CallEnded(Arc::new(record), end),
+            what: EventKind::CallEnded(Arc::new(record), end),
         };
         if let Err(e) = self.0.archive.record(event) {
             tracing::warn!(error = %e, "record a refused message");

@@ -1,7 +1,7 @@
 //! Resuming a run: what was decided in it is acted on, else its interrupted chain is run again from its journal.
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::audit::runs::{self, Holder};
 use haft::call::RunId;
 use haft::journal::JournalError;
@@ -101,14 +101,14 @@ impl App {
             ..Filter::default()
         };
         let mut requests = Vec::new();
-        let keep = |entry: Entry| {
+        let keep = |entry: StoredApproval| {
             if !entry.claimed {
                 requests.push(entry);
             }
         };
         visit(self, filter, keep).await?;
         let of = |status| requests.iter().filter(move |entry| entry.status == status);
-        let is_decided = |entry: &&Entry| {
+        let is_decided = |entry: &&StoredApproval| {
             matches!(
                 entry.status,
                 RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
@@ -127,7 +127,7 @@ impl App {
             return Ok(Some(Resumed::Pending(entry.request.id.clone())));
         }
         // A chain is told that no decision came when it is resumed; a direct call has nothing to resume.
-        let direct = |entry: &&Entry| entry.request.parent.is_none();
+        let direct = |entry: &&StoredApproval| entry.request.parent.is_none();
         if let Some(entry) = of(RequestStatus::Expired).find(direct) {
             let id = &entry.request.id;
             let what = format!("approval {id} expired: nobody decided in time");
@@ -167,7 +167,7 @@ impl App {
 }
 
 /// Whether a request is decided, and no call has run on it.
-fn check_decided(entry: &Entry) -> Result<(), Problem> {
+fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
     let id = &entry.request.id;
     let what = match entry.status {
         RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered

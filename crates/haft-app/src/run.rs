@@ -24,7 +24,7 @@ use haft::clock;
 use haft::executor::Executor;
 use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
-use haft::session::{Absent, Limits, Patience, Session, SessionBuilder};
+use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -106,7 +106,7 @@ pub(crate) struct RunParts {
     pub(crate) feed: Arc<Feed>,
     pub(crate) notices: Notices,
     /// What is said of tools that are off.
-    pub(crate) absent: Arc<dyn Absent>,
+    pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) terms: Terms,
 }
 
@@ -116,14 +116,14 @@ pub(crate) struct Terms {
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
     pub(crate) profile: String,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RunLimits,
     pub(crate) pace: Pace,
     /// Tokens of a run's active skills.
     pub(crate) skill_tokens: Option<usize>,
     /// Whether the inbox outlives the process.
     pub(crate) durable: bool,
     /// What becomes of a call about which no decision came in time.
-    pub(crate) on_timeout: Patience,
+    pub(crate) on_timeout: WaitMode,
 }
 
 /// The runs of an application. Clones share them.
@@ -186,7 +186,7 @@ impl Runs {
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
         let calls = calls.max(least);
-        let handle = self.handle(builder.resuming(run.clone(), calls))?;
+        let handle = self.handle(builder.resume(run.clone(), calls))?;
         {
             let mut phase = handle.life.phase.lock().await;
             handle.record(&mut phase).await?;
@@ -227,7 +227,7 @@ impl Runs {
     /// Ends all waits for decisions: the calls are suspended; what they asked stays pending, and is there when haft serves again.
     pub fn stop_waiting(&self) {
         for life in self.parts.live.all() {
-            life.session.leave();
+            life.session.suspend();
         }
     }
 
@@ -254,8 +254,8 @@ impl Runs {
         let (parts, terms) = (&self.parts, &self.parts.terms);
         let mut limits = terms.limits.clone();
         let alone = options.is_for_one_call();
-        let patience = match options.wait {
-            ApprovalWait::Never if terms.durable => Patience::SuspendAtOnce,
+        let wait_mode = match options.wait {
+            ApprovalWait::Never if terms.durable => WaitMode::SuspendAtOnce,
             ApprovalWait::For(limit) => {
                 limits.approval_timeout = limit;
                 terms.on_timeout
@@ -265,15 +265,15 @@ impl Runs {
         let tools = options.tools.unwrap_or_else(|| Arc::clone(&parts.tools));
         let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
         let mut builder = Session::builder(tools)
-            .with_patience(patience)
+            .with_wait_mode(wait_mode)
             .with_principal(principal)
             .with_class(options.class)
-            .with_door(options.entry)
+            .with_entry_point(options.entry)
             .with_client(options.client)
             .with_limits(limits)
             .with_pace(terms.pace)
             .with_other_runs(Arc::clone(&parts.live) as _)
-            .with_absent(Arc::clone(&parts.absent));
+            .with_unknown_tool_hint(Arc::clone(&parts.absent));
         if alone {
             builder = builder.for_one_call();
         }
@@ -318,7 +318,7 @@ impl RunHandle {
         let (parts, session) = (&self.runs.parts, &self.life.session);
         let start = RunStart {
             principal: session.principal().clone(),
-            door: session.door().to_owned(),
+            entry_point: session.entry_point().to_owned(),
             workspace: Some(parts.terms.workspace.clone()),
             profile: parts.terms.profile.clone(),
         };
@@ -376,7 +376,7 @@ impl RunHandle {
         let held = parts.archive.holds(session.run()).await;
         if held.is_err() {
             // Another process has it: this one forgets that it tried.
-            let _ = parts.archive.leave(session.run()).await;
+            let _ = parts.archive.suspend(session.run()).await;
         }
         held.map_err(not_started)?;
         phase.go(Event::Record);

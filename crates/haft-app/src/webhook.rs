@@ -7,7 +7,7 @@ use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::audit::redact::Redactor;
 use haft::clock;
 use haft::future::BoxFuture;
-use haft_builtins::web::http::{Http, Limits};
+use haft_builtins::web::http::{FetchLimits, Http};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -61,10 +61,10 @@ impl Webhook {
             ))
             .advise("make one with `openssl rand -hex 32` and write `${env:NAME}` here"));
         }
-        let limits = Limits {
+        let limits = FetchLimits {
             max_bytes: ANSWER,
             whole: TAKES,
-            ..Limits::default()
+            ..FetchLimits::default()
         };
         Ok(Some(Self(Arc::new(Inner {
             // The operator named the address: one of this network is as good as another.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use haft::approval::inbox::RequestStatus;
 use haft::approval::{ApprovalId, channel};
-use haft::policy::Floor;
+use haft::policy::MinimumVerdict;
 use haft::toolset::Toolset as _;
 use haft::{
     Decision, Outcome, Permission, Policy, Principal, Profile, Status, ToolCall, View as _, tool,
@@ -352,10 +352,10 @@ async fn rules_and_guards_of_the_program_s_policy_hold() {
             &self,
             call: &haft::policy::JudgedCall<'_>,
             _: &Permission,
-        ) -> Result<Floor, String> {
+        ) -> Result<MinimumVerdict, String> {
             Ok(match call.spec.name.as_str() {
-                "close" => Floor::deny("the bank is closed"),
-                _ => Floor::NONE,
+                "close" => MinimumVerdict::deny("the bank is closed"),
+                _ => MinimumVerdict::NONE,
             })
         }
     }

@@ -23,7 +23,7 @@ use crate::files::tools::FILES;
 use crate::files::{Caller, Files, sha256};
 use crate::image::fit::{Bounds, Picture, fitted};
 use crate::web::Web;
-use crate::web::http::{Cut, Http, HttpError, Limits};
+use crate::web::http::{Cut, FetchLimits, Http, HttpError};
 use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 use crate::work::blocking;
@@ -96,7 +96,7 @@ impl ViewImage {
     /// Pictures of these files and of this web, by its client and its rules on redirects; what is attached has at most
     /// `inline_bytes` where that can be.
     pub fn new(files: Files, web: &Web, inline_bytes: usize) -> Self {
-        let limits = Limits {
+        let limits = FetchLimits {
             max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
             ..web.http.limits().clone()
         };

@@ -55,7 +55,7 @@ pub use describe::classes;
 
 use std::sync::Arc;
 
-use haft::session::Limits as SessionLimits;
+use haft::session::RunLimits as SessionLimits;
 use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool};
 use haft::workspace::Workspace;

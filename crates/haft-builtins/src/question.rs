@@ -94,7 +94,7 @@ impl Tool for AskUser {
             };
             let wait = Duration::from_secs(input.wait_s.clamp(1, MAX_WAIT_S));
             let answers = context.ask(arguments, form.clone(), wait).await?;
-            let (answers, unanswered) = form.filled(answers);
+            let (answers, unanswered) = form.with_defaults(answers);
             result(&AskUserData {
                 answers,
                 unanswered,

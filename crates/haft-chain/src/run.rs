@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use haft::artifact::ArtifactRef;
-use haft::context::{CallContext, Scope};
+use haft::context::{CallContext, ChildRun};
 use haft::error::{ErrorKind, ToolError};
 use haft::result::{Content, Outcome, Status, ToolResult};
 use haft::session::Ending;
@@ -66,7 +66,7 @@ enum Event {
 /// One script that runs.
 pub(crate) struct ChainRun<'a> {
     context: &'a CallContext,
-    scope: Scope,
+    scope: ChildRun,
     worker: &'a dyn Worker,
     link: Link<'a>,
     record: Record,
@@ -95,7 +95,7 @@ impl<'a> ChainRun<'a> {
     /// A run of the script that this worker is to serve.
     pub(crate) fn new(
         context: &'a CallContext,
-        scope: Scope,
+        scope: ChildRun,
         worker: &'a dyn Worker,
         terms: Terms,
     ) -> Self {
@@ -345,7 +345,7 @@ impl<'a> ChainRun<'a> {
         let suspended = matches!(end, End::Suspended { .. });
         if suspended {
             // What else waits for a person goes on waiting without the script, too.
-            self.scope.leave();
+            self.scope.suspend();
         }
         if !(suspended || matches!(end, End::Done(Done { .. }))) || self.calls.is_empty() {
             self.calls.clear();

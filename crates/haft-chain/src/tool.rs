@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use haft::arguments::Arguments;
 use haft::clock;
-use haft::context::{CallContext, Resumption, Scope};
+use haft::context::{CallContext, ChildRun, Resumption};
 use haft::error::{ErrorKind, ToolError};
 use haft::future::BoxFuture;
 use haft::journal::{ChainStart, Journal, JournalError, Recorded};
 use haft::result::ToolResult;
-use haft::session::{Limits, LimitsError};
+use haft::session::{LimitsError, RunLimits};
 use haft::spec::{Annotations, NameError, Suspension, ToolName, ToolSpec};
 use haft::tool::Tool;
 use haft::toolset::Toolset;
@@ -35,7 +35,7 @@ pub const MAX_CODE: usize = 1 << 20;
 #[derive(Clone)]
 struct Shared {
     engine: Arc<dyn Engine>,
-    limits: Limits,
+    limits: RunLimits,
     journal: Option<Arc<dyn Journal>>,
     folders: Folders,
     looking: Looking,
@@ -70,7 +70,7 @@ impl ChainTool {
     /// run's own workspace folder is.
     pub fn new(
         engine: Arc<dyn Engine>,
-        limits: Limits,
+        limits: RunLimits,
         journal: Option<Arc<dyn Journal>>,
         folders: Folders,
     ) -> Result<Self, ChainError> {
@@ -107,7 +107,7 @@ impl ChainTool {
     }
 }
 
-fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, NameError> {
+fn spec(engine: &dyn Engine, limits: &RunLimits, stub: &str) -> Result<ToolSpec, NameError> {
     let total = limits.total_timeout.as_secs().max(1);
     let schema = json!({
         "type": "object",
@@ -148,7 +148,7 @@ fn spec(engine: &dyn Engine, limits: &Limits, stub: &str) -> Result<ToolSpec, Na
     })
 }
 
-fn description(engine: &dyn Engine, limits: &Limits, stub: &str) -> String {
+fn description(engine: &dyn Engine, limits: &RunLimits, stub: &str) -> String {
     let engine = engine.describe();
     let (calls, inline) = (limits.max_calls, limits.inline_bytes.unwrap_or(4096));
     let mut text = format!(
@@ -226,7 +226,7 @@ impl Shared {
     fn record(
         &self,
         context: &CallContext,
-        scope: &Scope,
+        scope: &ChildRun,
         code: &str,
         arguments: &str,
     ) -> Result<(Record, u64), ToolError> {

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::thread;
 
-use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision, Scope};
+use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision, HoldFor};
 use haft::audit::redact::Redactor;
 use haft::future::BoxFuture;
 use haft::spec::Risk;
@@ -82,8 +82,8 @@ impl Terminal {
                 return Answer::Nobody;
             };
             match choice(&line, request) {
-                Choice::Once => return self.approved(Scope::Once, None),
-                Choice::Session => return self.approved(Scope::Session, None),
+                Choice::Once => return self.approved(HoldFor::Once, None),
+                Choice::Session => return self.approved(HoldFor::Session, None),
                 Choice::No => return self.denied(false),
                 Choice::Stop => return self.denied(true),
                 Choice::Why => self.explain(request),
@@ -99,7 +99,7 @@ impl Terminal {
                     match lines.recv().await {
                         None => return Answer::Nobody,
                         Some(line) if line.trim().is_empty() => {}
-                        Some(line) => return self.approved(Scope::Once, Some(line)),
+                        Some(line) => return self.approved(HoldFor::Once, Some(line)),
                     }
                 }
             }
@@ -162,21 +162,17 @@ impl Terminal {
         }
     }
 
-    fn approved(&self, scope: Scope, edited: Option<String>) -> Answer {
-        let yes = Decision::approve(self.by.as_ref(), FROM).holding(scope);
+    fn approved(&self, scope: HoldFor, edited: Option<String>) -> Answer {
+        let yes = Decision::approve(self.by.as_ref(), FROM).hold_for(scope);
         match edited {
-            Some(edited) => yes.editing(edited).into(),
+            Some(edited) => yes.with_arguments(edited).into(),
             None => yes.into(),
         }
     }
 
     fn denied(&self, stop: bool) -> Answer {
         let no = Decision::deny(self.by.as_ref(), FROM);
-        if stop {
-            no.stopping().into()
-        } else {
-            no.into()
-        }
+        if stop { no.end_run().into() } else { no.into() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::Policy;
 use haft_mcp::guard::HostGuard;
 use haft_mcp::http::Access;
-use haft_mcp::server::{Limits, McpServer, ServerInfo};
+use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -50,7 +50,7 @@ async fn serve() -> Result<(), Failure> {
         Policy::trusted()
     };
     let opener = Arc::new(small_tools::SmallOpener::new(policy, false));
-    let server = McpServer::new(&info, Limits::default(), opener);
+    let server = McpServer::new(&info, ServerLimits::default(), opener);
     if words.first().is_some_and(|word| word == "stdio") {
         return Ok(server
             .serve_stdio(std::io::stdin(), std::io::stdout())

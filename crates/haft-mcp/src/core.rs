@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::era::{Era, Revision, SUPPORTED};
 use crate::job::Job;
-use crate::opener::{ClientInfo, OpenError, Opener, Transport};
+use crate::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use crate::outcome;
 use crate::prompt;
 use crate::resource;
@@ -44,7 +44,7 @@ pub struct ServerInfo {
 /// Bounds of what clients may make the server hold. Over HTTP clients with the operator's token have a share of their own
 /// beside these, an eighth as large.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// The longest message, in bytes.
     pub message_bytes: usize,
     /// Tools or resources on one page of a list.
@@ -81,7 +81,7 @@ pub struct Limits {
     pub resource_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             message_bytes: 4 << 20,
@@ -122,7 +122,7 @@ const OWN_PROGRESS: usize = 64 << 10;
 pub(crate) struct Core {
     info: Box<RawValue>,
     instructions: Option<String>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     shared: Shared,
 }
 
@@ -157,7 +157,11 @@ pub(crate) struct ParsedRequest {
 
 impl Core {
     /// What a server of this name shares, with these bounds, over runs of this opener.
-    pub(crate) fn new(info: &ServerInfo, limits: Limits, opener: Arc<dyn Opener>) -> Self {
+    pub(crate) fn new(
+        info: &ServerInfo,
+        limits: ServerLimits,
+        opener: Arc<dyn RunFactory>,
+    ) -> Self {
         let shared = Shared {
             opener,
             seal: Arc::default(),

@@ -195,14 +195,14 @@ impl ElicitReply {
         match (self, &request.form) {
             (Self::Accept(mut content), Some(form)) => {
                 content.retain(|_, value| !value.is_null());
-                if !form.refusals(&content).is_empty() {
+                if !form.validate_answers(&content).is_empty() {
                     return None;
                 }
                 let answers = Value::Object(content).to_string();
                 Some(Decision::new(Choice::Answer { answers }, by, from))
             }
             (Self::Decline, Some(_)) => {
-                Some(Decision::deny(by, from).saying("the question was declined"))
+                Some(Decision::deny(by, from).with_message("the question was declined"))
             }
             (Self::Accept(content), None) if request.risk < Risk::Critical => {
                 let text = |key| content.get(key).and_then(Value::as_str);
@@ -212,7 +212,9 @@ impl ElicitReply {
                         let deny = Decision::deny(by, from);
                         let word = text("message").filter(|word| !word.is_empty());
                         Some(match word {
-                            Some(word) => deny.saying(&word[..word.floor_char_boundary(WORD)]),
+                            Some(word) => {
+                                deny.with_message(&word[..word.floor_char_boundary(WORD)])
+                            }
                             None => deny,
                         })
                     }

@@ -3,7 +3,7 @@
 //! ```text
 //! bytes ── stdio.rs │ http.rs ──► wire.rs ──► job.rs ──► core.rs ──► run.rs ──► haft::Executor
 //!          framing, sessions      envelope    what is    answers     one governed run,
-//!                                             asked                  from the host's Opener
+//!                                             asked                  from the host's RunFactory
 //! ```
 //!
 //! No SDK: arguments reach the executor byte for byte, and a bad message costs one error, never the connection.

@@ -1,4 +1,4 @@
-//! `Opener`: what a host gives the server: a governed run for each client.
+//! `RunFactory`: what a host gives the server: a governed run for each client.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::wire::params::Implementation;
 ///
 /// A client may come and go without a call, so nothing is recorded of a run before its first: the server starts it then. It releases
 /// every run, once, when its client is gone. What starting and releasing mean is the host's to say.
-pub trait Opener: Send + Sync + fmt::Debug + 'static {
+pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
     /// Prepares a run: a fresh session, and the executor its calls go through. In memory alone: see [`start`](Self::start).
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>>;
 
@@ -78,7 +78,7 @@ pub trait Opener: Send + Sync + fmt::Debug + 'static {
 }
 
 /// Marks an HTTP request, among its extensions, that came with the operator's token: what its client's person says may decide,
-/// where [`Opener::trusts`] names the client.
+/// where [`RunFactory::trusts`] names the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByOperator;
 

@@ -23,7 +23,7 @@ use crate::elicit::ElicitReply;
 use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::job::CallJob;
-use crate::opener::{ClientInfo, Opener};
+use crate::opener::{ClientInfo, RunFactory};
 use crate::progress::ProgressLine;
 use crate::replies::Replies;
 use crate::seal::{Bound, Seal, State};
@@ -56,7 +56,7 @@ pub(crate) struct Run {
 /// What a server's runs share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
-    pub(crate) opener: Arc<dyn Opener>,
+    pub(crate) opener: Arc<dyn RunFactory>,
     /// Made at first use.
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for a person.
@@ -124,9 +124,11 @@ impl Run {
             .filter(|c| c.era.is_modern() && c.can.any());
         let bound = bound.map(|_| (job.name.clone(), job.arguments.clone()));
         let call = ToolCall::new(job.name, job.arguments).from_origin(Origin::Mcp);
-        let asking = carrier.clone().map(|carrier| self.session.asking(carrier));
+        let asking = carrier
+            .clone()
+            .map(|carrier| self.session.with_approver(carrier));
         let session = asking.as_ref().unwrap_or(&self.session);
-        let again = earlier.map(|run| session.asking_in(run));
+        let again = earlier.map(|run| session.retry_of(run));
         let session = again.as_ref().unwrap_or(session);
         let outcome = match line.filter(|_| self.shared.opener.shows_progress()) {
             Some(line) => self.watched(session, call, &line).await,
@@ -344,7 +346,7 @@ impl Run {
         });
         if first {
             // What waits for a person goes on waiting without the client.
-            self.session.leave();
+            self.session.suspend();
             self.in_flight.cancel_all();
             self.shared.opener.release(&self.session);
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::http::{Access, McpService};
-use crate::opener::Opener;
+use crate::opener::RunFactory;
 use crate::stdio;
 
-pub use crate::core::{Limits, ServerInfo};
+pub use crate::core::{ServerInfo, ServerLimits};
 
 /// An MCP server over any number of transports.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct McpServer(Arc<Core>);
 
 impl McpServer {
     /// A server that opens its runs with this opener.
-    pub fn new(info: &ServerInfo, limits: Limits, opener: Arc<dyn Opener>) -> Self {
+    pub fn new(info: &ServerInfo, limits: ServerLimits, opener: Arc<dyn RunFactory>) -> Self {
         Self(Arc::new(Core::new(info, limits, opener)))
     }
 

@@ -8,7 +8,7 @@ use haft::bounds::Class;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::core::{Answer, Core, Limits, ParsedRequest};
+use crate::core::{Answer, Core, ParsedRequest, ServerLimits};
 use crate::elicit::Elicitation;
 use crate::era::Era;
 use crate::job::{Envelope, Job, unsupported_version};
@@ -81,7 +81,11 @@ pub(crate) async fn serve(
 
 /// Waits until the client counts as gone though it has not closed standard output: it reads nothing for long, or closed
 /// standard input and reads nothing for a moment.
-async fn stalled(writing: &Writing, lines: &Backlog, limits: &Limits) -> Result<(), StdioError> {
+async fn stalled(
+    writing: &Writing,
+    lines: &Backlog,
+    limits: &ServerLimits,
+) -> Result<(), StdioError> {
     loop {
         let ended = lines.has_ended();
         let most = if ended { limits.grace } else { limits.unread };

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use haft::spec::{Declaration, Exposure};
-use haft::toolset::{Entry, Snapshot};
+use haft::toolset::{Snapshot, ToolEntry};
 
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -47,7 +47,7 @@ pub(crate) fn write_page(
 }
 
 /// Whether an MCP client is told of it: one that only a provider can declare is none it could call.
-fn is_shown(entry: &Entry) -> bool {
+fn is_shown(entry: &ToolEntry) -> bool {
     let spec = entry.spec();
     spec.exposure == Exposure::Listed && spec.declaration == Declaration::Schema
 }

@@ -64,7 +64,7 @@ impl Eq for Network {}
 
 /// What one command may use up. Without a delegated cgroup, memory is limited for each process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Memory in MiB.
     pub memory_mb: Option<u64>,
     /// Processes and threads together.
@@ -79,7 +79,7 @@ pub struct Limits {
     pub tmp_mb: u64,
 }
 
-impl Default for Limits {
+impl Default for ProcessLimits {
     /// 4 GiB of memory, 512 processes, files of 4 GiB, 4,096 descriptors, 1 GiB of `/tmp`: more than a
     /// build of a large project takes, less than makes a small machine unusable.
     fn default() -> Self {
@@ -224,7 +224,7 @@ pub struct CommandSpec {
     /// When the whole tree is ended, counted from the start; none = never by time.
     pub timeout: Option<Duration>,
     /// What it may use up.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// What it sees.
     pub mounts: Mounts,
     /// What it reaches.
@@ -245,7 +245,7 @@ impl CommandSpec {
             path: Vec::new(),
             stdin: Stdin::Null,
             timeout: None,
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
             mounts: Mounts::default(),
             network: Network::None,
             log_cap: DEFAULT_LOG_CAP,

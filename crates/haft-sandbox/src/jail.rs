@@ -42,7 +42,7 @@ pub(crate) use self::probe::probe;
 use self::report::{Held, Report};
 use self::system::SystemList;
 use self::watch::names::Names;
-use crate::command::{CommandSpec, Guard, Limits, Mounts, Network, Stdin, View};
+use crate::command::{CommandSpec, Guard, Mounts, Network, ProcessLimits, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
 use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
@@ -527,7 +527,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
     env.into_iter().map(pair).collect()
 }
 
-fn caps(limits: &Limits) -> Caps {
+fn caps(limits: &ProcessLimits) -> Caps {
     const MIB: u64 = 1 << 20;
     let mib = |mib: Option<u64>| mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
     let data = mib(limits.memory_mb);

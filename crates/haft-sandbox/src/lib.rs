@@ -45,7 +45,8 @@ use thiserror::Error;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, Guard, GuardKind, HomeFolder, Limits, Mounts, Network, Program, SHELL, Stdin, View,
+    CommandSpec, Guard, GuardKind, HomeFolder, Mounts, Network, ProcessLimits, Program, SHELL,
+    Stdin, View,
 };
 pub use crate::guard_event::GuardEvent;
 use crate::jail::Machine;

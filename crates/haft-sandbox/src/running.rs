@@ -50,7 +50,7 @@ pub struct Exit {
     /// Whether [`Running::kill`], or nobody holding a handle any more, ended it.
     pub killed: bool,
     /// Whether it was ended, or something in its tree, for having more memory than
-    /// [`Limits::memory_mb`](crate::Limits::memory_mb).
+    /// [`ProcessLimits::memory_mb`](crate::ProcessLimits::memory_mb).
     pub over_memory: bool,
     /// How long it ran.
     pub took: Duration,

@@ -12,7 +12,7 @@ use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 use haft::toolset::Toolset;
-use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
@@ -94,7 +94,7 @@ impl ClientRuns {
     }
 }
 
-impl Opener for ClientRuns {
+impl RunFactory for ClientRuns {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
         Box::pin(async move {
             let name = format!("{} {}", client.name, client.version);

@@ -15,7 +15,7 @@ use haft_app::follower;
 use haft_app::problem::{Place, Problem};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
-use haft_mcp::server::{Limits, McpServer, ServerInfo};
+use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
@@ -84,7 +84,7 @@ pub async fn serve<T>(
         // The first script finds an interpreter ready.
         app.code().warm();
     }
-    let server = McpServer::new(&info(), Limits::default(), Arc::clone(&runs) as _);
+    let server = McpServer::new(&info(), ServerLimits::default(), Arc::clone(&runs) as _);
     let serving = Serving {
         app,
         server,

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let start = RunStart {
         principal: Principal::local("ada"),
-        door: "example".into(),
+        entry_point: "example".into(),
         workspace: None,
         profile: "workspace".into(),
     };

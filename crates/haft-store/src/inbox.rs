@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use haft::approval::inbox::{Entry, InboxError, RequestStatus, WaitingLimits};
+use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
 use haft::approval::transition::{Event, Refused, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::journal;
@@ -148,7 +148,7 @@ pub(crate) struct StoredRow {
 
 impl StoredRow {
     /// What the row says at a time.
-    pub(crate) fn entry(self, now: i128) -> Result<Entry, InboxError> {
+    pub(crate) fn entry(self, now: i128) -> Result<StoredApproval, InboxError> {
         let request: ApprovalRequest =
             serde_json::from_str(&self.request).map_err(|e| unavailable(format!("a row: {e}")))?;
         let decision: Option<Decision> = self
@@ -164,7 +164,7 @@ impl StoredRow {
             Some(status) => status,
             None => return Err(unavailable(format!("{} is `{}`", request.id, self.status))),
         };
-        Ok(Entry {
+        Ok(StoredApproval {
             attended: self.attended,
             claimed: self.claimer_lives.is_some(),
             status,
@@ -178,7 +178,7 @@ impl StoredRow {
 
 /// Why an event came to nothing at a request that was read after it. A request goes one way: one at which the event is
 /// possible now was not yet decided then.
-pub(crate) fn refusal(entry: &Entry, event: Event) -> InboxError {
+pub(crate) fn refusal(entry: &StoredApproval, event: Event) -> InboxError {
     let refused = transition(entry.status, event).err();
     refused.unwrap_or(Refused::Undecided).error(entry)
 }

@@ -152,7 +152,7 @@ impl Journal for DbJournal {
         self.add(run, &Line::close(chain, status))
     }
 
-    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
         let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         chains.remove(chain);

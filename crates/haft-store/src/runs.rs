@@ -51,7 +51,7 @@ fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
         run: RunId::new(text("run")?),
         start: RunStart {
             principal: Principal::new(text("tenant")?, text("subject")?),
-            door: text("door")?,
+            entry_point: text("door")?,
             workspace: row.text("workspace")?,
             profile: text("profile")?,
         },

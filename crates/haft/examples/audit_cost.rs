@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
-use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, RunStart, What};
+use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::permission::Verdict;
@@ -27,12 +27,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = RunId::new("cost");
     let start = RunStart {
         principal: Principal::local("ada"),
-        door: "example".into(),
+        entry_point: "example".into(),
         workspace: None,
         profile: "workspace".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let started = event(&run, What::RunStarted(Arc::new(start)));
+    let started = event(&run, EventKind::RunStarted(Arc::new(start)));
     runtime.block_on(archive.record_durably(started))?;
 
     let mut each = Vec::new();
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let before = Instant::now();
     for n in 0..200 {
-        let started = event(&run, What::CallStarted(call(n)));
+        let started = event(&run, EventKind::CallStarted(call(n)));
         runtime.block_on(archive.record_durably(started))?;
     }
     println!(
@@ -84,8 +84,8 @@ fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn
                 summary: "read src/main.rs, 120 lines".into(),
                 strength: None,
             };
-            let started = event(run, What::CallStarted(Arc::clone(&call)));
-            [started, event(run, What::CallEnded(call, end))]
+            let started = event(run, EventKind::CallStarted(Arc::clone(&call)));
+            [started, event(run, EventKind::CallEnded(call, end))]
         })
         .collect();
     let before = Instant::now();
@@ -95,7 +95,7 @@ fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn
     Ok(before.elapsed())
 }
 
-fn event(run: &RunId, what: What) -> Event {
+fn event(run: &RunId, what: EventKind) -> Event {
     Event {
         run: run.clone(),
         at: clock::now(),

@@ -31,7 +31,7 @@ pub mod transition;
 
 pub use asynchronous::AsyncApprover;
 pub use channel::{ChannelApprover, PendingRequest, Requests, channel};
-pub use decision::{Choice, Decision, Scope};
+pub use decision::{Choice, Decision, HoldFor};
 pub(crate) use grant::{Extent, Grant};
 pub use id::ApprovalId;
 pub use kept::{KeptRules, RuleStore};
@@ -59,8 +59,9 @@ pub struct ApprovalRequest {
     pub tool: ToolName,
     /// Who asked for the call.
     pub origin: Origin,
-    /// By which door the run was opened.
-    pub door: String,
+    /// The entry point by which the run was started; on the wire and in the inbox it is `door`.
+    #[serde(rename = "door")]
+    pub entry_point: String,
     /// What the client calls itself: shown, never trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,

@@ -32,15 +32,15 @@ pub struct Event {
     /// Nanoseconds since 1970, UTC.
     pub at: i128,
     /// What happened.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// The kinds of event.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum EventKind {
     /// A run began.
     RunStarted(Arc<RunStart>),
-    /// A run that another process began and did not end is gone on with.
+    /// A run that another process started and did not finish is resumed.
     RunResumed(Arc<RunStart>),
     /// A tool is about to run: written before it does.
     CallStarted(Arc<CallRecord>),
@@ -55,8 +55,8 @@ pub enum What {
 pub struct RunStart {
     /// For whom.
     pub principal: Principal,
-    /// By which door: `call`, `serve`, `library`, …
-    pub door: String,
+    /// The entry point: `call`, `serve`, `library`, …; the record's member is `door`.
+    pub entry_point: String,
     /// The workspace's root.
     pub workspace: Option<String>,
     /// The policy's profile.

@@ -22,11 +22,11 @@ use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
-use crate::session::{Activated, Activation, ActiveSkill, Ending, Limits, Session};
+use crate::session::{Activated, Activation, ActiveSkill, Ending, RunLimits, Session};
 use crate::shape::long::{self, KeepSource, Long, Room, ShapedText};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
-use crate::toolset::{Entry, Snapshot, Toolset};
+use crate::toolset::{Snapshot, ToolEntry, Toolset};
 use crate::workspace::{Workspace, WorkspaceView};
 
 mod resumption;
@@ -92,7 +92,7 @@ pub struct CallContext {
     /// Its side of the live channel, where somebody watches.
     pub(crate) live: Option<Arc<Live>>,
     /// The tool, as the executor found it.
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<ToolEntry>,
     /// How it is resumed, if it is.
     pub(crate) resumption: Option<Resumption>,
     /// How long it may take.
@@ -300,7 +300,7 @@ impl CallContext {
         long::show(texts, room, spec.overflow.unwrap_or(Overflow::Store), keep)
     }
 
-    /// A nested call, through the same door as every other.
+    /// A nested call, by the same path as every other.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
         let nested = self.session.nested(&self.nest, None, None);
@@ -369,7 +369,7 @@ impl CallContext {
         self.session.expand(names)
     }
 
-    /// Loads a skill into the run: from now on its limits hold for every call of the run, by whichever door.
+    /// Loads a skill into the run: from now on its limits hold for every call of the run, whatever its entry point.
     pub fn activate(&self, skill: &Activation<'_>) -> Activated {
         let (policy, tokenizer) = (self.host.policy(), self.host.tokenizer());
         self.session.activate(skill, &policy, tokenizer)
@@ -386,9 +386,9 @@ impl CallContext {
     }
 
     /// A child session with limits of its own (and, if given, a narrower view): a scope for many nested calls.
-    pub fn scope(&self, limits: Limits, view: Option<Arc<dyn Toolset>>) -> Scope {
+    pub fn scope(&self, limits: RunLimits, view: Option<Arc<dyn Toolset>>) -> ChildRun {
         let session = self.session.nested(&self.nest, Some(limits), view);
-        Scope {
+        ChildRun {
             session,
             host: Arc::clone(&self.host),
             nest: Arc::clone(&self.nest),
@@ -408,14 +408,14 @@ impl std::fmt::Debug for CallContext {
 
 /// A child session: own budget, own deadline; its view is never wider than the parent's.
 #[derive(Clone)]
-pub struct Scope {
+pub struct ChildRun {
     session: Session,
     host: Arc<dyn Host>,
     nest: Arc<Nest>,
     begun: Instant,
 }
 
-impl Scope {
+impl ChildRun {
     /// A call within the scope, origin `chain`.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<String>) -> Outcome {
         let call = ToolCall::new(name, arguments).from_origin(Origin::Chain);
@@ -456,8 +456,8 @@ impl Scope {
     }
 
     /// Ends the waits of its calls for people: those calls are suspended.
-    pub fn leave(&self) {
-        self.session.leave();
+    pub fn suspend(&self) {
+        self.session.suspend();
     }
 
     /// The child session.
@@ -466,7 +466,7 @@ impl Scope {
     }
 }
 
-impl std::fmt::Debug for Scope {
+impl std::fmt::Debug for ChildRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scope")
             .field("session", &self.session)

@@ -10,7 +10,7 @@ use crate::approval::memory::MemoryInbox;
 use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
-use crate::audit::{AuditError, AuditSink, Event, RunStart, What};
+use crate::audit::{AuditError, AuditSink, Event, EventKind, RunStart};
 use crate::call::{Principal, ToolCall};
 use crate::change::ChangeLog;
 use crate::clock;
@@ -23,7 +23,7 @@ use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::registry::ToolRegistry;
-use crate::toolset::{Entry, Snapshot, Toolset};
+use crate::toolset::{Snapshot, ToolEntry, Toolset};
 
 mod admit;
 mod again;
@@ -39,7 +39,7 @@ mod effects;
 mod exit;
 mod invoke;
 mod judge;
-mod kept;
+mod journaled;
 mod learning;
 mod question;
 mod record_draft;
@@ -274,7 +274,7 @@ impl Executor {
     /// By what a call is found when it is made again; `None` where its arguments do not fit.
     pub fn key(
         &self,
-        entry: &Entry,
+        entry: &ToolEntry,
         principal: &Principal,
         workspace: &str,
         arguments: &str,
@@ -297,7 +297,7 @@ impl Executor {
 
     /// Why a call of this tool with these arguments would be allowed, asked about or denied. Nothing runs and nothing
     /// is recorded; arguments that do not fit, or that the tool cannot judge, are the failure.
-    pub fn explain(&self, entry: &Entry, arguments: &str) -> Result<Explanation, Failure> {
+    pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
             let input = admit::imagine(entry, arguments)?;
             let (policy, arguments) = (self.parts.policy.now(), input.arguments());
@@ -313,7 +313,7 @@ impl Executor {
     }
 
     /// Which of these rules, asked for by a skill, speak of a call: to be shown beside its explanation, they grant nothing.
-    pub fn asked_for(&self, entry: &Entry, arguments: &str, rules: &[String]) -> Vec<String> {
+    pub fn asked_for(&self, entry: &ToolEntry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
             let input = admit::imagine(entry, arguments)?;
             let policy = self.parts.policy.now();
@@ -337,8 +337,8 @@ impl Executor {
 
     /// Ends this process's part in a run that waits for people: what runs is cancelled, nothing new begins, and the end
     /// of the run is not recorded. False where it has ended already.
-    pub fn leave(&self, session: &Session) -> bool {
-        session.leave();
+    pub fn suspend(&self, session: &Session) -> bool {
+        session.suspend();
         session.cancel();
         session.close_once()
     }
@@ -371,7 +371,7 @@ impl Parts {
         let policy = self.policy.now();
         let start = RunStart {
             principal: session.principal().clone(),
-            door: session.door().to_owned(),
+            entry_point: session.entry_point().to_owned(),
             workspace: policy.workspace_root().map(str::to_owned),
             profile: policy.profile().as_str().to_owned(),
         };
@@ -379,22 +379,22 @@ impl Parts {
         self.record(
             session,
             if session.is_resumed() {
-                What::RunResumed(start)
+                EventKind::RunResumed(start)
             } else {
-                What::RunStarted(start)
+                EventKind::RunStarted(start)
             },
         )
     }
 
     /// Records the end of a run of which nothing runs any more.
     fn end_run(&self, session: &Session) -> Result<(), AuditError> {
-        let recorded = self.record(session, What::RunClosed);
+        let recorded = self.record(session, EventKind::RunClosed);
         session.running().recorded();
         recorded
     }
 
     /// Tells every sink, in order; the first that fails is the answer.
-    fn record(&self, session: &Session, what: What) -> Result<(), AuditError> {
+    fn record(&self, session: &Session, what: EventKind) -> Result<(), AuditError> {
         if self.sinks.is_empty() {
             return Ok(());
         }
@@ -407,7 +407,7 @@ impl Parts {
     }
 
     /// Tells every sink and waits until each has it safe.
-    async fn record_durably(&self, session: &Session, what: What) -> Result<(), AuditError> {
+    async fn record_durably(&self, session: &Session, what: EventKind) -> Result<(), AuditError> {
         let event = Event {
             run: session.run().clone(),
             at: clock::now(),

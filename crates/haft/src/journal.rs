@@ -30,7 +30,7 @@ pub trait Journal: Send + Sync {
     fn close(&self, run: &RunId, chain: &CallId, status: Status) -> Result<(), JournalError>;
 
     /// This process is not at the chain any more, which waits: what there is of it stays, for whoever goes on with it.
-    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
+    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError>;
 
     /// The chains of a run that were not closed and that no process is at, in the order in which they began.
     fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError>;

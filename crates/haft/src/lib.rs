@@ -153,7 +153,7 @@ pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};
 pub use schemars::{self, JsonSchema};
-pub use session::{Limits, Session};
+pub use session::{RunLimits, Session};
 pub use skill::Skill;
 pub use skill::set::SkillSet;
 pub use spec::{Exposure, Risk, ToolName, ToolSpec};

@@ -55,7 +55,8 @@ pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
 pub use guard::{
-    CommandChanges, Floor, Guard, OwnFiles, PrivateAddresses, ProtectedPaths, WorkspaceEdge,
+    CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
+    WorkspaceEdge,
 };
 pub use haft_shell::{join_words, plain_words};
 pub use judge::EffectVerdict;

@@ -35,36 +35,36 @@ mod builder;
 mod expanded;
 mod limits;
 pub(crate) mod nest;
-mod patience;
+mod wait_mode;
 mod queue;
 mod running;
 
 pub use activation::{Activated, Activation, ActiveSkill};
 pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
-pub use limits::{Limits, LimitsError};
+pub use limits::{LimitsError, RunLimits};
 pub use nest::Ending;
-pub use patience::Patience;
 pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
+pub use wait_mode::WaitMode;
 
 /// What a host knows of a tool that the session does not see: which setting would enable it, for one.
-pub trait Absent: Send + Sync {
+pub trait UnknownToolHint: Send + Sync {
     /// The advice for this name, if there is any. It is for the person who runs haft; the model hears that the tool is off.
     fn advice(&self, name: &str) -> Option<String>;
 }
 
-opaque_debug!(Absent);
+opaque_debug!(UnknownToolHint);
 
 /// One run's state, as the calls made through it see it; clones share it.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use haft::{CancellationToken, Limits, Principal, Session, ToolRegistry};
+/// use haft::{CancellationToken, RunLimits, Principal, Session, ToolRegistry};
 ///
 /// let shutdown = CancellationToken::new();
 /// let session = Session::builder(Arc::new(ToolRegistry::new()))
 ///     .with_principal(Principal::local("ann"))
-///     .with_limits(Limits { max_calls: 100, ..Limits::default() })
+///     .with_limits(RunLimits { max_calls: 100, ..RunLimits::default() })
 ///     .with_cancellation(&shutdown)
 ///     .build()?;
 /// shutdown.cancel();
@@ -81,10 +81,10 @@ pub struct Session {
 #[derive(Debug)]
 struct RunState {
     owner: Owner,
-    door: String,
+    entry_point: String,
     client: Option<String>,
     ids: AtomicU64,
-    patience: Patience,
+    wait_mode: WaitMode,
     /// A user was asked about one of its calls.
     asked: AtomicBool,
     queue: Queue,
@@ -100,7 +100,7 @@ struct RunState {
     /// The run is for one call alone.
     alone: bool,
     pace: Pace,
-    absent: Option<Arc<dyn Absent>>,
+    unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
     active: Active,
     /// The skills it sees; all of them where this is not set.
     skills: Option<BTreeSet<String>>,
@@ -110,7 +110,7 @@ struct RunState {
 #[derive(Debug, Clone)]
 struct SessionScope {
     view: Arc<dyn Toolset>,
-    limits: Limits,
+    limits: RunLimits,
     budget: Arc<Budget>,
     spent_nanoseconds: Arc<AtomicU64>,
     cancel: CancellationToken,
@@ -148,10 +148,10 @@ impl Session {
         SessionBuilder {
             run: RunState {
                 owner,
-                door: "library".into(),
+                entry_point: "library".into(),
                 client: None,
                 ids: AtomicU64::new(0),
-                patience: Patience::default(),
+                wait_mode: WaitMode::default(),
                 asked: AtomicBool::new(false),
                 queue: Queue::default(),
                 grants: Mutex::default(),
@@ -163,14 +163,14 @@ impl Session {
                 others: None,
                 alone: false,
                 pace: Pace::default(),
-                absent: None,
+                unknown_tool_hint: None,
                 active: Active::default(),
                 skills: None,
             },
             scope: SessionScope {
                 view,
-                budget: Arc::new(Budget::of_run(Limits::default().max_calls)),
-                limits: Limits::default(),
+                budget: Arc::new(Budget::of_run(RunLimits::default().max_calls)),
+                limits: RunLimits::default(),
                 spent_nanoseconds: Arc::default(),
                 cancel: CancellationToken::new(),
                 leave: CancellationToken::new(),
@@ -206,13 +206,13 @@ impl Session {
         self.run.client.as_deref()
     }
 
-    /// By which door it was opened.
-    pub fn door(&self) -> &str {
-        &self.run.door
+    /// The entry point by which it was started.
+    pub fn entry_point(&self) -> &str {
+        &self.run.entry_point
     }
 
     /// Its bounds.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &RunLimits {
         &self.scope.limits
     }
 
@@ -290,7 +290,7 @@ impl Session {
     }
 
     /// Ends its waits for people: those calls are suspended, what they asked goes on waiting without them.
-    pub fn leave(&self) {
+    pub fn suspend(&self) {
         self.scope.leave.cancel();
     }
 
@@ -326,8 +326,8 @@ impl Session {
     }
 
     /// How it waits for people.
-    pub(crate) fn patience(&self) -> Patience {
-        self.run.patience
+    pub(crate) fn wait_mode(&self) -> WaitMode {
+        self.run.wait_mode
     }
 
     /// Who is asked about its calls, besides the executor's own approver.
@@ -336,13 +336,13 @@ impl Session {
     }
 
     /// The same session, with this approver for the calls made through it, besides the executor's own.
-    pub fn asking(&self, approver: Arc<dyn Approver>) -> Self {
+    pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         self.with(|scope| scope.approver = Some(approver))
     }
 
     /// The same session, for a call that is made again: what an earlier run of the same principal asked a person for it is
     /// what is asked now, and how that ended is how this one does.
-    pub fn asking_in(&self, run: RunId) -> Self {
+    pub fn retry_of(&self, run: RunId) -> Self {
         self.with(|scope| scope.asks_in = Some(run))
     }
 
@@ -352,7 +352,7 @@ impl Session {
     }
 
     /// The same session, for a call that was suspended and is gone on with.
-    pub fn going_on(&self) -> Self {
+    pub fn continuing(&self) -> Self {
         self.with(|scope| scope.resumed = true)
     }
 
@@ -389,7 +389,7 @@ impl Session {
     pub(crate) fn nested(
         &self,
         nest: &Arc<Nest>,
-        limits: Option<Limits>,
+        limits: Option<RunLimits>,
         view: Option<Arc<dyn Toolset>>,
     ) -> Self {
         self.with(|child| {
@@ -511,8 +511,8 @@ impl Session {
     }
 
     /// What the host says of a tool that this session does not see.
-    pub(crate) fn absent(&self, name: &str) -> Option<String> {
-        self.run.absent.as_ref()?.advice(name)
+    pub(crate) fn unknown_tool_hint(&self, name: &str) -> Option<String> {
+        self.run.unknown_tool_hint.as_ref()?.advice(name)
     }
 
     /// Who shows progress.

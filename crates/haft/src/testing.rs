@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Snapshot, fingerprint};
 use crate::arguments::Arguments;
-use crate::audit::{AuditError, AuditSink, Event, What};
+use crate::audit::{AuditError, AuditSink, Event, EventKind};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::clock;
 use crate::context::CallContext;
@@ -38,7 +38,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         call: CallId::new("call-1"),
         parent: None,
         origin: Origin::Mcp,
-        door: "library".to_owned(),
+        entry_point: "library".to_owned(),
         client: None,
         workspace: String::new(),
         arguments: arguments.to_owned(),
@@ -112,11 +112,11 @@ impl MemoryAudit {
     pub fn words(&self) -> Vec<String> {
         let events = self.events.lock();
         let word = |event: &Event| match &event.what {
-            What::RunStarted(_) => "run".to_owned(),
-            What::RunResumed(_) => "resumed".to_owned(),
-            What::CallStarted(_) => "started".to_owned(),
-            What::CallEnded(_, end) => format!("ended:{}", end.status.as_str()),
-            What::RunClosed => "closed".to_owned(),
+            EventKind::RunStarted(_) => "run".to_owned(),
+            EventKind::RunResumed(_) => "resumed".to_owned(),
+            EventKind::CallStarted(_) => "started".to_owned(),
+            EventKind::CallEnded(_, end) => format!("ended:{}", end.status.as_str()),
+            EventKind::RunClosed => "closed".to_owned(),
         };
         events.iter().map(word).collect()
     }

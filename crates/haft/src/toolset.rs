@@ -1,4 +1,4 @@
-//! `Toolset`: where tools are found; `Entry`: a spec and who runs it. Toolsets find, the executor runs.
+//! `Toolset`: where tools are found; `ToolEntry`: a spec and who runs it. Toolsets find, the executor runs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,14 +28,14 @@ pub use changes::Changes;
 
 /// Who runs a tool.
 #[derive(Clone)]
-pub enum Run {
+pub enum ToolBackend {
     /// This process.
     Local(Arc<dyn Tool>),
     /// The provider; never called here.
     Hosted,
 }
 
-impl fmt::Debug for Run {
+impl fmt::Debug for ToolBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Local(_) => "Local",
@@ -46,9 +46,9 @@ impl fmt::Debug for Run {
 
 /// A spec and who runs it, with what is compiled once from the spec. Views rename by changing the entry, never by wrapping the tool.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ToolEntry {
     pub(crate) spec: Arc<ToolSpec>,
-    pub(crate) run: Run,
+    pub(crate) run: ToolBackend,
     /// Checks whole arguments, bound values included.
     pub(crate) input: Arc<Schema>,
     pub(crate) output: Option<Arc<Schema>>,
@@ -58,7 +58,7 @@ pub struct Entry {
     pub(crate) fragment: OnceLock<bytes::Bytes>,
 }
 
-impl Entry {
+impl ToolEntry {
     /// What the tool says of itself.
     pub fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
@@ -71,7 +71,7 @@ impl Entry {
 
     /// Whether the provider runs it.
     pub fn is_hosted(&self) -> bool {
-        matches!(self.run, Run::Hosted)
+        matches!(self.run, ToolBackend::Hosted)
     }
 
     /// The arguments that the host fills in, as people may see them.
@@ -98,8 +98,8 @@ impl Entry {
 #[derive(Debug, Default)]
 pub struct Snapshot {
     version: u64,
-    entries: Vec<Arc<Entry>>,
-    index: HashMap<ToolName, Arc<Entry>, RandomState>,
+    entries: Vec<Arc<ToolEntry>>,
+    index: HashMap<ToolName, Arc<ToolEntry>, RandomState>,
     pub(crate) list: OnceLock<bytes::Bytes>,
     /// Shared by snapshots of the same tools, whichever of them are expanded.
     pub(crate) finder: Arc<OnceLock<Index>>,
@@ -107,8 +107,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A snapshot of these entries; of two with one name the first stays.
-    pub(crate) fn new(version: u64, entries: impl IntoIterator<Item = Arc<Entry>>) -> Self {
-        let mut index: HashMap<ToolName, Arc<Entry>, RandomState> = HashMap::default();
+    pub(crate) fn new(version: u64, entries: impl IntoIterator<Item = Arc<ToolEntry>>) -> Self {
+        let mut index: HashMap<ToolName, Arc<ToolEntry>, RandomState> = HashMap::default();
         let mut kept = Vec::new();
         for entry in entries {
             if index
@@ -153,12 +153,12 @@ impl Snapshot {
     }
 
     /// All entries, also those not shown, in the order of their names.
-    pub fn entries(&self) -> &[Arc<Entry>] {
+    pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
     /// The entry of a name.
-    pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn entry(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.index.get(name)
     }
 
@@ -171,14 +171,14 @@ impl Snapshot {
     }
 
     /// The entries shown to callers.
-    pub fn listed(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
+    pub fn listed(&self) -> impl Iterator<Item = &Arc<ToolEntry>> + Clone {
         self.entries
             .iter()
             .filter(|entry| entry.spec.exposure == Exposure::Listed)
     }
 
     /// The entries that a provider's model can be told of, and the names of those dropped because they have no declaration for it.
-    pub fn for_provider(&self, provider: &str) -> (Vec<&Arc<Entry>>, Vec<ToolName>) {
+    pub fn for_provider(&self, provider: &str) -> (Vec<&Arc<ToolEntry>>, Vec<ToolName>) {
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         for entry in self.listed() {
             match &entry.spec.declaration {
@@ -255,7 +255,7 @@ pub(crate) fn within(
     }))
 }
 
-type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync;
+type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync;
 
 /// A view: computed once for each version of its sources.
 pub struct Derived {
@@ -267,7 +267,7 @@ pub struct Derived {
 impl Derived {
     pub(crate) fn new(
         sources: impl IntoIterator<Item = Arc<dyn Toolset>>,
-        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<Entry>> + Send + Sync + 'static,
+        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync + 'static,
     ) -> Self {
         let sources = sources.into_iter().collect();
         Self {

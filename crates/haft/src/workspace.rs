@@ -35,7 +35,7 @@ pub use change::Change;
 pub use error::WorkspaceError;
 pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use kind::Kind;
-pub use list::Entry;
+pub use list::DirEntry;
 pub use place::Place;
 pub use read::{FileStamp, OpenFile};
 pub(crate) use remove::FileRemoval;

@@ -18,7 +18,7 @@ use haft::audit::index::RunState;
 use haft::audit::redact::Redactor;
 use haft::audit::runs::{events, run_dir};
 use haft::audit::verify::verify;
-use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, RunStart, What};
+use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::result::Status;
@@ -45,15 +45,15 @@ fn victim() {
     };
     let start = RunStart {
         principal: Principal::local("ada"),
-        door: "test".into(),
+        entry_point: "test".into(),
         workspace: None,
         profile: "workspace".into(),
     };
-    durably(What::RunStarted(Arc::new(start)));
+    durably(EventKind::RunStarted(Arc::new(start)));
     println!("durable started");
     for n in 0..CALLS {
         let call = call(n);
-        let started = What::CallStarted(Arc::clone(&call));
+        let started = EventKind::CallStarted(Arc::clone(&call));
         if n % 7 == 0 {
             durably(started);
             println!("durable c{n}");
@@ -63,13 +63,13 @@ fn victim() {
         // Every eleventh is never seen to end.
         if n % 11 != 10 {
             archive
-                .record(event(What::CallEnded(call, end(n))))
+                .record(event(EventKind::CallEnded(call, end(n))))
                 .unwrap();
         }
     }
 }
 
-fn event(what: What) -> Event {
+fn event(what: EventKind) -> Event {
     Event {
         run: RunId::new("victim"),
         at: clock::now(),

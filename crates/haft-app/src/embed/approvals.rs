@@ -1,6 +1,6 @@
 //! `Approvals`: the requests of an embedded application, listed and decided.
 
-use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision, listing};
 
 use crate::app::App;
@@ -25,7 +25,7 @@ impl<'a> Approvals<'a> {
     ///
     /// # Errors
     /// The inbox cannot be read.
-    pub async fn pending(self) -> Result<Vec<Entry>, Problem> {
+    pub async fn pending(self) -> Result<Vec<StoredApproval>, Problem> {
         self.pending_of(&self.app.principal().tenant).await
     }
 
@@ -33,7 +33,7 @@ impl<'a> Approvals<'a> {
     ///
     /// # Errors
     /// The inbox cannot be read.
-    pub async fn pending_of(self, tenant: &str) -> Result<Vec<Entry>, Problem> {
+    pub async fn pending_of(self, tenant: &str) -> Result<Vec<StoredApproval>, Problem> {
         let filter = Filter {
             tenant: tenant.to_owned(),
             status: vec![RequestStatus::Pending],
@@ -51,7 +51,7 @@ impl<'a> Approvals<'a> {
     ///
     /// # Errors
     /// There is none with this id, or the inbox cannot be read.
-    pub async fn get(self, id: &ApprovalId) -> Result<Entry, Problem> {
+    pub async fn get(self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
         self.app.entry(id).await
     }
 

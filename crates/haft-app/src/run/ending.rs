@@ -100,7 +100,7 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
 
 /// Suspends a run with pending requests or with a call that can be resumed; none where it has neither.
 async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
-    session.leave();
+    session.suspend();
     // Waits end at once; a call that runs has its own time.
     let _ = tokio::time::timeout(NOTE, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
@@ -108,11 +108,11 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     if (none && !session.has_resumable()) || !parts.terms.durable {
         return None;
     }
-    if !parts.executor.leave(session) {
+    if !parts.executor.suspend(session) {
         return Some(Ok(()));
     }
     let _ = tokio::time::timeout(SETTLE, session.idle()).await;
-    let noted = match parts.archive.leave(session.run()).await {
+    let noted = match parts.archive.suspend(session.run()).await {
         Ok(()) => {
             let noted = parts.index.progress(session.run(), session.calls(), true);
             noted.await.map_err(|e| e.to_string())

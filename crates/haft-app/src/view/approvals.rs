@@ -1,8 +1,8 @@
 //! What waits for a person, as it is shown and decided: the same for the command and the HTTP API.
 
-use haft::approval::inbox::{Entry, Filter, RequestStatus};
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::listing;
-use haft::approval::{Choice, Decision, Scope};
+use haft::approval::{Choice, Decision, HoldFor};
 use haft::audit::redact::Redactor;
 use haft::clock;
 use serde::Serialize;
@@ -59,7 +59,7 @@ pub struct Item {
 struct Decided {
     choice: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<Scope>,
+    scope: Option<HoldFor>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edited: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ struct Decided {
 
 impl Item {
     /// An entry of the inbox, for somebody who may see it.
-    pub fn of(redactor: &Redactor, entry: &Entry) -> Self {
+    pub fn of(redactor: &Redactor, entry: &StoredApproval) -> Self {
         let request = &entry.request;
         let kind = if request.is_question() {
             "question"
@@ -94,7 +94,7 @@ impl Item {
             rule: request.rule.clone(),
             args_digest: request.args_digest.clone(),
             origin: request.origin.as_str(),
-            door: request.door.clone(),
+            door: request.entry_point.clone(),
             client: request.client.clone(),
             workspace: request.workspace.clone(),
             fact: Fact::of(request, redactor),
@@ -141,7 +141,11 @@ impl Decided {
 }
 
 /// Visits the user's requests, oldest first.
-pub async fn visit(app: &App, filter: Filter, visit: impl FnMut(Entry)) -> Result<(), Problem> {
+pub async fn visit(
+    app: &App,
+    filter: Filter,
+    visit: impl FnMut(StoredApproval),
+) -> Result<(), Problem> {
     let filter = Filter {
         tenant: app.principal().tenant.to_string(),
         limit: MOST,

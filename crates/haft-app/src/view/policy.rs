@@ -20,7 +20,7 @@ pub struct Overview {
     #[serde(flatten)]
     pub view: PolicyView,
     /// The floor under commands.
-    pub sandbox: Floor,
+    pub sandbox: MinimumVerdict,
     /// The skills that ask for rules or narrow the run they are loaded into. They grant nothing.
     pub skills: Vec<SkillRequest>,
 }
@@ -78,7 +78,7 @@ impl SkillRequest {
 
 /// The floor under commands.
 #[derive(Debug, Serialize)]
-pub struct Floor {
+pub struct MinimumVerdict {
     /// The weakest confinement that they may run in.
     pub require: &'static str,
     /// What they reach.
@@ -89,7 +89,7 @@ pub struct Floor {
 pub fn overview(app: &App) -> Overview {
     Overview {
         view: app.executor().policy().view(),
-        sandbox: Floor {
+        sandbox: MinimumVerdict {
             require: app.sandbox().config().require.word(),
             network: app.network().word(),
         },

@@ -1,6 +1,6 @@
 //! What a rule would have allowed: tried on a request and on recent calls before it is kept.
 
-use haft::approval::inbox::Entry;
+use haft::approval::inbox::StoredApproval;
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +38,7 @@ struct Matched {
 }
 
 /// Tries a rule on the request itself and on recent calls.
-pub async fn try_rule(app: &App, entry: &Entry, rule: &str) -> Tried {
+pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
     let mut tried = Tried {
         ok: true,
         error: None,

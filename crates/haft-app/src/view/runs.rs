@@ -114,7 +114,7 @@ impl From<RunEntry> for Listed {
             state: entry.state,
             started: entry.started,
             calls: entry.calls,
-            door: entry.start.door,
+            door: entry.start.entry_point,
             profile: entry.start.profile,
             workspace: entry.start.workspace,
         }

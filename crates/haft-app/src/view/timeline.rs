@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haft::approval::inbox::{Entry, Filter};
+use haft::approval::inbox::{Filter, StoredApproval};
 use haft::call::RunId;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -83,7 +83,7 @@ async fn waits(app: &App, run: &str) -> HashMap<String, f64> {
         run: Some(RunId::new(run)),
         ..Filter::default()
     };
-    let waited = |entry: Entry| {
+    let waited = |entry: StoredApproval| {
         let decided = entry.decision?.at - entry.request.created;
         let nanoseconds = u64::try_from(decided).ok()?;
         let waited = std::time::Duration::from_nanos(nanoseconds);

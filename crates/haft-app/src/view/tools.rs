@@ -1,7 +1,7 @@
 //! Tools in the shape of contract §9.
 
 use haft::spec::ToolSpec;
-use haft::toolset::{Entry, Snapshot};
+use haft::toolset::{Snapshot, ToolEntry};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -37,7 +37,7 @@ pub fn describe(spec: &ToolSpec) -> Value {
 ///
 /// # Errors
 /// There is no such tool, or it is off; the advice says what to do.
-pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a Entry, Problem> {
+pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEntry, Problem> {
     if let Some(entry) = tools.entry(name) {
         return Ok(entry);
     }

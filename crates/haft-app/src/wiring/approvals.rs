@@ -12,7 +12,7 @@ use haft::audit::redact::Redactor;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::policy::Policy;
-use haft::session::Patience;
+use haft::session::WaitMode;
 use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
 
@@ -106,7 +106,7 @@ pub(crate) struct Asks {
     /// Who else hears of it.
     pub(crate) webhook: Option<Webhook>,
     /// What becomes of a call about which no decision came in time.
-    pub(crate) on_timeout: Patience,
+    pub(crate) on_timeout: WaitMode,
 }
 
 /// The executor over these parts, with whoever is asked; and whether what is asked outlives the process.
@@ -157,7 +157,7 @@ pub(crate) fn executor(
             .with_suspended(wiring.suspended);
     }
     let on_timeout = match wiring.when_asked {
-        Some(when) => when.patience(),
+        Some(when) => when.wait_mode(),
         None => on_timeout(settings, durable),
     };
     let asks = Asks {
@@ -169,9 +169,9 @@ pub(crate) fn executor(
 }
 
 /// What becomes of a call about which no decision came in time.
-fn on_timeout(settings: &Settings, durable: bool) -> Patience {
+fn on_timeout(settings: &Settings, durable: bool) -> WaitMode {
     match settings.text("policy.on_approval_timeout") {
-        Some("suspend") | None if durable => Patience::WaitThenSuspend,
-        _ => Patience::WaitThenDeny,
+        Some("suspend") | None if durable => WaitMode::WaitThenSuspend,
+        _ => WaitMode::WaitThenDeny,
     }
 }

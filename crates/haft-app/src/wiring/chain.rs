@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::audit::runs;
 use haft::call::RunId;
 use haft::journal::Journal;
-use haft::session::Limits;
+use haft::session::RunLimits;
 use haft::spec::Risk;
 use haft::toolset::Toolset;
 use haft_chain::python::PythonEngine;
@@ -70,11 +70,11 @@ pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, P
 }
 
 /// The bounds of a script.
-pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
-    let own = Limits::chain();
+pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
+    let own = RunLimits::chain();
     let seconds = |key: &str, or: Duration| settings.seconds(key).unwrap_or(or);
     let inline = settings.whole("chain.max_inline_result_bytes");
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: settings
             .whole("chain.max_tool_calls")
             .unwrap_or(own.max_calls),

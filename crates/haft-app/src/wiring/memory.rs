@@ -91,8 +91,10 @@ impl RunNotes for Notes {
         Box::pin(async move {
             let found = self.index.get(run).await.map_err(|e| gone("the run", e))?;
             // `mcp http` and `mcp stdio` are one agent by two transports.
-            let door = found.map(|entry| entry.start.door);
-            let word = door.as_deref().and_then(|door| door.split(' ').next());
+            let entry_point = found.map(|entry| entry.start.entry_point);
+            let word = entry_point
+                .as_deref()
+                .and_then(|name| name.split(' ').next());
             Ok(word.unwrap_or(NOBODY).to_owned())
         })
     }

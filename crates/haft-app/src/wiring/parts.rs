@@ -8,7 +8,7 @@ use haft::call::Principal;
 use haft::change::ChangeLog;
 use haft::policy::Policy;
 use haft::progress::Pace;
-use haft::session::Limits;
+use haft::session::RunLimits;
 use haft::skill::set::SkillSet;
 use haft::spec::{Exposure, Overflow};
 use haft::tool::Tool;
@@ -26,7 +26,7 @@ use haft_chain::TOOL_CHAIN;
 use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
-use crate::config::{Entry, Settings, value};
+use crate::config::{SettingEntry, Settings, value};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -42,14 +42,14 @@ use crate::wiring::{chain, changes, discover, network, skills, web};
 const LONGEST_EVENT: usize = 1 << 20;
 
 /// The bounds of a run.
-pub(crate) fn limits(settings: &Settings) -> Result<Limits, Problem> {
-    let own = Limits::default();
+pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
+    let own = RunLimits::default();
     let seconds = |key: &str, or| settings.seconds(key).unwrap_or(or);
     let whole = |key: &str, or: usize| {
         let number = settings.whole(key).and_then(|n| usize::try_from(n).ok());
         number.unwrap_or(or)
     };
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: settings.whole("limits.max_calls").unwrap_or(own.max_calls),
         call_timeout: seconds("limits.call_timeout_s", own.call_timeout),
         approval_timeout: seconds("limits.approval_timeout_s", own.approval_timeout),
@@ -342,7 +342,7 @@ pub(crate) fn with_chain(
     ))
 }
 
-fn apply(tool: &mut ToolSettings, leaf: &str, entry: &Entry) {
+fn apply(tool: &mut ToolSettings, leaf: &str, entry: &SettingEntry) {
     let value = &entry.value;
     match leaf {
         "description" => tool.description = value.as_str().map(str::to_owned),

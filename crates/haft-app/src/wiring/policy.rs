@@ -58,7 +58,7 @@ fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
 fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     let opened = Workspace::open(&at.workspace);
     let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
-    Ok(opened.with_hidden(own_files(at, settings)))
+    Ok(opened.with_hidden(hidden_paths(at, settings)))
 }
 
 /// What calls stand on: one workspace, and the policy over it.
@@ -96,7 +96,7 @@ pub(crate) fn build(
 }
 
 /// What no tool touches: haft's state, its settings, the secrets' files, the key of its certificate. The workspace's haft.toml may be read.
-fn own_files(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
     let files = settings
@@ -108,7 +108,7 @@ fn own_files(at: &Site, settings: &Settings) -> Vec<PathBuf> {
         .into_iter()
         .chain(files)
         .chain(settings.secrets.files.iter().cloned())
-        .chain(stores::own_files(at, settings))
+        .chain(stores::hidden_paths(at, settings))
         .chain(tls_files(settings))
         .collect()
 }

@@ -78,7 +78,7 @@ pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> 
 }
 
 /// The files of a database and the folder of artifacts that settings put elsewhere: haft's own, which no tool touches.
-pub(crate) fn own_files(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let artifacts = settings.text("artifacts.url").and_then(artifacts::folder);
     let Some(path) = file(at, settings) else {
         return artifacts.into_iter().collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft::permission::Verdict;
 use haft::policy::Policy;
 use haft::spec::ToolSpec;
-use haft_builtins::web::http::{Http, HttpError, Limits};
+use haft_builtins::web::http::{FetchLimits, Http, HttpError};
 use haft_builtins::web::reader::{JailedReader, PageReader};
 use haft_builtins::web::search::{Provider, SearchError, SearchService, SearchSettings};
 use haft_builtins::web::{RedirectRule, Web};
@@ -30,7 +30,7 @@ pub(crate) fn web(
     policy: &Arc<Policy>,
     sandbox: &Sandbox,
 ) -> Result<Web, Problem> {
-    let mut limits = Limits::default();
+    let mut limits = FetchLimits::default();
     if let Some(bytes) = settings.whole("web.max_bytes") {
         limits.max_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }

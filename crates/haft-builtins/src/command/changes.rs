@@ -7,7 +7,7 @@ mod effects;
 mod fates;
 mod folder;
 mod ignored;
-mod kept;
+mod pending;
 mod note;
 mod probe;
 mod settle;
@@ -33,7 +33,7 @@ pub(crate) use settle::{Ended, go_on, settle};
 pub(crate) use view::OpenView;
 
 use apply::ApplyChanges;
-use kept::PendingChanges;
+use pending::PendingChanges;
 use probe::Visibility;
 
 /// The name of the tool that applies changes.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use haft::future::BoxFuture;
 use haft::spec::ToolSpec;
 use haft::toolset::search::{SearchHit, category_of, is_findable};
-use haft::toolset::{Entry, Snapshot};
+use haft::toolset::{Snapshot, ToolEntry};
 use haft_search::{Hit, NAMED, Top, clip};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
@@ -156,7 +156,7 @@ impl Meaning {
     async fn fill(&self, tools: &Snapshot) -> Result<(), EmbedError> {
         self.vectors().make_room(tools);
         loop {
-            let batch: Vec<Arc<Entry>> = {
+            let batch: Vec<Arc<ToolEntry>> = {
                 let vectors = self.vectors();
                 if vectors.is_full() {
                     return Ok(());
@@ -260,7 +260,7 @@ impl Meaning {
 }
 
 impl Vectors {
-    fn missing<'a>(&'a self, tools: &'a Snapshot) -> impl Iterator<Item = &'a Arc<Entry>> {
+    fn missing<'a>(&'a self, tools: &'a Snapshot) -> impl Iterator<Item = &'a Arc<ToolEntry>> {
         tools
             .findable()
             .filter(|entry| !self.known.contains_key(entry.spec_hash()))

@@ -10,7 +10,7 @@ use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::TypedTool;
 use haft::toolset::search::{SearchHit, category_of};
-use haft::toolset::{Entry, Snapshot};
+use haft::toolset::{Snapshot, ToolEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -266,11 +266,11 @@ fn browse(tools: &Snapshot, category: &str, input: &ToolSearchInput) -> ToolSear
 }
 
 fn list_tools<'a>(
-    found: impl Iterator<Item = (&'a Entry, Option<f32>)>,
+    found: impl Iterator<Item = (&'a ToolEntry, Option<f32>)>,
     format: Format,
 ) -> Vec<FoundTool> {
     let mut room = MAX_SCHEMAS;
-    let tool = |(entry, score): (&Entry, Option<f32>)| {
+    let tool = |(entry, score): (&ToolEntry, Option<f32>)| {
         let spec = entry.spec();
         let schema = (format == Format::Schema).then(|| Arc::clone(&spec.input_schema));
         // The first that does not fit ends it: what follows fits worse.

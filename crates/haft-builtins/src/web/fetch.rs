@@ -3,7 +3,7 @@
 mod charset;
 mod gate;
 mod page;
-mod shown;
+mod result;
 
 use std::sync::Arc;
 
@@ -257,7 +257,7 @@ impl FetchUrl {
 fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolError> {
     let summary = got.summary();
     let failed = got.failure();
-    let (data, parts) = shown::page_result(got, context, max);
+    let (data, parts) = result::page_result(got, context, max);
     let data = FetchUrlData {
         page: Some(data),
         pages: Vec::new(),
@@ -284,7 +284,7 @@ fn several(
         let (data, parts) = match got {
             Ok(got) => {
                 let failed = got.failure();
-                let (mut data, parts) = shown::page_result(got, context, max);
+                let (mut data, parts) = result::page_result(got, context, max);
                 data.error = failed.as_ref().map(PageFailure::of);
                 errors.extend(failed);
                 (data, parts)
@@ -300,7 +300,7 @@ fn several(
                 (data, parts)
             }
         };
-        all.push(Content::text(shown::heading(&data)));
+        all.push(Content::text(result::heading(&data)));
         all.extend(parts);
         pages.push(data);
     }

@@ -26,7 +26,7 @@ use crate::web::target::{Refused, Target};
 
 /// What one request may take.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Looking up, connecting and the TLS handshake of one hop together.
     pub connect: Duration,
     /// All of it, redirects and body included.
@@ -37,7 +37,7 @@ pub struct Limits {
     pub redirects: usize,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     /// 10 seconds, 30 seconds, 10 MiB, 10 redirects.
     fn default() -> Self {
         Self {
@@ -93,7 +93,7 @@ enum Reach {
 pub struct Http {
     reach: Reach,
     network: Arc<dyn Network>,
-    limits: Limits,
+    limits: FetchLimits,
     agent: HeaderValue,
     tls: Arc<Tls>,
 }
@@ -134,14 +134,14 @@ impl Http {
         Self {
             reach,
             network: Arc::new(System),
-            limits: Limits::default(),
+            limits: FetchLimits::default(),
             agent: HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION"))),
             tls: Arc::default(),
         }
     }
 
     /// The same under other limits.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: FetchLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -166,7 +166,7 @@ impl Http {
     }
 
     /// What a request may take.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &FetchLimits {
         &self.limits
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use memchr::memmem;
 use parking_lot::Mutex;
 
-use crate::web::http::{Http, HttpError, Limits};
+use crate::web::http::{FetchLimits, Http, HttpError};
 use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 
@@ -72,7 +72,7 @@ impl Robots {
 
 /// Reads a host's file. It may lead elsewhere only where a page of that host may: a connection is a connection.
 async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules, HttpError> {
-    let limits = Limits {
+    let limits = FetchLimits {
         whole: PATIENCE,
         max_bytes: MAX_BYTES,
         redirects: 5,

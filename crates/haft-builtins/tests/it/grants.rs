@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Decision, Scope};
+use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use haft::error::ErrorKind;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::Policy;
@@ -30,7 +30,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(scope: Scope) -> Self {
+    fn new(scope: HoldFor) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("a.txt", "old\n"),
@@ -46,7 +46,7 @@ impl Desk {
         let all = builtins.tools().unwrap().into_iter().map(|one| one.tool);
         tools.replace_all("builtin", all).unwrap();
         let policy = Policy::workspace().with_workspace(&builtins.workspace);
-        let yes = Decision::approve("ann", "test").holding(scope);
+        let yes = Decision::approve("ann", "test").hold_for(scope);
         let approver = ScriptedApprover::new([Answer::from(yes)]);
         let asked = Arc::clone(&approver.asked);
         let audit = Arc::new(MemoryAudit::new());
@@ -77,8 +77,8 @@ impl Desk {
     }
 
     /// The same files as at the beginning, and for what holds for good another session.
-    fn restore(&mut self, scope: Scope) {
-        if scope == Scope::Always {
+    fn restore(&mut self, scope: HoldFor) {
+        if scope == HoldFor::Always {
             self.session = Session::builder(Arc::clone(&self.tools) as _)
                 .build()
                 .unwrap();
@@ -193,7 +193,7 @@ fn changed(desk: &Desk, call: &Approved, change: Change) -> (String, Value, bool
     (name.clone(), arguments, differs)
 }
 
-fn holds(scope: Scope, row: usize, change: Change) -> Result<(), TestCaseError> {
+fn holds(scope: HoldFor, row: usize, change: Change) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -204,7 +204,7 @@ fn holds(scope: Scope, row: usize, change: Change) -> Result<(), TestCaseError> 
         let mut desk = Desk::new(scope);
         prop_assert_eq!(desk.asks(call.tool, &call.arguments).await, Some(1));
         desk.restore(scope);
-        let kept = scope == Scope::Session || !desk.asked.lock()[0].suggested.is_empty();
+        let kept = scope == HoldFor::Session || !desk.asked.lock()[0].suggested.is_empty();
         let again = desk.asks(call.tool, &call.arguments).await;
         prop_assert_eq!(
             again,
@@ -219,7 +219,7 @@ fn holds(scope: Scope, row: usize, change: Change) -> Result<(), TestCaseError> 
             return Ok(());
         };
         // For good a rule for the host covers its other pages; it says so.
-        let by_rule = scope == Scope::Always && call.tool == "fetch_url" && name == "url";
+        let by_rule = scope == HoldFor::Always && call.tool == "fetch_url" && name == "url";
         let covered = kept && (!differs || call.free.contains(&name.as_str()) || by_rule);
         let expect = usize::from(!covered);
         prop_assert_eq!(asked, expect, "{:?} {} {}", scope, call.tool, arguments);
@@ -234,7 +234,7 @@ proptest! {
     fn p5_a_call_that_differs_from_the_approved_one_is_asked_about_again(
         row in 0_usize..100, nth in 0_usize..100, seed in any::<u32>(), always in any::<bool>(),
     ) {
-        let scope = if always { Scope::Always } else { Scope::Session };
+        let scope = if always { HoldFor::Always } else { HoldFor::Session };
         holds(scope, row, Change { nth, seed })?;
     }
 }
@@ -247,7 +247,7 @@ async fn p5_an_approved_patch_covers_no_other_file_and_no_removal() {
     let moved = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: c.txt\n@@\n-old\n+new\n*** End Patch";
     let deleted = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch";
     let added = "*** Begin Patch\n*** Add File: c.txt\n+new\n*** End Patch";
-    for scope in [Scope::Session, Scope::Always] {
+    for scope in [HoldFor::Session, HoldFor::Always] {
         for (patch, asks) in [
             (update("a.txt", "other"), 0),
             (update("b.txt", "other"), 1),
@@ -268,7 +268,7 @@ async fn p5_an_approved_patch_covers_no_other_file_and_no_removal() {
 
 #[tokio::test]
 async fn p18_a_critical_call_is_approved_each_time() {
-    for scope in [Scope::Session, Scope::Always] {
+    for scope in [HoldFor::Session, HoldFor::Always] {
         let mut desk = Desk::new(scope);
         let arguments = json!({"path": "a.txt"});
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use haft_builtins::web::http::{Http, Limits};
+use haft_builtins::web::http::{FetchLimits, Http};
 use haft_builtins::web::network::{BoxFuture, Network};
 use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -137,8 +137,8 @@ impl Town {
     }
 
     /// The same under other limits.
-    pub(crate) fn limited(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) -> Http {
-        let mut limits = Limits::default();
+    pub(crate) fn limited(self: &Arc<Self>, change: impl FnOnce(&mut FetchLimits)) -> Http {
+        let mut limits = FetchLimits::default();
         change(&mut limits);
         self.http().with_limits(limits)
     }

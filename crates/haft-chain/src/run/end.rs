@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft::context::Scope;
+use haft::context::ChildRun;
 use haft::error::{ErrorKind, ToolError};
 use haft::result::{Status, ToolResult};
 
@@ -56,7 +56,7 @@ impl End {
     /// What the chain came to, and what is to be said of that behind what the script printed.
     pub(super) fn result(
         self,
-        scope: &Scope,
+        scope: &ChildRun,
         printed: u64,
         left_out: Option<String>,
     ) -> (ToolResult, String) {
@@ -103,7 +103,7 @@ impl End {
 }
 
 /// One line for a person: the calls and how they ended, and how much was printed.
-fn summary(scope: &Scope, printed: u64) -> String {
+fn summary(scope: &ChildRun, printed: u64) -> String {
     let trace = scope.trace();
     let count = |status: Status| trace.iter().filter(|call| call.status == status).count();
     let mut words = vec![match trace.len() {

@@ -244,7 +244,7 @@ impl Record {
     /// Leaves it open, to be gone on with.
     pub(super) fn leave(&mut self) {
         if let Some(journal) = self.journal.as_ref().filter(|_| self.open)
-            && let Err(error) = journal.leave(&self.run, &self.chain)
+            && let Err(error) = journal.suspend(&self.run, &self.chain)
         {
             tracing::error!(run = %self.run, %error, "leave a chain that waits");
         }

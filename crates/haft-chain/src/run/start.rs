@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft::context::Scope;
+use haft::context::ChildRun;
 use haft::error::ToolError;
 use haft::spec::{Exposure, ToolSpec};
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl Script<'_> {
     /// The message that starts it.
     pub(super) fn message(
         &self,
-        scope: &Scope,
+        scope: &ChildRun,
         record: &Record,
         looks: u32,
     ) -> Result<Vec<u8>, ToolError> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use haft::result::Status;
-use haft::session::Limits;
+use haft::session::RunLimits;
 use haft::testing::TestTool;
 use serde_json::json;
 
@@ -216,10 +216,10 @@ fn never() {
     let code = "n = 0\nwhile n < 3:\n    try:\n        n += 1\n        raise SystemExit\n    except BaseException:\n        pass\nn";
     assert_eq!(value(&wait(scene.chain(code))), json!(3));
     // A call that takes longer than a call may is the script's to handle.
-    let limits = Limits {
+    let limits = RunLimits {
         call_timeout: Duration::from_millis(100),
         approval_timeout: Duration::from_millis(50),
-        ..Limits::chain()
+        ..RunLimits::chain()
     };
     let scene = Scene::of(Parts {
         limits,

@@ -41,7 +41,9 @@ impl Approver for Person {
             if self.yes {
                 Decision::approve("ada", "test").into()
             } else {
-                Decision::deny("ada", "test").saying("not today").into()
+                Decision::deny("ada", "test")
+                    .with_message("not today")
+                    .into()
             }
         })
     }

@@ -105,8 +105,8 @@ impl Journal for Killed {
         self.then(run, || self.journal.close(run, chain, status))
     }
 
-    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
-        self.then(run, || self.journal.leave(run, chain))
+    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+        self.then(run, || self.journal.suspend(run, chain))
     }
 
     fn abandoned(&self, run: &RunId) -> Result<Vec<Recorded>, JournalError> {

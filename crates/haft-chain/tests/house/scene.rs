@@ -11,7 +11,7 @@ use haft::future::BoxFuture;
 use haft::journal::Journal;
 use haft::policy::Policy;
 use haft::result::Outcome;
-use haft::session::{Limits, Session};
+use haft::session::{RunLimits, Session};
 use haft::spec::{Declaration, ToolSpec};
 use haft::testing::MemoryAudit;
 use haft::tool::Tool;
@@ -62,7 +62,7 @@ pub(crate) fn made(config: Config, code: CodeConfig) -> Arc<PythonEngine> {
 
 /// What a scene is made of; the rest is the same for all.
 pub(crate) struct Parts {
-    pub(crate) limits: Limits,
+    pub(crate) limits: RunLimits,
     pub(crate) policy: Policy,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) folder: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(crate) struct Parts {
 impl Default for Parts {
     fn default() -> Self {
         Self {
-            limits: Limits::chain(),
+            limits: RunLimits::chain(),
             policy: Policy::trusted(),
             journal: None,
             folder: None,
@@ -148,7 +148,7 @@ impl Scene {
         let mut session = Session::builder(Arc::new(tools));
         if let Some(run) = parts.run {
             session = if parts.resumed {
-                session.resuming(run, 100)
+                session.resume(run, 100)
             } else {
                 session.with_run(run)
             };

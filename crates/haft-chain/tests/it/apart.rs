@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use haft::result::Status;
-use haft::session::Limits;
+use haft::session::RunLimits;
 use serde_json::{Value, json};
 
 use crate::runner::Test;
@@ -190,7 +190,7 @@ fn cancelled() {
 fn late() {
     for _ in 0..20 {
         let scene = Scene::of(Parts {
-            limits: Limits {
+            limits: RunLimits {
                 approval_timeout: Duration::from_millis(100),
                 call_timeout: Duration::from_millis(300),
                 total_timeout: Duration::from_millis(300),

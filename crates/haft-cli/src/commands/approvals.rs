@@ -5,8 +5,8 @@ mod confirm;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Entry, Filter, RequestStatus};
-use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -113,14 +113,14 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
 }
 
 /// The request of an id or of its beginning, where that is enough.
-async fn find_request(app: &App, id: &str) -> Result<Entry, Problem> {
+async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
     let whole = ApprovalId::new(id);
     let known = app.executor().inbox().get(&whole).await;
     if let Some(entry) = known.map_err(|e| Problem::failed(e.to_string()))? {
         return Ok(entry);
     }
     let mut alike = Vec::new();
-    let keep = |entry: Entry| {
+    let keep = |entry: StoredApproval| {
         let fits = entry.request.id.as_str().starts_with(id) && id.len() > "ap-".len();
         if fits && alike.len() < 2 {
             alike.push(entry);
@@ -156,7 +156,7 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
 }
 
 /// A request whole, in lines for people.
-fn facts(app: &App, entry: &Entry) -> Vec<String> {
+fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     let mut lines = fact::lines(request, app.redactor());
     let item = Item::of(app.redactor(), entry);
@@ -203,7 +203,7 @@ async fn watch(at: &Invocation, app: &App) -> Done {
 /// Prints what waits.
 async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
     let mut printed = Ok(());
-    let print = |entry: Entry| {
+    let print = |entry: StoredApproval| {
         if printed.is_ok() {
             printed = print_entry(screen, app, &entry);
         }
@@ -212,7 +212,7 @@ async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
     printed
 }
 
-fn print_entry(screen: Screen, app: &App, entry: &Entry) -> Result<(), Problem> {
+fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), Problem> {
     let item = Item::of(app.redactor(), entry);
     if screen.json {
         let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
@@ -303,7 +303,7 @@ async fn elsewhere_told(at: &Invocation, app: &App, id: &ApprovalId, denies: boo
 }
 
 /// A decision that another process acts on.
-fn print_status(at: &Invocation, app: &App, entry: &Entry) -> Done {
+fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
     let item = Item::of(app.redactor(), entry);
     if at.screen.json {
         at.screen.document(&item)?;
@@ -313,7 +313,7 @@ fn print_status(at: &Invocation, app: &App, entry: &Entry) -> Done {
     Ok(Exit::Done)
 }
 
-impl From<crate::args::ScopeWord> for Scope {
+impl From<crate::args::ScopeWord> for HoldFor {
     fn from(word: crate::args::ScopeWord) -> Self {
         match word {
             crate::args::ScopeWord::Once => Self::Once,

@@ -11,12 +11,12 @@ use crate::screen::{DIM, GREEN, RED, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::undo::{Person, Refusal, Step, StepAction, Undo, UndoPlan};
-use haft_app::view::changes::{FileReport, Limits, Selection, report};
+use haft_app::view::changes::{FileReport, ReportLimits, Selection, report};
 use haft_app::view::runs;
 
 /// Shows what a run, or one call of it, changed: for each file from before the first change to after the last.
 pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
-    let report = report(app, &selection(app, of)?, &Limits::NONE)?;
+    let report = report(app, &selection(app, of)?, &ReportLimits::NONE)?;
     if at.screen.json {
         at.screen.document(&report)?;
         return Ok(Exit::Done);

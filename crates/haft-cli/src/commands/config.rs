@@ -12,7 +12,9 @@ use crate::invocation::Invocation;
 use crate::screen::list::{Cut, List};
 use crate::screen::{BOLD, DIM, styled, visible};
 use haft_app::config::keys::{Key, KeyLookup, find, nearest};
-use haft_app::config::{Entry, FILE_NAME, Settings, Source, document, first_file, schema, value};
+use haft_app::config::{
+    FILE_NAME, SettingEntry, Settings, Source, document, first_file, schema, value,
+};
 use haft_app::problem::{Place, Problem};
 
 /// Runs one of the four; `show` when none is named.
@@ -141,7 +143,7 @@ fn origin(source: &Source) -> String {
     }
 }
 
-fn from(entry: &Entry) -> String {
+fn from(entry: &SettingEntry) -> String {
     let mut origins: Vec<String> = entry.sources.iter().map(origin).collect();
     origins.dedup();
     origins.join(", ")
@@ -154,7 +156,7 @@ fn sourced(source: &Source) -> Value {
     }
 }
 
-fn described(path: &[String], entry: &Entry) -> Value {
+fn described(path: &[String], entry: &SettingEntry) -> Value {
     json!({
         "key": dotted(path),
         "value": entry.written,
@@ -163,7 +165,7 @@ fn described(path: &[String], entry: &Entry) -> Value {
     })
 }
 
-fn explained(path: &[String], key: &Key, entry: Option<&Entry>) -> Value {
+fn explained(path: &[String], key: &Key, entry: Option<&SettingEntry>) -> Value {
     let mut shown = match entry {
         Some(entry) => described(path, entry),
         None => json!({"key": dotted(path)}),
@@ -182,7 +184,7 @@ fn explained(path: &[String], key: &Key, entry: Option<&Entry>) -> Value {
     shown
 }
 
-fn render(path: &[String], key: &Key, entry: Option<&Entry>) -> String {
+fn render(path: &[String], key: &Key, entry: Option<&SettingEntry>) -> String {
     let written = entry.map_or("(not set)".to_owned(), |entry| entry.written.to_string());
     let mut out = format!(
         "{} = {}\n",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft::spec::{Exposure, ToolSpec};
-use haft::toolset::{Entry, Snapshot, Toolset as _};
+use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::tools::{describe, describe_all, find};
@@ -81,7 +81,7 @@ fn search(at: &Invocation, tools: &Snapshot, query: &str) -> Done {
 }
 
 /// A line a tool.
-fn table<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> String {
+fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let columns = [
         ("TOOL", Cut::Never),
         ("RISK", Cut::Never),

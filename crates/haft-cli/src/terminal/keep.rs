@@ -1,6 +1,6 @@
 //! "always" at the prompt: the rule that would be kept is shown first, and kept after a yes alone.
 
-use haft::approval::{Answer, ApprovalRequest, Decision, Scope};
+use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
 use tokio::sync::mpsc;
 
 use super::{FROM, Terminal};
@@ -52,7 +52,7 @@ impl Terminal {
                 Consent::Yes => {
                     if let Some(rule) = offered {
                         let yes = Decision::approve(self.by.as_ref(), FROM);
-                        return Some(yes.holding(Scope::Always).keeping(rule).into());
+                        return Some(yes.hold_for(HoldFor::Always).with_rule(rule).into());
                     }
                 }
                 Consent::Rule(rule) => match self.rules.problem(request, Some(&rule)) {

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::audit::What;
+use haft::audit::EventKind;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::view::View;
 use haft::workspace::Workspace;
 use haft::{
-    AutoApprove, Executor, Limits, Policy, Profile, Risk, Session, ToolCall, ToolRegistry,
+    AutoApprove, Executor, Policy, Profile, Risk, RunLimits, Session, ToolCall, ToolRegistry,
     ToolResult,
 };
 use haft_builtins::Builtins;
@@ -67,9 +67,9 @@ impl House {
             };
             executor = executor.with_approver(AutoApprove::up_to(risk));
         }
-        let limits = Limits {
+        let limits = RunLimits {
             call_timeout,
-            ..Limits::default()
+            ..RunLimits::default()
         };
         let session = Session::builder(Arc::new(tools(&ws, row)))
             .with_limits(limits)
@@ -95,12 +95,12 @@ impl House {
     }
 
     fn lines(&self) -> Vec<String> {
-        let word = |what: &What| match what {
-            What::CallStarted(call) => (call.tool != "nest").then(|| "started".to_owned()),
-            What::CallEnded(call, end) => {
+        let word = |what: &EventKind| match what {
+            EventKind::CallStarted(call) => (call.tool != "nest").then(|| "started".to_owned()),
+            EventKind::CallEnded(call, end) => {
                 (call.tool != "nest").then(|| format!("ended:{}", end.status.as_str()))
             }
-            What::RunStarted(_) | What::RunResumed(_) | What::RunClosed => None,
+            EventKind::RunStarted(_) | EventKind::RunResumed(_) | EventKind::RunClosed => None,
         };
         self.audit
             .events()
@@ -137,9 +137,9 @@ fn tools(ws: &Path, row: &Row) -> impl haft::Toolset + 'static {
     registry
         .add_all(builtins.into_iter().filter(on).map(|b| b.tool))
         .unwrap();
-    let limits = Limits {
+    let limits = RunLimits {
         call_timeout: Duration::from_secs_f64(row.call_timeout_s),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let nest = TestTool::with_body(TestTool::echo("nest"), move |value, context| {
         let scope = context.scope(limits.clone(), None);

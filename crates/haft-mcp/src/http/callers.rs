@@ -9,7 +9,7 @@ use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::session::{Lease, Session, least_missed};
-use crate::core::{Core, Limits, shares};
+use crate::core::{Core, ServerLimits, shares};
 use crate::opener::ClientInfo;
 use crate::wire::RpcError;
 
@@ -39,7 +39,7 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             open: RwLock::default(),
             opening: tokio::sync::Mutex::default(),

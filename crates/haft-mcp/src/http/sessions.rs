@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Caller;
 use super::session::{Lease, Session, least_missed};
-use crate::core::{Limits, shares};
+use crate::core::{ServerLimits, shares};
 use crate::run::Run;
 use haft::text::hex;
 
@@ -32,7 +32,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             open: Mutex::default(),
             most: shares(limits.sessions),

@@ -7,7 +7,7 @@ use haft::Decision;
 use haft::approval::inbox::RequestStatus;
 use haft_mcp::http::{Access, McpBody, McpService};
 use haft_mcp::opener::ByOperator;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn handshake(name: &str, version: &str, elicitation: &str) -> String {
     )
 }
 
-fn line_client(version: &str, elicitation: &str, limits: Limits) -> LineClient {
+fn line_client(version: &str, elicitation: &str, limits: ServerLimits) -> LineClient {
     let mut client = LineClient::over(limits, SmallOpener::asking());
     client.send(&handshake("c", version, elicitation));
     client.receive();
@@ -53,7 +53,11 @@ fn approve(client: &LineClient, id: &haft::approval::ApprovalId) {
 #[test]
 fn a_client_that_opens_addresses_is_sent_to_the_console_and_what_it_answers_decides_nothing() {
     for action in ["accept", "decline", "cancel"] {
-        let mut client = line_client("2025-11-25", r#"{"form":{},"url":{}}"#, Limits::default());
+        let mut client = line_client(
+            "2025-11-25",
+            r#"{"form":{},"url":{}}"#,
+            ServerLimits::default(),
+        );
         client.send(&call("1", "write_file", WRITE));
         let asked = client.receive();
         let id = client.wait(client.opener.request()).request.id;
@@ -86,9 +90,9 @@ fn a_client_that_opens_addresses_is_sent_to_the_console_and_what_it_answers_deci
 #[test]
 fn a_client_that_cannot_ask_waits_with_progress_or_hears_how_to_come_back() {
     let hold = Duration::from_millis(20);
-    let limits = Limits {
+    let limits = ServerLimits {
         hold,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     // Before 2025-11-25 there are no addresses, before 2025-06-18 no forms.
     for (version, elicitation) in [
@@ -134,7 +138,7 @@ fn a_client_that_cannot_ask_waits_with_progress_or_hears_how_to_come_back() {
 
 #[test]
 fn a_cancelled_wait_withdraws_the_request_and_the_question() {
-    let mut client = line_client("2025-11-25", r#"{"url":{}}"#, Limits::default());
+    let mut client = line_client("2025-11-25", r#"{"url":{}}"#, ServerLimits::default());
     client.send(&call("1", "write_file", WRITE));
     let asked = client.receive();
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
@@ -170,7 +174,7 @@ fn any_client_with_forms_is_asked_a_question() {
         (json!({"action": "cancel"}), None),
         (json!("nonsense"), None),
     ] {
-        let mut client = line_client("2025-06-18", "{}", Limits::default());
+        let mut client = line_client("2025-06-18", "{}", ServerLimits::default());
         client.send(&call("1", "question", "{}"));
         let asked = client.receive();
         let params = &asked["params"];
@@ -205,7 +209,7 @@ struct Session {
 impl Session {
     async fn open(name: &str, elicitation: &str) -> Self {
         let opener = Arc::new(SmallOpener::asking());
-        let service = serving(Limits::default(), &opener).http(Access::checked_before());
+        let service = serving(ServerLimits::default(), &opener).http(Access::checked_before());
         let body = handshake(name, "2025-11-25", elicitation);
         let opened = reply(send(&service, request(Method::POST, &[], body)).await).await;
         let id = opened.header("mcp-session-id").to_owned();
@@ -230,7 +234,7 @@ impl Session {
 fn nobody_is_asked_where_settings_say_so() {
     let mut opener = SmallOpener::asking();
     opener.console = None;
-    let mut client = LineClient::over(Limits::default(), opener);
+    let mut client = LineClient::over(ServerLimits::default(), opener);
     client.send(&handshake("c", "2025-11-25", r#"{"form":{},"url":{}}"#));
     client.receive();
     for (id, tool, arguments) in [("1", "write_file", WRITE), ("2", "question", "{}")] {
@@ -315,10 +319,10 @@ async fn a_form_that_says_no_denies_with_its_word() {
 
 #[tokio::test]
 async fn a_session_that_waits_for_a_person_is_not_swept() {
-    let limits = Limits {
+    let limits = ServerLimits {
         hold: Duration::ZERO,
         idle: Duration::from_millis(20),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let opener = Arc::new(SmallOpener::asking());
     let service = serving(limits, &opener).http(Access::checked_before());

@@ -8,7 +8,7 @@ use haft::approval::inbox::RequestStatus;
 use haft::call::Principal;
 use haft_mcp::http::{Access, McpService};
 use haft_mcp::opener::ByOperator;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: ServerLimits) -> Self {
         let opener = Arc::new(SmallOpener::asking());
         let service = serving(limits, &opener).http(Access::checked_before());
         Self {
@@ -95,17 +95,17 @@ fn accept() -> Value {
     json!({"action": "accept"})
 }
 
-fn briefly() -> Limits {
+fn briefly() -> ServerLimits {
     let hold = Duration::from_millis(20);
-    Limits {
+    ServerLimits {
         hold,
-        ..Limits::default()
+        ..ServerLimits::default()
     }
 }
 
 #[tokio::test]
 async fn a_call_that_waits_is_answered_with_what_to_ask_and_gives_its_result_when_it_comes_back() {
-    let caller = Caller::new(Limits::default());
+    let caller = Caller::new(ServerLimits::default());
     let asked = caller.write("a.txt", Value::Null).await.json();
     let result = &asked["result"];
     assert_eq!(result["resultType"], json!("input_required"));

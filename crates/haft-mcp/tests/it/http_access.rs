@@ -7,7 +7,7 @@ use haft::call::Principal;
 use haft_mcp::guard::{HostGuard, same_token};
 use haft_mcp::http::{Access, Caller, McpService};
 use haft_mcp::opener::ByOperator;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::{Method, Request};
 use http_body_util::Full;
 
@@ -71,7 +71,7 @@ async fn e2_a_service_mounted_as_usual_checks_host_origin_and_token() {
             [403, 403, 200],
         ),
     ];
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let services = [
         server.http(tokens()),
         server.http(Access::without_token(hosts())),
@@ -92,7 +92,7 @@ async fn e2_a_service_mounted_as_usual_checks_host_origin_and_token() {
 
 #[tokio::test]
 async fn e2_a_token_says_whose_session_it_is() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(tokens());
     let host = ("host", BOUND);
     for (token, who) in [("ann's", "local/ann"), ("the operator's", "local/operator")] {
@@ -122,7 +122,7 @@ async fn e2_a_token_says_whose_session_it_is() {
 
 #[tokio::test]
 async fn aw4_the_operators_session_needs_the_operators_token_each_time() {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let by = |is_operator, mut asked: Request<Full<Bytes>>| {
         if is_operator {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft_mcp::http::{Access, McpBody, McpService};
 use haft_mcp::opener::ByOperator;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame};
 use serde_json::json;
@@ -66,9 +66,9 @@ async fn answer(service: McpService, request: Request<Chunked>) -> Response<McpB
 #[tokio::test]
 async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
     let opener = Arc::new(SmallOpener::asking());
-    let limits = Limits {
+    let limits = ServerLimits {
         body_bytes: 16 << 20,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let service = serving(limits, &opener).http(Access::checked_before());
     let long = "x".repeat(1 << 20);
@@ -118,9 +118,9 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
 #[tokio::test]
 async fn w5_reads_count_until_their_work_has_ended() {
     let opener = Arc::new(SmallOpener::asking());
-    let limits = Limits {
+    let limits = ServerLimits {
         reads: 8,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let service = serving(limits, &opener).http(Access::checked_before());
     // Who looks for skills waits for this thread.
@@ -161,9 +161,9 @@ async fn w5_reads_count_until_their_work_has_ended() {
 
 #[tokio::test]
 async fn w5_a_body_that_is_announced_and_not_sent_holds_nothing() {
-    let (server, _) = server(Limits {
+    let (server, _) = server(ServerLimits {
         body_bytes: 1 << 20,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
@@ -203,9 +203,9 @@ impl Body for Silent {
 
 #[tokio::test]
 async fn calls_under_way_are_bounded_and_the_operator_has_a_share() {
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         calls: 8,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
@@ -236,9 +236,9 @@ async fn calls_under_way_are_bounded_and_the_operator_has_a_share() {
 
 #[tokio::test]
 async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator_out() {
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         reads: 4,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
@@ -283,9 +283,9 @@ async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator
 
 #[tokio::test]
 async fn answers_that_nobody_takes_are_bounded() {
-    let (server, _) = server(Limits {
+    let (server, _) = server(ServerLimits {
         answer_bytes: 1 << 20,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
@@ -320,9 +320,9 @@ async fn answers_that_nobody_takes_are_bounded() {
 #[tokio::test(start_paused = true)]
 async fn w10_however_many_sessions_are_opened_the_next_one_finds_a_place() {
     let most = sized(20, 1024);
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         sessions: most,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let mine = open(&service).await;
@@ -344,9 +344,9 @@ async fn w10_however_many_sessions_are_opened_the_next_one_finds_a_place() {
 
 #[tokio::test]
 async fn w10_sessions_in_use_are_kept_and_the_operator_gets_in() {
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         sessions: 2,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let mut running = JoinSet::new();
@@ -374,7 +374,7 @@ fn read_by(name: &str) -> String {
 
 #[tokio::test]
 async fn w6_stopping_one_clients_run_stops_no_other_and_it_gets_a_new_one() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let run = async |name: &str| {
         let body = read_by(name);
@@ -404,9 +404,9 @@ async fn w6_stopping_one_clients_run_stops_no_other_and_it_gets_a_new_one() {
 
 #[tokio::test]
 async fn w6_stateless_clients_are_bounded_and_the_longest_idle_goes() {
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         sessions: 3,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     for nth in 0..10 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft_mcp::http::Access;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
 async fn a_session_lives_from_initialize_to_delete() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let hello = post(&service, &[], &initialize("2025-06-18")).await;
     assert_eq!(hello.verdict(), (200, 0));
@@ -65,9 +65,9 @@ fn level(level: &str) -> String {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_request_shows_in_its_answer() {
-    let (server, _) = server(Limits {
+    let (server, _) = server(ServerLimits {
         message_bytes: 2000,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
@@ -164,7 +164,7 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
 
 #[tokio::test]
 async fn methods_and_streams_without_a_session_are_not_served() {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     for (method, headers, expect) in [
         (Method::PUT, vec![], 405),
@@ -202,7 +202,7 @@ async fn methods_and_streams_without_a_session_are_not_served() {
 
 #[tokio::test]
 async fn a_session_is_its_openers_alone() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let hello = post_as(&service, "ada", &[], &initialize("2025-11-25")).await;
     let id = hello.header("mcp-session-id").to_owned();
@@ -220,10 +220,10 @@ async fn a_session_is_its_openers_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
-    let (server, opener) = server(Limits {
+    let (server, opener) = server(ServerLimits {
         sessions: 2,
         idle: Duration::from_mins(10),
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let (idle, busy) = (open(&service).await, open(&service).await);
@@ -258,7 +258,7 @@ async fn sessions_are_bounded_and_expire_when_idle_but_not_in_use() {
 
 #[tokio::test]
 async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
@@ -284,7 +284,7 @@ async fn an_id_under_way_is_refused_and_a_cancelled_one_says_so() {
 #[tokio::test]
 async fn ending_a_session_or_the_server_cancels_what_runs() {
     for by_delete in [true, false] {
-        let (server, opener) = server(Limits::default());
+        let (server, opener) = server(ServerLimits::default());
         let service = server.http(Access::checked_before());
         let id = open(&service).await;
         let session = [("mcp-session-id", id.as_str())];

@@ -1,7 +1,7 @@
 //! The stateless era over HTTP: every POST stands alone.
 
 use haft_mcp::http::Access;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use serde_json::json;
 
 use crate::support::http_client::{MODERN, post, post_as, post_modern};
@@ -9,7 +9,7 @@ use crate::support::{ENVELOPE, modern, server};
 
 #[tokio::test]
 async fn requests_need_no_session_and_share_one_run_per_caller() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let found = post_modern(
         &service,
@@ -45,7 +45,7 @@ async fn requests_need_no_session_and_share_one_run_per_caller() {
 type Row<'a> = (Vec<(&'a str, &'a str)>, &'a str, (u16, i64));
 
 async fn check(rows: Vec<Row<'_>>) {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     for (headers, body, expect) in rows {
         let reply = post(&service, &headers, body).await;
@@ -59,7 +59,7 @@ fn to(method: &str) -> (&str, &str) {
 
 #[tokio::test]
 async fn the_version_header_must_say_what_the_body_says() {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let list = modern("1", "tools/list", "");
     let old = list.replace("2026-07-28", "2025-11-25");
@@ -124,7 +124,7 @@ async fn the_method_and_name_headers_must_say_what_the_body_says() {
 
 #[tokio::test]
 async fn what_the_era_has_not_is_not_found() {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     for method in [
         "ping",
@@ -151,7 +151,7 @@ async fn what_the_era_has_not_is_not_found() {
 
 #[tokio::test]
 async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let arguments = r#"{"z":12345678901234567890123,  "a":1.50,"a":2}"#;
     let body = format!(
@@ -168,7 +168,7 @@ async fn the_same_id_twice_is_two_clients_and_arguments_keep_their_bytes() {
 
 #[tokio::test]
 async fn a_caller_whose_run_is_spent_gets_a_new_one() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     *opener.max_calls.lock() = 2;
     let service = server.http(Access::checked_before());
     let body = modern(

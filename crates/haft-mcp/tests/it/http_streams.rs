@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft_mcp::http::{Access, McpService};
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn slow(milliseconds: u64, token: &str) -> String {
 
 #[tokio::test]
 async fn progress_makes_the_answer_a_stream_in_both_eras() {
-    let (server, _) = server(Limits::default());
+    let (server, _) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
@@ -62,7 +62,7 @@ async fn progress_makes_the_answer_a_stream_in_both_eras() {
 #[tokio::test]
 async fn a_stateless_client_cancels_by_hanging_up() {
     for streams in [false, true] {
-        let (server, opener) = server(Limits::default());
+        let (server, opener) = server(ServerLimits::default());
         let service = server.http(Access::checked_before());
         let mut connection = connect(&service).await;
         let token = if streams { "1" } else { "" };
@@ -88,7 +88,7 @@ async fn a_stateless_client_cancels_by_hanging_up() {
 
 #[tokio::test]
 async fn a_call_of_a_session_outlives_its_connection() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let mut connection = connect(&service).await;
@@ -105,7 +105,7 @@ async fn a_call_of_a_session_outlives_its_connection() {
 
 #[tokio::test]
 async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [
@@ -140,7 +140,7 @@ async fn listen(service: &McpService, more: &str) -> haft_mcp::http::McpBody {
 
 #[tokio::test]
 async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     let service = server.http(Access::checked_before());
     let mut stream = listen(&service, r#","notifications":{"toolsListChanged":true}"#).await;
     let meta = json!({"io.modelcontextprotocol/subscriptionId": "s"});
@@ -167,10 +167,10 @@ async fn a_subscription_acknowledges_tells_and_ends_with_the_server() {
 
 #[tokio::test]
 async fn streams_are_bounded_and_free_their_place() {
-    let (server, _) = server(Limits {
+    let (server, _) = server(ServerLimits {
         streams: 1,
         keep_alive: Duration::from_millis(5),
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let service = server.http(Access::checked_before());
     let asks = r#","notifications":{"toolsListChanged":true}"#;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use haft_mcp::http::Access;
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::support::http_client::post_modern;
@@ -37,7 +37,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// A client of the handshake era, before whose hello there are skills.
-fn client(limits: Limits) -> (LineClient, Value, tempfile::TempDir) {
+fn client(limits: ServerLimits) -> (LineClient, Value, tempfile::TempDir) {
     let dir = folder();
     let mut client = LineClient::start(limits);
     client.opener.offer_skills(dir.path());
@@ -52,9 +52,9 @@ fn ask(client: &mut LineClient, method: &str, params: &Value) -> Value {
 
 #[test]
 fn prompts_are_told_of_only_where_there_are_skills() {
-    let (_, hello, _dir) = client(Limits::default());
+    let (_, hello, _dir) = client(ServerLimits::default());
     assert_eq!(hello["result"]["capabilities"]["prompts"], json!({}));
-    let mut without = LineClient::start(Limits::default());
+    let mut without = LineClient::start(ServerLimits::default());
     let hello = without.ask(&initialize("2025-11-25"));
     assert_eq!(hello["result"]["capabilities"].get("prompts"), None);
     // W16: what is not declared is not answered.
@@ -69,9 +69,9 @@ fn prompts_are_told_of_only_where_there_are_skills() {
 
 #[test]
 fn skills_are_listed_in_pages_before_artifacts_and_their_files_read() {
-    let (mut client, _, _dir) = client(Limits {
+    let (mut client, _, _dir) = client(ServerLimits {
         page: 3,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let first = ask(&mut client, "resources/list", &json!({}))["result"].clone();
     let next = first["nextCursor"].clone();
@@ -127,9 +127,9 @@ fn skills_are_listed_in_pages_before_artifacts_and_their_files_read() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "tables of one conversation")]
 fn a_prompt_is_a_recorded_call_that_loads_the_skill() {
-    let (mut client, _, _dir) = client(Limits {
+    let (mut client, _, _dir) = client(ServerLimits {
         page: 2,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let first = ask(&mut client, "prompts/list", &json!({}))["result"].clone();
     assert_eq!(
@@ -200,7 +200,7 @@ fn a_prompt_is_a_recorded_call_that_loads_the_skill() {
 #[tokio::test]
 async fn the_stateless_era_has_the_same() {
     let dir = folder();
-    let (server, opener) = server(Limits::default());
+    let (server, opener) = server(ServerLimits::default());
     opener.offer_skills(dir.path());
     let service = server.http(Access::checked_before());
     let found = post_modern(

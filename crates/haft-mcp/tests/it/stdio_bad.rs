@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use haft_mcp::stdio::StdioError;
 use serde_json::json;
 
@@ -13,9 +13,9 @@ use crate::support::{ENVELOPE, call, initialize, modern, until};
 
 /// Code and id of the one answer to these bytes, in a session of the handshake era; then the session must still work.
 fn check(bytes: &[u8], code: i64, id: &serde_json::Value) {
-    let limits = Limits {
+    let limits = ServerLimits {
         message_bytes: 4096,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let mut client = LineClient::legacy(limits);
     client.send_bytes(bytes);
@@ -72,7 +72,7 @@ fn every_bad_line_gets_one_error_and_costs_nothing_else() {
 
 #[test]
 fn errors_of_a_job_are_answers_like_any_other() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     for (line, code) in [
         (
             r#"{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"gone"}}"#,
@@ -97,7 +97,7 @@ fn errors_of_a_job_are_answers_like_any_other() {
 
 #[test]
 fn a_connection_that_did_not_begin_is_told_how_to() {
-    let mut client = LineClient::start(Limits::default());
+    let mut client = LineClient::start(ServerLimits::default());
     let first = client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(first["error"]["code"], json!(-32600));
     assert!(
@@ -132,7 +132,7 @@ fn a_stateless_request_must_carry_its_whole_envelope_and_a_version_that_is_serve
             -32022,
         ),
     ] {
-        let mut client = LineClient::start(Limits::default());
+        let mut client = LineClient::start(ServerLimits::default());
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{"_meta":{meta}}}}}"#
         );
@@ -153,7 +153,7 @@ fn a_stateless_request_must_carry_its_whole_envelope_and_a_version_that_is_serve
 
 #[test]
 fn a_stateless_connection_refuses_the_handshake_and_bare_requests() {
-    let mut client = LineClient::start(Limits::default());
+    let mut client = LineClient::start(ServerLimits::default());
     assert!(client.ask(&modern("1", "server/discover", ""))["result"].is_object());
     let answer = client.ask(&initialize("2025-11-25"));
     assert_eq!(answer["error"]["code"], json!(-32022));
@@ -171,7 +171,7 @@ fn a_stateless_connection_refuses_the_handshake_and_bare_requests() {
 
 #[test]
 fn an_id_that_is_under_way_is_refused_and_the_first_goes_on() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     client.send(&call("7", "slow", r#"{"milliseconds":200}"#));
     let second = client.ask(&call("7", "echo", "{}"));
     assert_eq!(second["error"]["code"], json!(-32600));
@@ -193,7 +193,7 @@ fn arguments_reach_the_executor_byte_for_byte() {
         "7",
     ] {
         for modern_era in [false, true] {
-            let mut client = LineClient::start(Limits::default());
+            let mut client = LineClient::start(ServerLimits::default());
             let line = if modern_era {
                 format!(
                     r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{arguments},{ENVELOPE},"name":"big"}}}}"#
@@ -208,7 +208,7 @@ fn arguments_reach_the_executor_byte_for_byte() {
             assert_eq!(seen, ("big".to_owned(), arguments.to_owned()));
         }
     }
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big"}}"#);
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":null}}"#);
     let seen = client.opener.calls();
@@ -223,9 +223,9 @@ fn arguments_reach_the_executor_byte_for_byte() {
 
 #[test]
 fn ten_thousand_calls_at_once_are_all_answered() {
-    let limits = Limits {
+    let limits = ServerLimits {
         in_flight: 8,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let mut client = LineClient::legacy(limits);
     let mut input = client.input.take().unwrap();
@@ -251,7 +251,7 @@ fn ten_thousand_calls_at_once_are_all_answered() {
 
 #[test]
 fn w16_a_ping_before_the_handshake_and_a_byte_order_mark_are_taken() {
-    let mut client = LineClient::start(Limits::default());
+    let mut client = LineClient::start(ServerLimits::default());
     let pong = client.ask("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
     assert_eq!(pong, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
     let hello = client.ask(&format!("\u{feff}{}", initialize("2025-11-25")));
@@ -261,7 +261,7 @@ fn w16_a_ping_before_the_handshake_and_a_byte_order_mark_are_taken() {
 #[test]
 fn e17_what_is_sent_behind_the_handshake_is_answered_behind_it() {
     for _ in 0..20 {
-        let mut client = LineClient::start(Limits::default());
+        let mut client = LineClient::start(ServerLimits::default());
         let lines: Vec<String> = (1..20)
             .map(|id| call(&id.to_string(), "echo", "{}"))
             .collect();
@@ -291,10 +291,10 @@ fn w15_a_client_that_closed_its_input_and_reads_nothing_is_not_waited_for() {
         (LIST.to_owned(), 5_000),
         (LIST.to_owned(), 100),
     ] {
-        let limits = Limits {
+        let limits = ServerLimits {
             in_flight: 16,
             grace: Duration::from_millis(50),
-            ..Limits::default()
+            ..ServerLimits::default()
         };
         let mut client = LineClient::legacy(limits);
         let mut input = client.input.take().unwrap();
@@ -314,9 +314,9 @@ fn w15_a_client_that_closed_its_input_and_reads_nothing_is_not_waited_for() {
 
 #[test]
 fn w15_a_client_that_reads_nothing_for_long_is_hung_up_on_though_it_keeps_its_input_open() {
-    let limits = Limits {
+    let limits = ServerLimits {
         unread: Duration::from_millis(100),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let mut client = LineClient::legacy(limits);
     for id in 0..100 {

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::support::line_client::LineClient;
 use crate::support::small_tools::BIG;
 use crate::support::{call, initialize, modern, until};
 
-fn impatient() -> Limits {
-    Limits {
+fn impatient() -> ServerLimits {
+    ServerLimits {
         grace: Duration::from_millis(50),
-        ..Limits::default()
+        ..ServerLimits::default()
     }
 }
 
 /// What goes back and forth, one line each way.
 fn transcript(lines: &[String]) -> Vec<Value> {
-    let mut client = LineClient::start(Limits::default());
+    let mut client = LineClient::start(ServerLimits::default());
     let asked = lines.iter().map(|line| client.ask(line));
     asked.collect()
 }
@@ -61,7 +61,7 @@ fn the_stateless_era_from_discovery_to_artifact() {
 
 #[test]
 fn calls_run_side_by_side_and_answer_as_they_end() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     client.send(&call("1", "slow", r#"{"milliseconds":100}"#));
     client.send(&call("2", "echo", "{}"));
     assert_eq!(client.receive()["id"], json!(2));
@@ -70,7 +70,7 @@ fn calls_run_side_by_side_and_answer_as_they_end() {
 
 #[test]
 fn progress_rises_before_the_answer_for_a_client_that_asks() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":20},"_meta":{"progressToken":"t\"1"}}}"#);
     // Gathered: how many messages come of the four is not said.
     let mut steps = Vec::new();
@@ -94,7 +94,7 @@ fn progress_rises_before_the_answer_for_a_client_that_asks() {
 
 #[test]
 fn a_cancelled_call_ends_without_an_answer_and_the_rest_goes_on() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     let host = Arc::clone(&client.opener);
     client.send(&call("\"a\"", "slow", r#"{"milliseconds":600000}"#));
     until(|| host.count("started") == 1);
@@ -127,7 +127,7 @@ fn a_client_that_hangs_up_gets_what_ends_soon_and_cancels_the_rest() {
 
 #[test]
 fn requests_before_the_end_of_input_are_answered() {
-    let mut client = LineClient::start(Limits::default());
+    let mut client = LineClient::start(ServerLimits::default());
     let mut all = initialize("2025-11-25");
     for id in 1..=20 {
         all = all + "\n" + &call(&id.to_string(), "echo", "{}");
@@ -159,7 +159,7 @@ fn a_client_that_reads_no_more_ends_the_server_too() {
 
 #[test]
 fn a_changed_list_is_announced_to_a_client_of_the_handshake_era() {
-    let mut client = LineClient::legacy(Limits::default());
+    let mut client = LineClient::legacy(ServerLimits::default());
     client.ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     client.opener.add_tool("late");
     let expect = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
@@ -209,9 +209,9 @@ fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
 
 #[test]
 fn a_long_list_comes_in_pages() {
-    let mut client = LineClient::start(Limits {
+    let mut client = LineClient::start(ServerLimits {
         page: 2,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     client.ask(&initialize("2025-11-25"));
     let (mut names, mut params) = (Vec::new(), "{}".to_owned());
@@ -244,7 +244,7 @@ fn a_long_list_comes_in_pages() {
 }
 
 /// What `resources/read` answers for the artifact that `big` links to.
-fn read_big(limits: Limits) -> (Value, Value) {
+fn read_big(limits: ServerLimits) -> (Value, Value) {
     let mut client = LineClient::legacy(limits);
     let answer = client.ask(&call("1", "big", "{}"));
     let blocks = answer["result"]["content"].as_array().unwrap().clone();
@@ -261,7 +261,7 @@ fn read_big(limits: Limits) -> (Value, Value) {
 
 #[test]
 fn a_large_result_is_linked_listed_and_read_whole() {
-    let (blocks, read) = read_big(Limits::default());
+    let (blocks, read) = read_big(ServerLimits::default());
     assert!(
         blocks.to_string().len() < 100_000,
         "the answer is a preview"
@@ -276,9 +276,9 @@ fn a_large_result_is_linked_listed_and_read_whole() {
 
 #[test]
 fn an_artifact_over_the_limit_says_how_to_read_it() {
-    let (_, read) = read_big(Limits {
+    let (_, read) = read_big(ServerLimits {
         resource_bytes: 4,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let message = read["error"]["message"].to_string();
     assert!(message.contains("read_artifact"), "{message}");

@@ -6,7 +6,7 @@ pub(crate) mod small_tools;
 
 use std::sync::Arc;
 
-use haft_mcp::server::{Limits, McpServer, ServerInfo};
+use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
 
 use self::small_tools::SmallOpener;
 
@@ -33,13 +33,13 @@ pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
 }
 
 /// A server over small tools, all of which may run.
-pub(crate) fn server(limits: Limits) -> (McpServer, Arc<SmallOpener>) {
+pub(crate) fn server(limits: ServerLimits) -> (McpServer, Arc<SmallOpener>) {
     let opener = Arc::new(SmallOpener::new(haft::Policy::trusted(), true));
     (serving(limits, &opener), opener)
 }
 
 /// A server with this opener.
-pub(crate) fn serving(limits: Limits, opener: &Arc<SmallOpener>) -> McpServer {
+pub(crate) fn serving(limits: ServerLimits, opener: &Arc<SmallOpener>) -> McpServer {
     let info = ServerInfo {
         name: "haft".into(),
         title: "haft".into(),

@@ -119,7 +119,7 @@ pub(crate) struct Stage {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) mounts: Mounts,
     pub(crate) timeout: Duration,
-    pub(crate) limits: haft_sandbox::Limits,
+    pub(crate) limits: haft_sandbox::ProcessLimits,
 }
 
 /// How a command ended and what it said.
@@ -135,7 +135,7 @@ impl Stage {
         let mut mounts = Mounts::workspace(folder.path());
         mounts.guards = vec![Guard::protect_dir(".git").at_any_depth()];
         mounts.read_only.push(binary().to_owned());
-        let limits = haft_sandbox::Limits::default();
+        let limits = haft_sandbox::ProcessLimits::default();
         Self {
             folder,
             mounts,

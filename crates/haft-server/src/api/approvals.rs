@@ -3,9 +3,9 @@
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
-use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
 use haft::approval::listing;
-use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
 use haft::call::RunId;
 use http::header::HeaderValue;
 use http::{StatusCode, Uri};
@@ -53,7 +53,7 @@ async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<
     let inbox = &**api.app.executor().inbox();
     let mut found = Vec::new();
     let limit = filter.limit;
-    let mut keep = |entry: Entry| {
+    let mut keep = |entry: StoredApproval| {
         let item = Item::of(api.app.redactor(), &entry);
         found.push((entry.request.created, item));
     };
@@ -103,10 +103,10 @@ pub(crate) async fn show(
     }
 }
 
-async fn entry(api: &Api, caller: Caller, id: &str) -> Result<Entry, Response> {
+async fn entry(api: &Api, caller: Caller, id: &str) -> Result<StoredApproval, Response> {
     let found = api.app.executor().inbox().get(&ApprovalId::new(id)).await;
     let found = found.map_err(|error| unavailable(&error))?;
-    let mine = |entry: &Entry| api.may_read(caller, entry.request.run.as_str());
+    let mine = |entry: &StoredApproval| api.may_read(caller, entry.request.run.as_str());
     found
         .filter(mine)
         .ok_or_else(|| reply::not_found("no such approval"))
@@ -139,7 +139,7 @@ pub(crate) struct DecisionBody {
     #[serde(default)]
     decision: Option<String>,
     #[serde(default)]
-    scope: Scope,
+    scope: HoldFor,
     #[serde(default)]
     edit: Option<Box<RawValue>>,
     #[serde(default)]
@@ -224,7 +224,7 @@ struct Sender {
 
 impl Sender {
     /// Takes in a choice that was sent from here.
-    async fn decide(self, api: &Api, id: &str, choice: Choice) -> Result<Entry, Refused> {
+    async fn decide(self, api: &Api, id: &str, choice: Choice) -> Result<StoredApproval, Refused> {
         let by = api.app.principal().subject.to_string();
         let from = format!("{} {}", self.way.as_str(), self.peer.0);
         let decision = Decision::new(choice, by, from);

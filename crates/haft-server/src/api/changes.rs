@@ -16,7 +16,7 @@ use haft_app::app::App;
 use haft_app::problem::{Problem, ProblemKind};
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::undo::{Person, Refusal, Undo, UndoPlan};
-use haft_app::view::changes::{Limits, Selection, report};
+use haft_app::view::changes::{ReportLimits, Selection, report};
 
 /// Most steps, and most conflicts, in one answer.
 const MOST: usize = 1_000;
@@ -37,7 +37,7 @@ pub(crate) async fn list(
         Err(refused) => return *refused,
     };
     let app = api.app.clone();
-    let look = move || report(&app, &of, &Limits::http(app.redactor()));
+    let look = move || report(&app, &of, &ReportLimits::http(app.redactor()));
     match tokio::task::spawn_blocking(look).await {
         Ok(Ok(report)) => reply::document(&report),
         Ok(Err(problem)) => failed(problem.what()),

@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use haft::approval::{ApprovalId, Choice, Decision, Scope};
+use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
 use haft::spec::Risk;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
@@ -67,7 +67,7 @@ pub(crate) async fn take(
             return reply::error(StatusCode::FORBIDDEN, "denied", why);
         }
         Word::Approve => Choice::Approve {
-            scope: Scope::Once,
+            scope: HoldFor::Once,
             edited: None,
             rule: None,
         },

@@ -1,7 +1,7 @@
 //! The inbox in `PostgreSQL`: each step is one statement, a compare-and-set.
 
 use haft::approval::inbox::{
-    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+    Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::listing::{PAGE_BYTES, Page};
 use haft::approval::transition::Event;
@@ -137,12 +137,12 @@ impl Server {
 pub(super) async fn known(
     pool: &PgPool,
     id: &str,
-) -> Result<Option<Result<Entry, InboxError>>, sqlx::Error> {
+) -> Result<Option<Result<StoredApproval, InboxError>>, sqlx::Error> {
     let row = sqlx::query(GET).bind(id).fetch_optional(pool).await?;
     row.as_ref().map(entry).transpose()
 }
 
-async fn must(pool: &PgPool, id: &ApprovalId) -> Result<Entry, No> {
+async fn must(pool: &PgPool, id: &ApprovalId) -> Result<StoredApproval, No> {
     match known(pool, id.as_str()).await? {
         Some(entry) => Ok(entry?),
         None => Err(InboxError::NotFound(id.clone()).into()),
@@ -150,7 +150,7 @@ async fn must(pool: &PgPool, id: &ApprovalId) -> Result<Entry, No> {
 }
 
 /// Reads a row of [`columns`].
-fn entry(row: &PgRow) -> Result<Result<Entry, InboxError>, sqlx::Error> {
+fn entry(row: &PgRow) -> Result<Result<StoredApproval, InboxError>, sqlx::Error> {
     let outcome: Option<Vec<u8>> = row.try_get("outcome")?;
     let kept = StoredRow {
         request: row.try_get("request")?,
@@ -169,7 +169,7 @@ async fn decide(
     id: &ApprovalId,
     verdict: &Verdict,
     decision: &Decision,
-) -> Result<Entry, No> {
+) -> Result<StoredApproval, No> {
     let decided = sqlx::query(DECIDE)
         .bind(id.as_str())
         .bind(verdict.status)
@@ -204,7 +204,7 @@ async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
     Ok(())
 }
 
-async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<Entry>, No> {
+async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<StoredApproval>, No> {
     let (mut page, mut stale) = (Page::new(filter.limit), false);
     let mut after = filter.after.clone();
     // Requests that have expired since are taken out below: where none is left, the next ones are looked at.
@@ -269,14 +269,17 @@ impl Inbox for PostgresStore {
         true
     }
 
-    fn file<'a>(
+    fn submit<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+    ) -> BoxFuture<'a, Result<Submission, InboxError>> {
         Box::pin(async move { filing::file(&self.0, Draft::of(request)?).await })
     }
 
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+    fn get<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
         Box::pin(async move {
             let got = self
                 .0
@@ -299,7 +302,10 @@ impl Inbox for PostgresStore {
         })
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         Box::pin(
             self.0
                 .step(move |pool| async move { list(&pool, filter).await }),
@@ -310,7 +316,7 @@ impl Inbox for PostgresStore {
         &'a self,
         id: &'a ApprovalId,
         decision: &'a Decision,
-    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move {
             let verdict = &Verdict::of(decision)?;
             let step = self
@@ -320,7 +326,10 @@ impl Inbox for PostgresStore {
         })
     }
 
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    fn claim<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         let attempt = self.0.beat.attempt();
         Box::pin(self.0.step(move |pool| async move {
             let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
+use haft::approval::inbox::{
+    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::future::BoxFuture;
 use parking_lot::Mutex;
@@ -179,7 +181,7 @@ impl SqliteInbox {
         self.writes.offer(Write::Step { step, answer, turn });
     }
 
-    async fn one(&self, step: Step, bytes: usize) -> Result<Entry, InboxError> {
+    async fn one(&self, step: Step, bytes: usize) -> Result<StoredApproval, InboxError> {
         match self.write(step, bytes).await? {
             StepResult::Entry(entry) => Ok(*entry),
             _ => Err(lost()),
@@ -224,16 +226,16 @@ impl Inbox for SqliteInbox {
         true
     }
 
-    fn file<'a>(
+    fn submit<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+    ) -> BoxFuture<'a, Result<Submission, InboxError>> {
         Box::pin(async move {
             let draft = Draft::of(request)?;
             let bytes = draft.request.len();
             match self.write(Step::File(Box::new(draft)), bytes).await? {
-                StepResult::Done => Ok(Filed::New),
-                StepResult::Entry(entry) => Ok(Filed::Known(entry)),
+                StepResult::Done => Ok(Submission::New),
+                StepResult::Entry(entry) => Ok(Submission::Existing(entry)),
                 StepResult::First(_) => Err(lost()),
             }
         })
@@ -250,11 +252,17 @@ impl Inbox for SqliteInbox {
         })
     }
 
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+    fn get<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
         Box::pin(async move { self.read(|answer| Read::Get(id.to_string(), answer)).await })
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         Box::pin(async move {
             let listed = self.read(|answer| Read::List(filter.clone(), answer));
             let (entries, stale) = listed.await?;
@@ -269,7 +277,7 @@ impl Inbox for SqliteInbox {
         &'a self,
         id: &'a ApprovalId,
         decision: &'a Decision,
-    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move {
             let verdict = Verdict::of(decision)?;
             let bytes = verdict.json.len();
@@ -277,7 +285,10 @@ impl Inbox for SqliteInbox {
         })
     }
 
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    fn claim<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(self.one(Step::Claim(id.clone()), 0))
     }
 

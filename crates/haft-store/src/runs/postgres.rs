@@ -49,7 +49,7 @@ impl RunIndex for PostgresStore {
                     .bind(&*start.principal.tenant)
                     .bind(run.as_str())
                     .bind(&*start.principal.subject)
-                    .bind(&start.door)
+                    .bind(&start.entry_point)
                     .bind(&start.workspace)
                     .bind(&start.profile)
                     .bind(nanoseconds(at))

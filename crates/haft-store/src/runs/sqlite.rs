@@ -34,7 +34,7 @@ impl RunIndex for SqliteStore {
                 &*start.principal.tenant,
                 run.as_str(),
                 &*start.principal.subject,
-                start.door,
+                start.entry_point,
                 start.workspace,
                 start.profile,
                 nanoseconds(at),

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::approval::inbox::{Entry, Inbox, RequestStatus};
+use haft::approval::inbox::{Inbox, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision};
 use haft::bounds::Class;
 use haft::call::RunId;
 use haft::error::ErrorKind;
 use haft::permission::{Condition, Effect, Permission};
 use haft::policy::{Profile, RuleSet};
-use haft::session::{Patience, SessionBuilder};
+use haft::session::{SessionBuilder, WaitMode};
 use haft::testing::{ScriptedApprover, TestTool};
 use haft::toolset::view::{ToolSettings, View};
 use haft::{
-    Executor, Limits, Outcome, Policy, Principal, Risk, Session, Status, ToolCall, ToolRegistry,
+    Executor, Outcome, Policy, Principal, Risk, RunLimits, Session, Status, ToolCall, ToolRegistry,
     ToolResult, ToolSpec, Toolset,
 };
 use haft_store::sqlite::SqliteInbox;
@@ -106,13 +106,13 @@ async fn e4_without_an_approver_a_call_is_suspended_at_once() {
     }
     // A host that wants to wait for others says so.
     let (tools, _) = plain();
-    let limits = Limits {
+    let limits = RunLimits {
         approval_timeout: Duration::from_millis(1),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let waiting = session(tools)
         .with_limits(limits)
-        .with_patience(Patience::WaitThenDeny)
+        .with_wait_mode(WaitMode::WaitThenDeny)
         .build()
         .unwrap();
     assert_eq!(soon(&alone(), &waiting).await.status, Status::Denied);
@@ -144,13 +144,13 @@ impl Approved {
         }
     }
 
-    async fn entry(&self) -> Entry {
+    async fn entry(&self) -> StoredApproval {
         self.inbox.get(&self.id).await.unwrap().unwrap()
     }
 
     async fn resume(&self, policy: Policy, session: SessionBuilder) -> Outcome {
         let executor = Executor::new(policy).with_inbox(Arc::clone(&self.inbox));
-        let session = session.resuming(self.run.clone(), 1).build().unwrap();
+        let session = session.resume(self.run.clone(), 1).build().unwrap();
         executor.resume(&session, &self.id).await.unwrap()
     }
 }
@@ -323,7 +323,7 @@ async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_oper
         let mut one = known.clone();
         (one.id, one.fingerprint) = (ApprovalId::new(format!("ap-{number}")), number.to_string());
         one.arguments = format!(r#"{{"a":{number}{}}}"#, " ".repeat(15 << 20));
-        inbox.file(&one).await.unwrap();
+        inbox.submit(&one).await.unwrap();
     }
     let long = || ToolCall::new("count", format!(r#"{{"a":1e{}1}}"#, "0".repeat(64 << 10)));
     let refused = executor.execute(&client, long()).await;
@@ -358,7 +358,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     };
     refused.iter().for_each(says);
     // What stands is asked again, also by whoever goes on with the run; nothing new is.
-    let again = fresh().resuming(one.run().clone(), 150).build().unwrap();
+    let again = fresh().resume(one.run().clone(), 150).build().unwrap();
     for session in [&one, &again] {
         let standing = executor.execute(session, numbered(0)).await;
         assert_eq!(standing.approval, waiting[0].approval);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{
-    Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+    Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
 use haft::call::{Principal, RunId};
@@ -138,9 +138,9 @@ async fn status(inbox: &Arc<dyn Inbox>, name: &str) -> RequestStatus {
 async fn a_request_goes_one_way(place: &dyn Place) {
     let (asker, person) = (place.inbox(), place.inbox());
     let a = request("a", "f");
-    assert_eq!(asker.file(&a).await.unwrap(), Filed::New);
+    assert_eq!(asker.submit(&a).await.unwrap(), Submission::New);
     let seen = person.get(&a.id).await.unwrap().unwrap();
-    let filed = Entry {
+    let filed = StoredApproval {
         request: a.clone(),
         status: RequestStatus::Pending,
         decision: None,
@@ -188,7 +188,7 @@ enum Did {
 }
 
 async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
-    inbox.file(&request(name, name)).await.unwrap();
+    inbox.submit(&request(name, name)).await.unwrap();
     let id = id(name);
     match to {
         Did::Nothing => {}
@@ -253,7 +253,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         let name = format!("{did:?}");
         bring(&inbox, &name, did).await;
         assert_eq!(status(&inbox, &name).await.as_str(), stands);
-        let told = |result: Result<Entry, InboxError>| match result {
+        let told = |result: Result<StoredApproval, InboxError>| match result {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         };
@@ -288,9 +288,9 @@ async fn the_same_is_asked_once(place: &dyn Place) {
     let known = async |name: &str, fingerprint: &str, run: &str| {
         let mut again = request(name, fingerprint);
         again.run = RunId::new(run);
-        match inbox.file(&again).await.unwrap() {
-            Filed::New => None,
-            Filed::Known(entry) => Some(entry.request.id.to_string()),
+        match inbox.submit(&again).await.unwrap() {
+            Submission::New => None,
+            Submission::Existing(entry) => Some(entry.request.id.to_string()),
         }
     };
     for (did, stands) in [
@@ -319,7 +319,7 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     let (asker, person) = (place.inbox(), place.inbox());
     let mut a = request("a", "f");
     a.expires = clock::now() + 30_000_000;
-    asker.file(&a).await.unwrap();
+    asker.submit(&a).await.unwrap();
     while status(&person, "a").await != RequestStatus::Expired {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -342,7 +342,10 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     assert_eq!(asker.claim(&a.id).await.unwrap_err(), over);
     assert_eq!(person.list(&expired).await.unwrap().len(), 1);
     // It answers nothing: the same may be asked again.
-    assert_eq!(asker.file(&request("b", "f")).await.unwrap(), Filed::New);
+    assert_eq!(
+        asker.submit(&request("b", "f")).await.unwrap(),
+        Submission::New
+    );
 }
 
 async fn lists_hold_what_is_asked_for(place: &dyn Place) {
@@ -355,7 +358,7 @@ async fn lists_hold_what_is_asked_for(place: &dyn Place) {
         if n == 4 {
             one.principal = Principal::new("other", "ada");
         }
-        inbox.file(&one).await.unwrap();
+        inbox.submit(&one).await.unwrap();
     }
     inbox.decide(&id("a1"), &no("bob")).await.unwrap();
     let ids = async |filter: Filter| -> Vec<String> {
@@ -403,11 +406,11 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
         if n == 3 {
             one.run = RunId::new("r2");
         }
-        inbox.file(&one).await.unwrap();
+        inbox.submit(&one).await.unwrap();
     }
     let mut expired = request("a4", "f4");
     expired.expires = clock::now() - 1;
-    inbox.file(&expired).await.unwrap();
+    inbox.submit(&expired).await.unwrap();
     let room_of = async |fingerprint: &str, per_run, total| {
         let one = request("new", fingerprint);
         let limits = WaitingLimits {
@@ -447,11 +450,11 @@ async fn what_is_kept_is_what_was_written(place: &dyn Place) {
     a.reason.clone_from(&nasty);
     a.suggested = vec![nasty.clone(), String::new()];
     a.expires = clock::now() + 7 * 24 * 60 * MINUTE;
-    asker.file(&a).await.unwrap();
+    asker.submit(&a).await.unwrap();
     let seen = person.get(&a.id).await.unwrap().unwrap();
     assert!(seen.request.arguments.as_bytes() == arguments.as_bytes());
     assert!(seen.request == a);
-    let decision = yes("zoë\u{202e}").editing(arguments.clone());
+    let decision = yes("zoë\u{202e}").with_arguments(arguments.clone());
     let decided = person.decide(&a.id, &decision).await.unwrap();
     assert!(decided.decision.as_ref() == Some(&decision));
     asker.claim(&a.id).await.unwrap();
@@ -467,11 +470,11 @@ async fn a_thousand_wait_side_by_side(place: &dyn Place) {
         let asker = Arc::clone(&asker);
         tokio::spawn(async move {
             let one = request(&format!("a{n}"), &format!("f{n}"));
-            asker.file(&one).await.unwrap()
+            asker.submit(&one).await.unwrap()
         })
     });
     for filed in filing.collect::<Vec<_>>() {
-        assert_eq!(filed.await.unwrap(), Filed::New);
+        assert_eq!(filed.await.unwrap(), Submission::New);
     }
     let listed = person.list(&all()).await.unwrap();
     assert_eq!(listed.len(), 1000);
@@ -481,7 +484,7 @@ async fn a_thousand_wait_side_by_side(place: &dyn Place) {
 }
 
 /// Counts those that won, and checks what the others heard.
-fn winners(results: Vec<Result<Entry, InboxError>>) -> Vec<Entry> {
+fn winners(results: Vec<Result<StoredApproval, InboxError>>) -> Vec<StoredApproval> {
     let mut won = Vec::new();
     for result in results {
         match result {
@@ -495,7 +498,7 @@ fn winners(results: Vec<Result<Entry, InboxError>>) -> Vec<Entry> {
 
 async fn of_many_deciders_and_claimers_one_wins(place: &dyn Place) {
     let inboxes: Vec<_> = (0..8).map(|_| place.inbox()).collect();
-    inboxes[0].file(&request("a", "f")).await.unwrap();
+    inboxes[0].submit(&request("a", "f")).await.unwrap();
     let deciding = (0..200).map(|n| {
         let inbox = Arc::clone(&inboxes[n % 8]);
         tokio::spawn(async move { inbox.decide(&id("a"), &yes(&format!("p{n}"))).await })
@@ -523,11 +526,11 @@ async fn of_many_deciders_and_claimers_one_wins(place: &dyn Place) {
     // Filed 200 times at once, it is there once.
     let filing = (0..200).map(|n| {
         let inbox = Arc::clone(&inboxes[n % 8]);
-        tokio::spawn(async move { inbox.file(&request(&format!("b{n}"), "g")).await.unwrap() })
+        tokio::spawn(async move { inbox.submit(&request(&format!("b{n}"), "g")).await.unwrap() })
     });
     let mut new = 0;
     for filed in filing.collect::<Vec<_>>() {
-        new += usize::from(filed.await.unwrap() == Filed::New);
+        new += usize::from(filed.await.unwrap() == Submission::New);
     }
     assert_eq!(new, 1);
     assert_eq!(inboxes[7].list(&all()).await.unwrap().len(), 2);
@@ -535,7 +538,7 @@ async fn of_many_deciders_and_claimers_one_wins(place: &dyn Place) {
 
 async fn changes_are_heard_from_every_connection(place: &dyn Place) {
     let (asker, person) = (place.inbox(), place.inbox());
-    asker.file(&request("old", "o")).await.unwrap();
+    asker.submit(&request("old", "o")).await.unwrap();
     let (mut here, mut there) = (asker.changes(), person.changes());
     // Read after it was listened: what comes later is heard.
     person.get(&id("old")).await.unwrap();
@@ -550,7 +553,7 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
             }
         }
     };
-    asker.file(&request("a", "f")).await.unwrap();
+    asker.submit(&request("a", "f")).await.unwrap();
     assert_eq!(next(&mut here).await, id("a"));
     assert_eq!(next(&mut there).await, id("a"));
     person.decide(&id("a"), &yes("bob")).await.unwrap();
@@ -561,7 +564,7 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
 
 async fn whoever_waits_is_alive_for_as_long(place: &dyn Place) {
     let (asker, other) = (place.inbox(), place.inbox());
-    asker.file(&request("a", "f")).await.unwrap();
+    asker.submit(&request("a", "f")).await.unwrap();
     // It says again that it is alive, with nothing else to do.
     if asker.is_durable() {
         renewed(&place.address()).await;

@@ -1,7 +1,7 @@
 //! What long requests take, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and what ended undecided goes.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Ending, Entry, Filter, RequestStatus, WaitingLimits};
+use haft::approval::inbox::{Ending, Filter, RequestStatus, StoredApproval, WaitingLimits};
 use haft::approval::listing;
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::clock;
@@ -25,7 +25,7 @@ fn long(name: &str, mib: usize) -> ApprovalRequest {
 async fn aw3_a_list_holds_so_many_bytes_and_all_pages_everything(place: &dyn Place) {
     let inbox = place.inbox();
     for (name, mib) in [("a0", 6), ("a1", 6), ("a2", 6), ("a3", 15), ("a4", 1)] {
-        inbox.file(&long(name, mib)).await.unwrap();
+        inbox.submit(&long(name, mib)).await.unwrap();
     }
     let listed = inbox.list(&all()).await.unwrap();
     assert_eq!(listed.len(), 2, "16 MiB of 34");
@@ -41,7 +41,7 @@ async fn aw3_a_list_holds_so_many_bytes_and_all_pages_everything(place: &dyn Pla
     let four = Filter { limit: 4, ..all() };
     for (filter, expect) in [(all(), 5), (pending, 5), (four, 4)] {
         let mut ids = Vec::new();
-        let visit = |entry: Entry| ids.push(entry.request.id.to_string());
+        let visit = |entry: StoredApproval| ids.push(entry.request.id.to_string());
         listing::each(&*inbox, filter, visit).await.unwrap();
         assert_eq!(ids, ["a0", "a1", "a2", "a3", "a4"][..expect]);
     }
@@ -61,7 +61,7 @@ async fn aw3_a_list_counts_what_was_decided_and_what_came_of_it(place: &dyn Plac
     let inbox = place.inbox();
     let text = format!(r#"{{"text":"{}"}}"#, "x".repeat(7 << 20));
     for name in ["a0", "a1", "a2", "a3"] {
-        inbox.file(&request(name, name)).await.unwrap();
+        inbox.submit(&request(name, name)).await.unwrap();
         let mut yes = Decision::approve("bob", "test");
         let done = name < "a2";
         if let (Choice::Approve { edited, .. }, false) = (&mut yes.choice, done) {
@@ -80,28 +80,31 @@ async fn aw3_a_list_counts_what_was_decided_and_what_came_of_it(place: &dyn Plac
     };
     assert_eq!(inbox.list(&after).await.unwrap().len(), 2, "16 MiB of 21");
     let mut ids = Vec::new();
-    let visit = |entry: Entry| ids.push(entry.request.id.to_string());
+    let visit = |entry: StoredApproval| ids.push(entry.request.id.to_string());
     listing::each(&*inbox, all(), visit).await.unwrap();
     assert_eq!(ids, ["a0", "a1", "a2", "a3"]);
 }
 
 async fn aw3_requests_that_ended_undecided_take_so_many_bytes(place: &dyn Place) {
     let inbox = place.inbox();
-    inbox.file(&request("a-denied", "a-denied")).await.unwrap();
+    inbox
+        .submit(&request("a-denied", "a-denied"))
+        .await
+        .unwrap();
     inbox.decide(&id("a-denied"), &no("bob")).await.unwrap();
     for n in 0..16 {
         let mut one = long(&format!("a{n:02}"), 4);
         if n % 2 == 0 {
             one.expires = clock::now() - 1;
         }
-        inbox.file(&one).await.unwrap();
+        inbox.submit(&one).await.unwrap();
         if n % 2 == 1 {
             let withdrawn = inbox.end(&one.id, Ending::Withdrawn).await;
             withdrawn.unwrap();
         }
     }
     let mut left = Vec::new();
-    let visit = |entry: Entry| left.push(entry.request.id.to_string());
+    let visit = |entry: StoredApproval| left.push(entry.request.id.to_string());
     listing::each(&*inbox, all(), visit).await.unwrap();
     assert_eq!((&*left[0], &*left[left.len() - 1]), ("a-denied", "a15"));
     assert!((8..=11).contains(&left.len()), "{left:?}");

@@ -49,7 +49,7 @@ async fn a_process_plays_its_role() {
         "race" => race(&inbox, effect).await,
         "decide" => drop(inbox.decide(&id("a"), &yes("child")).await.unwrap()),
         "claim" => drop(inbox.claim(&id("a")).await.unwrap()),
-        "file" => drop(inbox.file(&request("a", "f")).await.unwrap()),
+        "file" => drop(inbox.submit(&request("a", "f")).await.unwrap()),
         other => panic!("{other}"),
     }
     println!("\ndone: {role}");
@@ -138,7 +138,7 @@ async fn on_each(test: impl AsyncFn(&str, &Path)) {
 async fn of_two_hundred_in_ten_processes_one_decides_one_runs_it() {
     on_each(async |place, effect| {
         let inbox = open(place);
-        inbox.file(&request("a", "f")).await.unwrap();
+        inbox.submit(&request("a", "f")).await.unwrap();
         let mut racing: Vec<_> = (0..10)
             .map(|_| Process::start("race", place, effect))
             .collect();
@@ -156,7 +156,7 @@ async fn of_two_hundred_in_ten_processes_one_decides_one_runs_it() {
 async fn what_a_killed_process_decided_is_claimed_by_another() {
     on_each(async |place, effect| {
         let inbox = open(place);
-        inbox.file(&request("a", "f")).await.unwrap();
+        inbox.submit(&request("a", "f")).await.unwrap();
         let mut child = Process::start("decide", place, effect);
         child.done();
         drop(child);
@@ -189,7 +189,7 @@ async fn until(inbox: &Arc<dyn Inbox>, reads: impl Fn(RequestStatus, bool) -> bo
 async fn what_a_killed_process_took_is_in_doubt_and_never_taken_again() {
     on_each(async |place, effect| {
         let inbox = open(place);
-        inbox.file(&request("a", "f")).await.unwrap();
+        inbox.submit(&request("a", "f")).await.unwrap();
         inbox.decide(&id("a"), &yes("bob")).await.unwrap();
         let mut child = Process::start("claim", place, effect);
         child.done();
@@ -202,8 +202,8 @@ async fn what_a_killed_process_took_is_in_doubt_and_never_taken_again() {
         let again = inbox.claim(&id("a")).await.unwrap_err();
         assert_eq!(again, InboxError::Claimed(id("a")), "{place}");
         // It still answers a call that says the same: nothing is asked, or run, anew.
-        let filed = inbox.file(&request("b", "f")).await.unwrap();
-        assert_ne!(filed, haft::approval::inbox::Filed::New, "{place}");
+        let filed = inbox.submit(&request("b", "f")).await.unwrap();
+        assert_ne!(filed, haft::approval::inbox::Submission::New, "{place}");
     })
     .await;
 }

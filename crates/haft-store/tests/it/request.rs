@@ -19,7 +19,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         parent: None,
         tool: ToolName::new("write_file").unwrap(),
         origin: Origin::Model,
-        door: "call".into(),
+        entry_point: "call".into(),
         client: None,
         principal: Principal::local("ada"),
         workspace: "/w".into(),

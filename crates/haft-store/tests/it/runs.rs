@@ -11,7 +11,7 @@ use haft_store::sqlite::SqliteStore;
 fn start(subject: &str) -> RunStart {
     RunStart {
         principal: Principal::local(subject),
-        door: "call".into(),
+        entry_point: "call".into(),
         workspace: Some("/w".into()),
         profile: "workspace".into(),
     }

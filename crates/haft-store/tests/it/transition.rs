@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::Decision;
-use haft::approval::inbox::{Ending, Entry, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, Inbox, InboxError, RequestStatus, StoredApproval};
 use haft::approval::transition::{Event, transition};
 use haft::clock;
 
@@ -72,7 +72,7 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
     if past == Past::Overdue {
         one.expires = clock::now() - 1;
     }
-    inbox.file(&one).await.unwrap();
+    inbox.submit(&one).await.unwrap();
     let decision: Option<fn(&str) -> Decision> = match past {
         Past::Approved | Past::Running | Past::Done | Past::Voided | Past::Left => Some(yes),
         Past::Denied | Past::DenialClaimed => Some(no),
@@ -110,7 +110,7 @@ async fn happens(inbox: &Arc<dyn Inbox>, name: &str, event: Event) -> Result<(),
     inbox.decide(&id(name), &decision("eve")).await.map(drop)
 }
 
-async fn entry(inbox: &Arc<dyn Inbox>, name: &str) -> Entry {
+async fn entry(inbox: &Arc<dyn Inbox>, name: &str) -> StoredApproval {
     inbox.get(&id(name)).await.unwrap().unwrap()
 }
 

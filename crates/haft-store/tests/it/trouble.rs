@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Entry, Filed, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Inbox, InboxError, RequestStatus, StoredApproval, Submission};
 use haft::clock;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;
@@ -64,7 +64,7 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
     };
     let home = disk.0.path().join("home");
     let inbox = SqliteInbox::new(&home);
-    inbox.file(&request("first", "first")).await.unwrap();
+    inbox.submit(&request("first", "first")).await.unwrap();
     let ballast = disk.0.path().join("ballast");
     std::fs::write(&ballast, vec![0; 2 << 20]).unwrap();
     let mut kept = 1;
@@ -72,8 +72,8 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
         let name = format!("a{kept}");
         let mut one = request(&name, &name);
         one.arguments = "x".repeat(100_000);
-        match inbox.file(&one).await {
-            Ok(filed) => assert_eq!(filed, Filed::New),
+        match inbox.submit(&one).await {
+            Ok(filed) => assert_eq!(filed, Submission::New),
             refused => break why(refused),
         }
         kept += 1;
@@ -83,8 +83,8 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
     // What was answered is there; what was refused is not.
     assert_eq!(inbox.list(&all()).await.unwrap().len(), kept);
     std::fs::remove_file(&ballast).unwrap();
-    let filed = inbox.file(&request("after", "after")).await.unwrap();
-    assert_eq!(filed, Filed::New);
+    let filed = inbox.submit(&request("after", "after")).await.unwrap();
+    assert_eq!(filed, Submission::New);
     inbox.decide(&id("first"), &yes("bob")).await.unwrap();
     inbox.shut().await;
     let again = SqliteInbox::new(&home);
@@ -96,7 +96,7 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
 async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let inbox = SqliteInbox::new(home.path());
-    inbox.file(&request("a", "f")).await.unwrap();
+    inbox.submit(&request("a", "f")).await.unwrap();
     let other = beside(home.path());
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let told = why(inbox.decide(&id("a"), &yes("bob")).await);
@@ -113,13 +113,13 @@ async fn a_file_that_is_gone_is_said_and_back_again_it_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (home, away) = (dir.path().join("home"), dir.path().join("away"));
     let inbox = SqliteInbox::new(&home);
-    inbox.file(&request("a", "f")).await.unwrap();
+    inbox.submit(&request("a", "f")).await.unwrap();
     inbox.get(&id("a")).await.unwrap();
     std::fs::rename(&home, &away).unwrap();
     for told in [
         why(inbox.decide(&id("a"), &yes("bob")).await),
         why(inbox.get(&id("a")).await),
-        why(inbox.file(&request("b", "g")).await),
+        why(inbox.submit(&request("b", "g")).await),
     ] {
         assert!(told.contains("haft.db is gone; put it back"), "{told}");
     }
@@ -137,8 +137,8 @@ async fn a_file_that_is_gone_is_said_and_back_again_it_goes_on() {
 async fn a_clock_that_jumps_delays_and_doubles_nothing() {
     let home = tempfile::tempdir().unwrap();
     let (asker, other) = (SqliteInbox::new(home.path()), SqliteInbox::new(home.path()));
-    asker.file(&request("a", "f")).await.unwrap();
-    asker.file(&request("b", "g")).await.unwrap();
+    asker.submit(&request("a", "f")).await.unwrap();
+    asker.submit(&request("b", "g")).await.unwrap();
     let beside = beside(home.path());
     for jump in [3600, -3600] {
         // As it looks to others after the clock was set ahead by an hour, or back.
@@ -170,7 +170,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
     for (name, created) in [("old", days(31)), ("open", days(31)), ("new", days(29))] {
         let mut one = request(name, name);
         one.created = created;
-        inbox.file(&one).await.unwrap();
+        inbox.submit(&one).await.unwrap();
         if name != "open" {
             let ending = haft::approval::inbox::Ending::Withdrawn;
             inbox.end(&id(name), ending).await.unwrap();
@@ -179,7 +179,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
     inbox.shut().await;
     // It is looked for when the database is opened.
     let inbox = SqliteInbox::new(home.path());
-    inbox.file(&request("last", "last")).await.unwrap();
+    inbox.submit(&request("last", "last")).await.unwrap();
     let listed = inbox.list(&all()).await.unwrap();
     let ids: Vec<_> = listed.iter().map(|e| e.request.id.as_str()).collect();
     assert_eq!(ids, ["open", "new", "last"]);
@@ -193,18 +193,25 @@ async fn ten_thousand_wait_and_no_more() {
         let filing = (0..10_000).map(|n| {
             let inbox = Arc::clone(&inbox);
             let name = format!("a{n}");
-            tokio::spawn(async move { inbox.file(&request(&name, &name)).await })
+            tokio::spawn(async move { inbox.submit(&request(&name, &name)).await })
         });
         for filed in filing.collect::<Vec<_>>() {
-            assert_eq!(filed.await.unwrap(), Ok(Filed::New));
+            assert_eq!(filed.await.unwrap(), Ok(Submission::New));
         }
-        let told = why(inbox.file(&request("more", "more")).await);
+        let told = why(inbox.submit(&request("more", "more")).await);
         assert!(told.contains("10000 requests wait already"), "{told}");
         let mut other = request("other", "other");
         other.principal = haft::call::Principal::new("other", "ada");
-        assert_eq!(inbox.file(&other).await, Ok(Filed::New), "another tenant's");
+        assert_eq!(
+            inbox.submit(&other).await,
+            Ok(Submission::New),
+            "another tenant's"
+        );
         inbox.decide(&id("a5000"), &yes("bob")).await.unwrap();
-        assert_eq!(inbox.file(&request("more", "more")).await, Ok(Filed::New));
+        assert_eq!(
+            inbox.submit(&request("more", "more")).await,
+            Ok(Submission::New)
+        );
         assert_eq!(inbox.list(&all()).await.unwrap().len(), 10_001);
     }
 }
@@ -216,10 +223,10 @@ async fn what_is_too_long_is_refused_with_advice() {
         let inbox = place.inbox();
         let mut one = request("a", "f");
         one.arguments = "x".repeat(16 << 20);
-        let told = why(inbox.file(&one).await);
+        let told = why(inbox.submit(&one).await);
         assert!(told.contains("pass big arguments as artifacts"), "{told}");
         one.arguments.truncate((16 << 20) - 10_000);
-        assert_eq!(inbox.file(&one).await, Ok(Filed::New));
+        assert_eq!(inbox.submit(&one).await, Ok(Submission::New));
         assert!(inbox.get(&id("a")).await.unwrap().unwrap().request == one);
     }
 }
@@ -238,15 +245,15 @@ async fn answered<T>(
 }
 
 /// Filed, and once: by this answer, or before one that was owed.
-async fn filed_once(store: &PostgresStore, first: Result<Filed, InboxError>) {
-    match answered(first, async || store.file(&request("c", "h")).await).await {
-        (Ok(Filed::New), _) | (Ok(Filed::Known(_)), true) => {}
+async fn filed_once(store: &PostgresStore, first: Result<Submission, InboxError>) {
+    match answered(first, async || store.submit(&request("c", "h")).await).await {
+        (Ok(Submission::New), _) | (Ok(Submission::Existing(_)), true) => {}
         other => panic!("{other:?}"),
     }
 }
 
 /// The same of a decision.
-async fn decided_once(store: &PostgresStore, first: Result<Entry, InboxError>) {
+async fn decided_once(store: &PostgresStore, first: Result<StoredApproval, InboxError>) {
     match answered(first, async || store.decide(&id("b"), &yes("bob")).await).await {
         (Ok(entry), _) => assert_eq!(entry.status, RequestStatus::Approved),
         (Err(InboxError::Decided { .. }), true) => {}
@@ -256,7 +263,7 @@ async fn decided_once(store: &PostgresStore, first: Result<Entry, InboxError>) {
 
 /// Claimed by one of these, or by nobody who was answered: then a claim that was owed its answer has it, or the next one
 /// takes it. Nobody takes it a second time.
-async fn claimed_once(store: &PostgresStore, claims: Vec<Result<Entry, InboxError>>) {
+async fn claimed_once(store: &PostgresStore, claims: Vec<Result<StoredApproval, InboxError>>) {
     let (mut took, mut owed) = (0, false);
     for claim in claims {
         match claim {
@@ -304,9 +311,9 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
         .map(|_| Arc::new(PostgresStore::new(&url).unwrap()))
         .collect();
     let mut heard = stores[3].changes();
-    stores[0].file(&request("a", "f")).await.unwrap();
+    stores[0].submit(&request("a", "f")).await.unwrap();
     stores[1].decide(&id("a"), &yes("bob")).await.unwrap();
-    stores[0].file(&request("b", "g")).await.unwrap();
+    stores[0].submit(&request("b", "g")).await.unwrap();
     cluster.crash();
     // Asked while it is away, and when a client has tried in vain it is back.
     let claiming: Vec<_> = (0..40)
@@ -316,7 +323,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
         })
         .collect();
     let store = Arc::clone(&stores[2]);
-    let filing = tokio::spawn(async move { store.file(&request("c", "h")).await });
+    let filing = tokio::spawn(async move { store.submit(&request("c", "h")).await });
     let store = Arc::clone(&stores[2]);
     let deciding = tokio::spawn(async move { store.decide(&id("b"), &yes("bob")).await });
     tokio::task::block_in_place(|| wait_for_a_caller(&url));

@@ -123,7 +123,7 @@ async fn suspended(store: &SqliteStore) {
 
 async fn inbox_works(inbox: &SqliteInbox) {
     use haft::approval::inbox::Inbox as _;
-    inbox.file(&request("a", "f")).await.unwrap();
+    inbox.submit(&request("a", "f")).await.unwrap();
     inbox.decide(&id("a"), &yes("bob")).await.unwrap();
     assert_eq!(inbox.list(&all()).await.unwrap().len(), 1);
 }

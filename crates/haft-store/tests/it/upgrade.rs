@@ -1,7 +1,7 @@
 //! Databases that an older haft made: what waited in them is there, and goes on.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Ending, Filed, Inbox, RequestStatus};
+use haft::approval::inbox::{Ending, Inbox, RequestStatus, Submission};
 use haft::audit::index::RunIndex as _;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
@@ -76,11 +76,11 @@ async fn an_older_file_keeps_what_waits_in_it() {
         // After what is read now, all is heard.
         assert_eq!(inbox.list(&all()).await.unwrap().len(), statuses.len());
 
-        let known = inbox.file(&request("b", "f0")).await.unwrap();
-        assert!(matches!(known, Filed::Known(entry) if entry.request.id == id("a0")));
+        let known = inbox.submit(&request("b", "f0")).await.unwrap();
+        assert!(matches!(known, Submission::Existing(entry) if entry.request.id == id("a0")));
         inbox.decide(&id("a0"), &yes("ada")).await.unwrap();
         let other = SqliteInbox::new(home.path());
-        assert_eq!(other.file(&request("c", "f5")).await, Ok(Filed::New));
+        assert_eq!(other.submit(&request("c", "f5")).await, Ok(Submission::New));
         let told = [heard.recv().await.unwrap(), heard.recv().await.unwrap()];
         assert_eq!(told, [id("a0"), id("c")]);
         let version: i64 = Connection::open(&path)
@@ -134,18 +134,18 @@ async fn an_older_server_keeps_what_waits_in_it() {
     assert_eq!(found, STATUSES);
 
     // What stands is known again, as it was and as it comes to be.
-    let known = inbox.file(&request("b", "f0")).await.unwrap();
-    assert!(matches!(known, Filed::Known(entry) if entry.request.id == id("a0")));
+    let known = inbox.submit(&request("b", "f0")).await.unwrap();
+    assert!(matches!(known, Submission::Existing(entry) if entry.request.id == id("a0")));
     assert_eq!(
-        inbox.file(&request("c", "f5")).await,
-        Ok(Filed::New),
+        inbox.submit(&request("c", "f5")).await,
+        Ok(Submission::New),
         "expired"
     );
     inbox.end(&id("c"), Ending::Withdrawn).await.unwrap();
-    assert_eq!(inbox.file(&request("d", "f5")).await, Ok(Filed::New));
+    assert_eq!(inbox.submit(&request("d", "f5")).await, Ok(Submission::New));
     inbox.decide(&id("d"), &yes("ada")).await.unwrap();
-    let known = inbox.file(&request("e", "f5")).await.unwrap();
-    assert!(matches!(known, Filed::Known(entry) if entry.request.id == id("d")));
+    let known = inbox.submit(&request("e", "f5")).await.unwrap();
+    assert!(matches!(known, Submission::Existing(entry) if entry.request.id == id("d")));
 
     // What no statement of haft says is still refused.
     for wrong in [

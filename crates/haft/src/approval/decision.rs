@@ -7,7 +7,7 @@ use crate::clock;
 /// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum HoldFor {
     /// For this call.
     #[default]
     Once,
@@ -25,7 +25,7 @@ pub enum Choice {
     Approve {
         /// For how long.
         #[serde(default)]
-        scope: Scope,
+        scope: HoldFor,
         /// Other arguments, which are checked and judged again; a guard's deny stands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
@@ -103,7 +103,7 @@ impl Decision {
     /// Run it, once, as it is.
     pub fn approve(by: impl Into<String>, from: impl Into<String>) -> Self {
         let choice = Choice::Approve {
-            scope: Scope::Once,
+            scope: HoldFor::Once,
             edited: None,
             rule: None,
         };
@@ -120,7 +120,7 @@ impl Decision {
     }
 
     /// An approval for longer than once.
-    pub fn holding(mut self, longer: Scope) -> Self {
+    pub fn hold_for(mut self, longer: HoldFor) -> Self {
         if let Choice::Approve { scope, .. } = &mut self.choice {
             *scope = longer;
         }
@@ -128,7 +128,7 @@ impl Decision {
     }
 
     /// An approval for good, by this rule.
-    pub fn keeping(mut self, text: impl Into<String>) -> Self {
+    pub fn with_rule(mut self, text: impl Into<String>) -> Self {
         if let Choice::Approve { rule, .. } = &mut self.choice {
             *rule = Some(text.into());
         }
@@ -136,7 +136,7 @@ impl Decision {
     }
 
     /// An approval of these arguments instead.
-    pub fn editing(mut self, arguments: impl Into<String>) -> Self {
+    pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
         if let Choice::Approve { edited, .. } = &mut self.choice {
             *edited = Some(arguments.into());
         }
@@ -144,7 +144,7 @@ impl Decision {
     }
 
     /// A denial with a word for the caller.
-    pub fn saying(mut self, word: impl Into<String>) -> Self {
+    pub fn with_message(mut self, word: impl Into<String>) -> Self {
         if let Choice::Deny { message, .. } = &mut self.choice {
             *message = Some(word.into());
         }
@@ -152,7 +152,7 @@ impl Decision {
     }
 
     /// A denial that ends the session.
-    pub fn stopping(mut self) -> Self {
+    pub fn end_run(mut self) -> Self {
         if let Choice::Deny { stop, .. } = &mut self.choice {
             *stop = true;
         }

@@ -60,7 +60,7 @@ pub struct Form {
 
 impl Form {
     /// What is wrong with the form itself; nothing where it can be asked.
-    pub fn problems(&self) -> Vec<String> {
+    pub fn validate(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.questions.is_empty() || self.questions.len() > MAX_QUESTIONS {
             problems.push(format!("questions: 1 to {MAX_QUESTIONS} can be asked"));
@@ -88,7 +88,7 @@ impl Form {
     }
 
     /// What is wrong with these answers; nothing where they fit. A question may stay unanswered.
-    pub fn refusals(&self, answers: &Map<String, Value>) -> Vec<String> {
+    pub fn validate_answers(&self, answers: &Map<String, Value>) -> Vec<String> {
         let refused = |(id, value): (&String, &Value)| {
             let Some(question) = self.questions.iter().find(|q| q.id == *id) else {
                 return Some(format!("answers.{id}: no such question"));
@@ -100,7 +100,10 @@ impl Form {
     }
 
     /// These answers with the defaults of what was not answered, and the ids of what has neither.
-    pub fn filled(&self, mut answers: Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+    pub fn with_defaults(
+        &self,
+        mut answers: Map<String, Value>,
+    ) -> (Map<String, Value>, Vec<String>) {
         let mut open = Vec::new();
         for question in &self.questions {
             match &question.default {
@@ -178,12 +181,12 @@ mod tests {
             (&confirm, json!("yes"), false),
         ] {
             let answers = json!({"a": value}).as_object().unwrap().clone();
-            let refused = form(question).refusals(&answers);
+            let refused = form(question).validate_answers(&answers);
             assert_eq!(refused.is_empty(), fits, "{question} {answers:?}");
         }
         let stranger = json!({"b": 1}).as_object().unwrap().clone();
         assert_eq!(
-            form(&text).refusals(&stranger),
+            form(&text).validate_answers(&stranger),
             ["answers.b: no such question"]
         );
     }
@@ -195,12 +198,12 @@ mod tests {
             json!({"id": "a", "type": "single", "text": "?"}),
             json!({"id": "a", "type": "number", "text": "?", "default": "one"}),
         ] {
-            assert_eq!(form(&question).problems().len(), 1, "{question}");
+            assert_eq!(form(&question).validate().len(), 1, "{question}");
         }
         let none = Form {
             title: String::new(),
             questions: Vec::new(),
         };
-        assert_eq!(none.problems().len(), 1);
+        assert_eq!(none.validate().len(), 1);
     }
 }

@@ -34,7 +34,7 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// use std::sync::Arc;
 /// use haft::approval::inbox::Inbox;
 /// use haft::approval::memory::MemoryInbox;
-/// use haft::session::Patience;
+/// use haft::session::WaitMode;
 /// use haft::{Decision, Executor, Policy, Session, ToolCall, ToolRegistry, tool};
 ///
 /// /// Close an account.
@@ -50,7 +50,7 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// let (approver, _unanswered) = haft::approval::channel(8);
 /// let executor = Executor::new(Policy::workspace()).with_approver(approver).with_inbox(inbox.clone());
 /// let session = Session::builder(Arc::new(ToolRegistry::new().with(close)?))
-///     .with_patience(Patience::WaitThenDeny)
+///     .with_wait_mode(WaitMode::WaitThenDeny)
 ///     .build()?;
 /// let mut changes = inbox.changes();
 /// let decided = async {
@@ -69,8 +69,10 @@ pub trait Inbox: Send + Sync {
 
     /// Writes a request, attended by this process, unless one of the same run and fingerprint stands that answers it:
     /// pending, decided and not yet claimed, at work, denied, or finished and not [`delivered`](Self::deliver).
-    fn file<'a>(&'a self, request: &'a ApprovalRequest)
-    -> BoxFuture<'a, Result<Filed, InboxError>>;
+    fn submit<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Submission, InboxError>>;
 
     /// Whether a request may be written within the limits: fewer wait, or one with the same fingerprint stands already.
     fn has_room<'a>(
@@ -80,11 +82,17 @@ pub trait Inbox: Send + Sync {
     ) -> BoxFuture<'a, Result<bool, InboxError>>;
 
     /// A request.
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>>;
+    fn get<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>>;
 
     /// Requests of a tenant, oldest first: one page of them, see [`Page`](crate::approval::listing::Page). For all of them use
     /// [`each`](crate::approval::listing::each).
-    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>>;
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>>;
 
     /// Decides a pending request: the first decision stands, later ones hear [`InboxError::Decided`]. One that has expired
     /// is marked so and refused.
@@ -92,11 +100,12 @@ pub trait Inbox: Send + Sync {
         &'a self,
         id: &'a ApprovalId,
         decision: &'a Decision,
-    ) -> BoxFuture<'a, Result<Entry, InboxError>>;
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>>;
 
     /// Takes a decided request for oneself, **before** anything runs: the first one gets it, later ones hear
     /// [`InboxError::Claimed`].
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>>;
+    fn claim<'a>(&'a self, id: &'a ApprovalId)
+    -> BoxFuture<'a, Result<StoredApproval, InboxError>>;
 
     /// Says how a claimed request ended (contract §3 as JSON), and whether whoever asked has heard of it.
     fn finish<'a>(
@@ -131,11 +140,11 @@ opaque_debug!(Inbox);
 
 /// What became of filing a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Filed {
+pub enum Submission {
     /// It was written and waits.
     New,
     /// One that says the same stands already.
-    Known(Box<Entry>),
+    Existing(Box<StoredApproval>),
 }
 
 /// How a request ends that no call runs on.
@@ -235,7 +244,7 @@ impl std::fmt::Display for RequestStatus {
 
 /// A request and what became of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StoredApproval {
     /// What is asked.
     pub request: ApprovalRequest,
     /// Where it stands.
@@ -252,7 +261,7 @@ pub struct Entry {
     pub delivered: bool,
 }
 
-impl Entry {
+impl StoredApproval {
     /// Whether it can still be decided now.
     pub fn is_open(&self) -> bool {
         self.status == RequestStatus::Pending && self.request.expires > clock::now()

@@ -1,7 +1,7 @@
 //! Listing requests a page at a time: one list holds a bounded number of bytes, however long requests are.
 
 use crate::approval::Choice;
-use crate::approval::inbox::{Entry, Filter, Inbox, InboxError};
+use crate::approval::inbox::{Filter, Inbox, InboxError, StoredApproval};
 
 /// Most bytes of requests, with what was decided and what came of them, that one list holds; a longer one comes alone.
 pub const PAGE_BYTES: usize = 16 << 20;
@@ -14,7 +14,7 @@ pub const PAGE_BYTES: usize = 16 << 20;
 pub async fn each(
     inbox: &dyn Inbox,
     mut filter: Filter,
-    mut visit: impl FnMut(Entry),
+    mut visit: impl FnMut(StoredApproval),
 ) -> Result<(), InboxError> {
     while filter.limit > 0 {
         let page = inbox.list(&filter).await?;
@@ -29,7 +29,7 @@ pub async fn each(
 /// The requests of one list, until there are enough of them or they hold enough bytes.
 #[derive(Debug)]
 pub struct Page {
-    entries: Vec<Entry>,
+    entries: Vec<StoredApproval>,
     bytes: usize,
     limit: usize,
 }
@@ -45,7 +45,7 @@ impl Page {
     }
 
     /// Adds an entry whose request has so many bytes; false where it finds no room, and the page is complete.
-    pub fn add(&mut self, entry: Entry, request: usize) -> bool {
+    pub fn add(&mut self, entry: StoredApproval, request: usize) -> bool {
         let bytes = request.saturating_add(beside(&entry));
         self.bytes = self.bytes.saturating_add(bytes);
         let too_long = self.bytes > PAGE_BYTES && !self.entries.is_empty();
@@ -62,13 +62,13 @@ impl Page {
     }
 
     /// The requests.
-    pub fn into_entries(self) -> Vec<Entry> {
+    pub fn into_entries(self) -> Vec<StoredApproval> {
         self.entries
     }
 }
 
 /// Bytes of an entry beside its request: edited arguments or answers, and the outcome.
-fn beside(entry: &Entry) -> usize {
+fn beside(entry: &StoredApproval) -> usize {
     let outcome = entry.outcome.as_ref().map_or(0, String::len);
     let decision = entry.decision.as_ref().map(|decision| &decision.choice);
     let decided = match decision {

@@ -4,7 +4,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::approval::inbox::{
-    ENDED_BYTES, Ending, Entry, Filed, Filter, Inbox, InboxError, RequestStatus, WaitingLimits,
+    ENDED_BYTES, Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission,
+    WaitingLimits,
 };
 use crate::approval::listing::Page;
 use crate::approval::transition::{Event, transition};
@@ -20,7 +21,7 @@ const BEHIND: usize = 1024;
 /// Keeps requests in memory.
 #[derive(Debug)]
 pub struct MemoryInbox {
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<StoredApproval>>,
     changes: broadcast::Sender<ApprovalId>,
 }
 
@@ -39,7 +40,7 @@ impl MemoryInbox {
         Self::default()
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<StoredApproval>> {
         self.entries.lock()
     }
 
@@ -47,7 +48,7 @@ impl MemoryInbox {
     fn change<T>(
         &self,
         id: &ApprovalId,
-        change: impl FnOnce(&mut Entry) -> Result<T, InboxError>,
+        change: impl FnOnce(&mut StoredApproval) -> Result<T, InboxError>,
     ) -> Result<T, InboxError> {
         let mut entries = self.entries();
         let entry = entries.iter_mut().find(|entry| entry.request.id == *id);
@@ -60,7 +61,7 @@ impl MemoryInbox {
         Ok(changed)
     }
 
-    fn write(&self, request: &ApprovalRequest) -> Result<Filed, InboxError> {
+    fn write(&self, request: &ApprovalRequest) -> Result<Submission, InboxError> {
         let mut entries = self.entries();
         let alike = entries.iter_mut().rev().find(|entry| {
             entry.request.run == request.run && entry.request.fingerprint == request.fingerprint
@@ -68,17 +69,17 @@ impl MemoryInbox {
         if let Some(entry) = alike {
             expire(entry);
             if entry.answers_again() {
-                return Ok(Filed::Known(Box::new(entry.clone())));
+                return Ok(Submission::Existing(Box::new(entry.clone())));
             }
         }
         if entries.len() >= MOST {
-            let over = |entry: &Entry| entry.delivered || ended(entry.status);
+            let over = |entry: &StoredApproval| entry.delivered || ended(entry.status);
             let oldest = entries.iter().position(over);
             let oldest = oldest
                 .ok_or_else(|| InboxError::Unavailable(format!("{MOST} requests wait already")))?;
             entries.remove(oldest);
         }
-        entries.push(Entry {
+        entries.push(StoredApproval {
             request: request.clone(),
             status: RequestStatus::Pending,
             decision: None,
@@ -90,14 +91,14 @@ impl MemoryInbox {
         forget(&mut entries);
         drop(entries);
         let _ = self.changes.send(request.id.clone());
-        Ok(Filed::New)
+        Ok(Submission::New)
     }
 }
 
 /// Drops the oldest requests that ended undecided, where those hold too many bytes.
-fn forget(entries: &mut Vec<Entry>) {
+fn forget(entries: &mut Vec<StoredApproval>) {
     entries.iter_mut().for_each(expire);
-    let undecided = |entry: &Entry| {
+    let undecided = |entry: &StoredApproval| {
         matches!(
             entry.status,
             RequestStatus::Expired | RequestStatus::Withdrawn
@@ -121,25 +122,25 @@ fn ended(status: RequestStatus) -> bool {
     )
 }
 
-fn expire(entry: &mut Entry) {
+fn expire(entry: &mut StoredApproval) {
     if entry.status == RequestStatus::Pending && !entry.is_open() {
         entry.status = Ending::Expired.status();
     }
 }
 
 /// Brings a request from where it stands to where an event takes it.
-fn advance(entry: &mut Entry, event: Event) -> Result<(), InboxError> {
+fn advance(entry: &mut StoredApproval, event: Event) -> Result<(), InboxError> {
     entry.status = transition(entry.status, event).map_err(|refused| refused.error(entry))?;
     Ok(())
 }
 
-fn decide(entry: &mut Entry, decision: &Decision) -> Result<Entry, InboxError> {
+fn decide(entry: &mut StoredApproval, decision: &Decision) -> Result<StoredApproval, InboxError> {
     advance(entry, Event::from(&decision.choice))?;
     entry.decision = Some(decision.clone());
     Ok(entry.clone())
 }
 
-fn claim(entry: &mut Entry) -> Result<Entry, InboxError> {
+fn claim(entry: &mut StoredApproval) -> Result<StoredApproval, InboxError> {
     let again = entry.claimed;
     advance(entry, Event::Claim { again })?;
     entry.claimed = true;
@@ -151,10 +152,10 @@ impl Inbox for MemoryInbox {
         false
     }
 
-    fn file<'a>(
+    fn submit<'a>(
         &'a self,
         request: &'a ApprovalRequest,
-    ) -> BoxFuture<'a, Result<Filed, InboxError>> {
+    ) -> BoxFuture<'a, Result<Submission, InboxError>> {
         Box::pin(async move { self.write(request) })
     }
 
@@ -171,9 +172,9 @@ impl Inbox for MemoryInbox {
                 .iter()
                 .filter(move |entry| entry.request.run == *run)
         };
-        let alike = |entry: &Entry| entry.request.fingerprint == request.fingerprint;
+        let alike = |entry: &StoredApproval| entry.request.fingerprint == request.fingerprint;
         let stands = of_run().any(|entry| alike(entry) && entry.answers_again());
-        let waits = |entry: &&Entry| entry.status == RequestStatus::Pending;
+        let waits = |entry: &&StoredApproval| entry.status == RequestStatus::Pending;
         let tenant = &request.principal.tenant;
         let of_all = entries
             .iter()
@@ -190,7 +191,10 @@ impl Inbox for MemoryInbox {
         Box::pin(async move { Ok(room) })
     }
 
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Option<Entry>, InboxError>> {
+    fn get<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
         let mut entries = self.entries();
         let found = entries.iter_mut().find(|entry| entry.request.id == *id);
         let found = found.map(|entry| {
@@ -200,12 +204,15 @@ impl Inbox for MemoryInbox {
         Box::pin(async move { Ok(found) })
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Entry>, InboxError>> {
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         let mut entries = self.entries();
         entries.iter_mut().for_each(expire);
         let past = |id: &ApprovalId| entries.iter().position(|entry| entry.request.id == *id);
         let first = filter.after.as_ref().and_then(past).map_or(0, |at| at + 1);
-        let wanted = |entry: &&Entry| {
+        let wanted = |entry: &&StoredApproval| {
             let request = &entry.request;
             *request.principal.tenant == *filter.tenant
                 && (filter.status.is_empty() || filter.status.contains(&entry.status))
@@ -224,11 +231,14 @@ impl Inbox for MemoryInbox {
         &'a self,
         id: &'a ApprovalId,
         decision: &'a Decision,
-    ) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move { self.change(id, |entry| decide(entry, decision)) })
     }
 
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<Entry, InboxError>> {
+    fn claim<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+    ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move { self.change(id, claim) })
     }
 
@@ -238,7 +248,7 @@ impl Inbox for MemoryInbox {
         outcome: &'a str,
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let finish = move |entry: &mut Entry| {
+        let finish = move |entry: &mut StoredApproval| {
             advance(entry, Event::Finish)?;
             entry.outcome = Some(outcome.to_owned());
             entry.delivered |= delivered;
@@ -248,7 +258,8 @@ impl Inbox for MemoryInbox {
     }
 
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
-        let deliver = |entry: &mut Entry| Ok(!std::mem::replace(&mut entry.delivered, true));
+        let deliver =
+            |entry: &mut StoredApproval| Ok(!std::mem::replace(&mut entry.delivered, true));
         Box::pin(async move { self.change(id, deliver) })
     }
 
@@ -257,7 +268,7 @@ impl Inbox for MemoryInbox {
         id: &'a ApprovalId,
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let attend = move |entry: &mut Entry| {
+        let attend = move |entry: &mut StoredApproval| {
             entry.attended = attended;
             Ok(())
         };
@@ -269,7 +280,7 @@ impl Inbox for MemoryInbox {
         id: &'a ApprovalId,
         ending: Ending,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let end = move |entry: &mut Entry| advance(entry, Event::End(ending));
+        let end = move |entry: &mut StoredApproval| advance(entry, Event::End(ending));
         Box::pin(async move { self.change(id, end) })
     }
 

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::approval::Choice;
-use crate::approval::inbox::{Ending, Entry, InboxError, RequestStatus};
+use crate::approval::inbox::{Ending, InboxError, RequestStatus, StoredApproval};
 
 /// What happens to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ pub enum Refused {
 
 impl Refused {
     /// Returns the error for a request that stands like this.
-    pub fn error(self, entry: &Entry) -> InboxError {
+    pub fn error(self, entry: &StoredApproval) -> InboxError {
         let id = entry.request.id.clone();
         match (self, &entry.decision) {
             (Self::Undecided, _) => InboxError::Open(id),

@@ -75,7 +75,7 @@ impl Archive {
     }
 
     /// Leaves a run's record open, all of it on the disk, for whoever goes on with the run.
-    pub fn leave(&self, run: &RunId) -> BoxFuture<'_, Result<(), AuditError>> {
+    pub fn suspend(&self, run: &RunId) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, left) = oneshot::channel();
         let sent = self.queue.send(Message::Leave(run.clone(), answer));
         Box::pin(async move {

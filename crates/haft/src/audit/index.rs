@@ -48,7 +48,7 @@ impl RunState {
 pub struct RunEntry {
     /// The run.
     pub run: RunId,
-    /// For whom, by which door, where, under which profile.
+    /// For whom, by which entry point, where, under which profile.
     pub start: RunStart,
     /// Where it stands.
     pub state: RunState,

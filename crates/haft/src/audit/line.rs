@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::id::ApprovalId;
 use crate::audit::redact::Redactor;
-use crate::audit::{CallEnd, CallRecord, Event, RunStart, What};
+use crate::audit::{CallEnd, CallRecord, Event, EventKind, RunStart};
 use crate::clock;
 use crate::json::canonical::args_digest;
 use crate::permission::Verdict;
@@ -198,15 +198,15 @@ impl Scribe {
         let ts = self.time(event.at);
         let pen = |redactor| Pen { redactor, place };
         match &event.what {
-            What::RunStarted(start) => {
+            EventKind::RunStarted(start) => {
                 let line = pen(&self.redactor).run(&ts, kind::RUN_STARTED, start);
                 serde_json::to_writer(out, &line)?;
             }
-            What::RunResumed(start) => {
+            EventKind::RunResumed(start) => {
                 let line = pen(&self.redactor).run(&ts, kind::RUN_RESUMED, start);
                 serde_json::to_writer(out, &line)?;
             }
-            What::CallStarted(call) => {
+            EventKind::CallStarted(call) => {
                 let known = self.know(call);
                 let line = pen(&self.redactor).call(&ts, kind::CALL_STARTED, call, &known);
                 serde_json::to_writer(out, &line)?;
@@ -215,7 +215,7 @@ impl Scribe {
                 }
                 self.running.insert(Arc::as_ptr(call).addr(), known);
             }
-            What::CallEnded(call, end) => {
+            EventKind::CallEnded(call, end) => {
                 let known = self.running.remove(&Arc::as_ptr(call).addr());
                 let known = known.unwrap_or_else(|| self.know(call));
                 let pen = pen(&self.redactor);
@@ -224,7 +224,7 @@ impl Scribe {
                 let error = is_error(end.status.as_str());
                 return Ok(Written::Ended { error });
             }
-            What::RunClosed => {
+            EventKind::RunClosed => {
                 return Err(io::Error::other("a closed event is the archive's own"));
             }
         }
@@ -288,7 +288,7 @@ impl<'a> Pen<'a> {
     fn run(&self, ts: &'a str, kind: &'static str, start: &'a RunStart) -> Line<'a> {
         Line {
             principal: Some(start.principal.to_string().into()),
-            door: Some(self.name(&start.door)),
+            door: Some(self.name(&start.entry_point)),
             workspace: start.workspace.as_deref().map(|w| self.name(w)),
             profile: Some(self.name(&start.profile)),
             haft: Some(env!("CARGO_PKG_VERSION")),

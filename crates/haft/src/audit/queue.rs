@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::audit::index::Closed;
-use crate::audit::{AuditError, Event, What};
+use crate::audit::{AuditError, Event, EventKind};
 use crate::call::RunId;
 
 /// Most messages that wait.
@@ -203,15 +203,17 @@ impl State {
     fn admit_event(&mut self, event: &Event) -> Result<(), AuditError> {
         let run = &event.run;
         match event.what {
-            What::RunStarted(_) | What::RunResumed(_) if self.runs.contains_key(run) => {
+            EventKind::RunStarted(_) | EventKind::RunResumed(_) if self.runs.contains_key(run) => {
                 Err(AuditError::new(format!("run {run} is open already")))
             }
-            What::RunStarted(_) | What::RunResumed(_) => {
+            EventKind::RunStarted(_) | EventKind::RunResumed(_) => {
                 self.runs.insert(run.clone(), Ok(()));
                 Ok(())
             }
-            What::RunClosed => check(run, self.runs.remove(run)),
-            What::CallStarted(_) | What::CallEnded(..) => check(run, self.runs.get(run).cloned()),
+            EventKind::RunClosed => check(run, self.runs.remove(run)),
+            EventKind::CallStarted(_) | EventKind::CallEnded(..) => {
+                check(run, self.runs.get(run).cloned())
+            }
         }
     }
 }
@@ -230,9 +232,9 @@ impl Message {
     fn weight(&self) -> usize {
         let texts = match self {
             Self::Event(event, _) => match &event.what {
-                What::RunStarted(_) | What::RunResumed(_) | What::RunClosed => 0,
-                What::CallStarted(call) => call.arguments.len() + call.tool.len(),
-                What::CallEnded(call, end) => {
+                EventKind::RunStarted(_) | EventKind::RunResumed(_) | EventKind::RunClosed => 0,
+                EventKind::CallStarted(call) => call.arguments.len() + call.tool.len(),
+                EventKind::CallEnded(call, end) => {
                     let error = end.error.as_ref().map_or(0, |(_, message)| message.len());
                     call.arguments.len() + call.tool.len() + end.summary.len() + error
                 }

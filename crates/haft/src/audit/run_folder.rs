@@ -280,7 +280,7 @@ mod tests {
     //! What only a broken disk shows.
 
     use super::*;
-    use crate::audit::What;
+    use crate::audit::EventKind;
     use crate::audit::redact::Redactor;
 
     #[test]
@@ -292,14 +292,14 @@ mod tests {
         folder.record.file = Some(OpenOptions::new().append(true).open("/dev/full").unwrap());
         let start = crate::audit::RunStart {
             principal: crate::call::Principal::local("ada"),
-            door: "call".into(),
+            entry_point: "call".into(),
             workspace: None,
             profile: "workspace".into(),
         };
         let event = Event {
             run,
             at: 0,
-            what: What::RunStarted(start.into()),
+            what: EventKind::RunStarted(start.into()),
         };
         let mut scribe = Scribe::new(Redactor::default());
         folder.append(&event, &mut scribe).unwrap();

@@ -228,7 +228,7 @@ fn beginning(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
     let (tenant, subject) = principal.split_once('/').unwrap_or(("", &principal));
     let start = RunStart {
         principal: Principal::new(tenant, subject),
-        door: text(line.door),
+        entry_point: text(line.door),
         workspace: line.workspace.map(std::borrow::Cow::into_owned),
         profile: text(line.profile),
     };

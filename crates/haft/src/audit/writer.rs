@@ -14,7 +14,7 @@ use crate::audit::line::Scribe;
 use crate::audit::queue::{Message, Queue};
 use crate::audit::redact::Redactor;
 use crate::audit::run_folder::RunFolder;
-use crate::audit::{AuditError, Event, What, runs};
+use crate::audit::{AuditError, Event, EventKind, runs};
 use crate::call::RunId;
 
 /// Runs whose files stay open: three files each, well below the usual limit of 1,024.
@@ -88,7 +88,7 @@ impl Writer {
             }
             Message::Event(event, ack) => {
                 let written = match event.what {
-                    What::RunClosed => self.close(&event.run, event.at).map(drop),
+                    EventKind::RunClosed => self.close(&event.run, event.at).map(drop),
                     _ => self.append(&event),
                 };
                 let Some(ack) = ack else { return };
@@ -106,7 +106,11 @@ impl Writer {
         let run = &event.run;
         let appended = match self.folders.get_mut(run) {
             Some(folder) => folder.append(event, &mut self.scribe),
-            None if matches!(event.what, What::RunStarted(_) | What::RunResumed(_)) => {
+            None if matches!(
+                event.what,
+                EventKind::RunStarted(_) | EventKind::RunResumed(_)
+            ) =>
+            {
                 self.open(event).and_then(|folder| {
                     let mut folder = folder;
                     folder.append(event, &mut self.scribe)?;
@@ -131,7 +135,7 @@ impl Writer {
         let run = &event.run;
         let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
         match event.what {
-            What::RunResumed(_) => RunFolder::reopen(dir, run.clone()),
+            EventKind::RunResumed(_) => RunFolder::reopen(dir, run.clone()),
             _ => RunFolder::create(dir, run.clone()),
         }
     }

@@ -17,11 +17,11 @@ use crate::session::{MAX_DEPTH, Session};
 use crate::spec::Exposure;
 use crate::text::clip;
 use crate::tool::Tool;
-use crate::toolset::{Entry, Run};
+use crate::toolset::{ToolBackend, ToolEntry};
 
 /// A call to a tool that exists, with arguments that fit. Made here alone.
 pub(super) struct Admitted {
-    entry: Arc<Entry>,
+    entry: Arc<ToolEntry>,
     input: ToolInput,
     written: Option<Arc<str>>,
     /// Its tool is one of the executor's own.
@@ -35,7 +35,7 @@ impl Admitted {
     }
 
     /// The tool's entry.
-    pub(super) fn entry(&self) -> &Arc<Entry> {
+    pub(super) fn entry(&self) -> &Arc<ToolEntry> {
         &self.entry
     }
 
@@ -70,7 +70,7 @@ impl Admitted {
     }
 
     /// Its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable) {
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable) {
         (self.entry, self.input.into_runnable())
     }
 }
@@ -108,7 +108,7 @@ impl Fit {
     /// The call, once its tool has taken the arguments in.
     fn admitted(
         self,
-        entry: Arc<Entry>,
+        entry: Arc<ToolEntry>,
         tool: Arc<dyn Tool>,
         internal: bool,
     ) -> Result<Admitted, Box<Refused>> {
@@ -185,7 +185,7 @@ pub(super) fn look(
         .map_err(|refused| refused.stop)
 }
 
-type Lookup = Result<(Arc<Entry>, Arc<dyn Tool>), EarlyEnd>;
+type Lookup = Result<(Arc<ToolEntry>, Arc<dyn Tool>), EarlyEnd>;
 
 fn look_up(parts: &Parts, session: &Session, name: &str, internal: bool) -> Lookup {
     if internal {
@@ -204,7 +204,7 @@ fn find(session: &Session, name: &str) -> Lookup {
     let Some(entry) = entry else {
         let tools = session.tools();
         let near = tools.nearest(name).join(", ");
-        let off = session.absent(name);
+        let off = session.unknown_tool_hint(name);
         let advice = match &off {
             Some(_) => "the tool is off here".to_owned(),
             None if near.is_empty() => String::new(),
@@ -250,10 +250,10 @@ impl Parts {
     }
 }
 
-fn runnable(entry: &Arc<Entry>) -> Lookup {
+fn runnable(entry: &Arc<ToolEntry>) -> Lookup {
     match &entry.run {
-        Run::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
-        Run::Hosted => {
+        ToolBackend::Local(tool) => Ok((Arc::clone(entry), Arc::clone(tool))),
+        ToolBackend::Hosted => {
             let name = &entry.spec().name;
             let message = format!("tool \"{name}\" is run by the provider, not here");
             Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
@@ -268,7 +268,7 @@ type Checked = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 fn check(
     parts: &Parts,
     session: &Session,
-    entry: &Entry,
+    entry: &ToolEntry,
     text: String,
 ) -> Result<Fit, Box<Refused>> {
     let text = if text.is_empty() {
@@ -299,7 +299,7 @@ fn check(
     }
 }
 
-fn effective(entry: &Entry, text: &str) -> Checked {
+fn effective(entry: &ToolEntry, text: &str) -> Checked {
     match &entry.bound {
         None => entry.input.admit(text, true).map(|admitted| {
             let owned = match admitted.text {
@@ -317,8 +317,8 @@ fn effective(entry: &Entry, text: &str) -> Checked {
 }
 
 /// The same checks for a call that is only asked about: nothing is spent, nothing runs.
-pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, EarlyEnd> {
-    let Run::Local(tool) = &entry.run else {
+pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyEnd> {
+    let ToolBackend::Local(tool) = &entry.run else {
         let message = format!(
             "tool {:?} is run by the provider, not here",
             entry.spec().name
@@ -334,7 +334,7 @@ pub(super) fn imagine(entry: &Entry, text: &str) -> Result<ToolInput, EarlyEnd> 
 
 /// The arguments by which a call is known when it is made again: as they would run, however they are written, without
 /// what the host fills in. Refs stay refs; arguments that do not fit stay as they are.
-pub(super) fn known_by(entry: &Entry, text: &str) -> String {
+pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
     let text = if text.is_empty() { "{}" } else { text };
     let Ok((changed, _)) = effective(entry, text) else {
         return text.to_owned();
@@ -347,7 +347,7 @@ pub(super) fn known_by(entry: &Entry, text: &str) -> String {
 }
 
 /// All violations, each with its path.
-fn invalid(entry: &Entry, violations: &[Violation]) -> EarlyEnd {
+fn invalid(entry: &ToolEntry, violations: &[Violation]) -> EarlyEnd {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let message = format!(
         "invalid arguments for {}: {}",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::approval::ApprovalId;
-use crate::approval::inbox::{Entry, RequestStatus};
+use crate::approval::inbox::{RequestStatus, StoredApproval};
 use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedError, key};
 use crate::call::CallId;
 use crate::clock;
@@ -15,13 +15,13 @@ use crate::executor::ask;
 use crate::executor::claim::told_again;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::kept::JournaledCall;
+use crate::executor::journaled::JournaledCall;
 use crate::executor::settlement::Settlement;
 use crate::executor::{How, Parts};
 use crate::session::at_work::Present;
-use crate::session::{Patience, Session};
+use crate::session::{Session, WaitMode};
 use crate::spec::Suspension;
-use crate::toolset::Entry as Tool;
+use crate::toolset::ToolEntry as Tool;
 
 /// How often a call that another process resumes is looked at, where the inbox says nothing of its request.
 const LOOK: Duration = Duration::from_millis(250);
@@ -63,7 +63,7 @@ pub(super) async fn before(
     open.goes_on();
     let kept = JournaledCall::noted(key, present, parts, session.run(), open.nest());
     settlement.kept = Some(kept);
-    Ok(Some(session.going_on()))
+    Ok(Some(session.continuing()))
 }
 
 /// Goes on under the call's own id, once no other does.
@@ -207,7 +207,8 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
 async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let entry = parts.inbox.get(&call.approval).await;
     let entry = entry.map_err(|e| ask::unwritten(&e))?;
-    let came = |known: &Entry| known.outcome.is_some() && known.status != RequestStatus::Denied;
+    let came =
+        |known: &StoredApproval| known.outcome.is_some() && known.status != RequestStatus::Denied;
     match &entry {
         Some(known) if came(known) || known.status == RequestStatus::InDoubt => {
             direct(parts, session, call, entry.as_ref()).await
@@ -248,7 +249,7 @@ async fn elsewhere(
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
-        let late = Instant::now() >= deadline || session.patience() == Patience::SuspendAtOnce;
+        let late = Instant::now() >= deadline || session.wait_mode() == WaitMode::SuspendAtOnce;
         if late || session.leaving().is_cancelled() {
             return Err(still_waits(&known));
         }
@@ -262,7 +263,7 @@ async fn elsewhere(
 }
 
 /// Whether a request is still to be decided, or what was decided still to be done.
-fn waits(entry: &Entry) -> bool {
+fn waits(entry: &StoredApproval) -> bool {
     match entry.status {
         RequestStatus::Pending => entry.is_open(),
         RequestStatus::Approved | RequestStatus::Running => true,
@@ -298,7 +299,7 @@ async fn direct(
     parts: &Parts,
     session: &Session,
     call: &SuspendedCall,
-    entry: Option<&Entry>,
+    entry: Option<&StoredApproval>,
 ) -> Result<Before, EarlyEnd> {
     let ended = entry.filter(|entry| {
         let in_doubt = entry.status == RequestStatus::InDoubt;
@@ -344,7 +345,7 @@ fn of_earlier_run(
     told: EarlyEnd,
     session: &Session,
     call: &SuspendedCall,
-    entry: Option<&Entry>,
+    entry: Option<&StoredApproval>,
 ) -> EarlyEnd {
     if call.run == *session.run() {
         return told;

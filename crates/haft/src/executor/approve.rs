@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, Scope};
+use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor};
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
@@ -194,10 +194,10 @@ fn settle(
         }
         Choice::Approve { scope, rule, .. } => {
             // A critical call is approved each time.
-            if shown.risk < Risk::Critical && scope != Scope::Once {
+            if shown.risk < Risk::Critical && scope != HoldFor::Once {
                 session.grants().push(Grant::of(&shown, &by));
             }
-            if shown.risk < Risk::Critical && scope == Scope::Always {
+            if shown.risk < Risk::Critical && scope == HoldFor::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
             judged.consented(Consent { by, approval }, Some(shown.snapshot))

@@ -10,14 +10,16 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use crate::approval::inbox::{Ending, Entry, Filed, Inbox, InboxError, RequestStatus};
+use crate::approval::inbox::{
+    Ending, Inbox, InboxError, RequestStatus, StoredApproval, Submission,
+};
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Decision};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, told_again};
 use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
-use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Patience, Session};
+use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Session, WaitMode};
 
 /// How long a place for requests that does not answer is left alone before it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -43,7 +45,7 @@ pub(super) struct ClaimedDecision {
 
 impl ClaimedDecision {
     /// A decided request that was claimed just now.
-    pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: Entry) -> Result<Self, InboxError> {
+    pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: StoredApproval) -> Result<Self, InboxError> {
         let id = &entry.request.id;
         let claimed = Claimed::new(inbox, id);
         let decision = entry.decision.ok_or_else(|| InboxError::Open(id.clone()))?;
@@ -76,12 +78,12 @@ pub(super) struct Wait<'a> {
 impl<'a> Wait<'a> {
     /// As this session waits for people.
     pub(super) fn of(session: &Session, fits: &'a Fits<'a>) -> Self {
-        let patience = session.patience();
+        let wait_mode = session.wait_mode();
         Self {
             limit: session.limits().approval_timeout,
-            at_once: patience == Patience::SuspendAtOnce,
-            alone: patience != Patience::WhileAsked,
-            suspends: patience != Patience::WaitThenDeny,
+            at_once: wait_mode == WaitMode::SuspendAtOnce,
+            alone: wait_mode != WaitMode::WhileAsked,
+            suspends: wait_mode != WaitMode::WaitThenDeny,
             fits,
         }
     }
@@ -134,8 +136,8 @@ pub(super) async fn ask(
         deadline: Instant::now() + wait.limit,
         waits: true,
     };
-    let filed = inbox.file(&asked.request).await;
-    if let Filed::Known(entry) = filed.map_err(|e| unwritten(&e))? {
+    let filed = inbox.submit(&asked.request).await;
+    if let Submission::Existing(entry) = filed.map_err(|e| unwritten(&e))? {
         if entry.status == RequestStatus::Pending {
             // It stands, whether or not this process can say that it waits, too.
             let _ = inbox.attend(&entry.request.id, true).await;
@@ -255,7 +257,7 @@ impl OpenRequest<'_> {
 
     /// Whether an approval holds for this call; where it does not, nobody runs anything on it. False where another call
     /// claimed it first.
-    async fn fits(&mut self, entry: &Entry) -> Result<bool, EarlyEnd> {
+    async fn fits(&mut self, entry: &StoredApproval) -> Result<bool, EarlyEnd> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
         };
@@ -267,13 +269,13 @@ impl OpenRequest<'_> {
         }
     }
 
-    fn claim(&mut self, entry: Entry) -> Result<ClaimedDecision, EarlyEnd> {
+    fn claim(&mut self, entry: StoredApproval) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
         ClaimedDecision::of(self.inbox, entry).map_err(|e| unwritten(&e))
     }
 
     /// The outcome of a request that another call or process ran.
-    async fn deliver(&mut self, entry: &Entry) -> EarlyEnd {
+    async fn deliver(&mut self, entry: &StoredApproval) -> EarlyEnd {
         self.waits = false;
         // Whether or not that can be noted, it was told.
         let _ = self.inbox.deliver(&self.request.id).await;
@@ -287,7 +289,7 @@ impl OpenRequest<'_> {
     }
 
     /// Reads until the inbox answers, within the limit.
-    async fn read(&self) -> Result<Option<Entry>, EarlyEnd> {
+    async fn read(&self) -> Result<Option<StoredApproval>, EarlyEnd> {
         loop {
             match self.inbox.get(&self.request.id).await {
                 Ok(entry) => return Ok(entry),
@@ -449,7 +451,7 @@ fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
         .advise("call again to ask again, when somebody is there to answer")
 }
 
-fn withdrawn(entry: &Entry) -> EarlyEnd {
+fn withdrawn(entry: &StoredApproval) -> EarlyEnd {
     let approved = entry.decision.as_ref().map(|decision| &decision.choice);
     if let Some(Choice::Approve { .. }) = approved {
         let id = &entry.request.id;

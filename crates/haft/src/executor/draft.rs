@@ -7,9 +7,9 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
 use crate::json::canonical::args_digest;
-use crate::session::{Patience, Session};
+use crate::session::{Session, WaitMode};
 use crate::spec::Risk;
-use crate::toolset::Entry;
+use crate::toolset::ToolEntry;
 
 /// Which call it is and who made it.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Caller<'a> {
 
 /// A call about which a person is asked.
 pub(super) struct Draft<'a> {
-    pub(super) entry: &'a Entry,
+    pub(super) entry: &'a ToolEntry,
     pub(super) caller: Caller<'a>,
     pub(super) arguments: &'a str,
 }
@@ -42,9 +42,9 @@ impl Draft<'_> {
         let workspace = policy.workspace_root().unwrap_or_default();
         let principal = session.principal();
         let created = clock::now();
-        let stands = match session.patience() {
-            Patience::WaitThenDeny => session.limits().approval_timeout,
-            Patience::WhileAsked | Patience::WaitThenSuspend | Patience::SuspendAtOnce => STANDS,
+        let stands = match session.wait_mode() {
+            WaitMode::WaitThenDeny => session.limits().approval_timeout,
+            WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => STANDS,
         };
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
         Ok(ApprovalRequest {
@@ -54,7 +54,7 @@ impl Draft<'_> {
             parent: self.caller.parent.cloned(),
             tool: spec.name.clone(),
             origin: self.caller.origin,
-            door: session.door().to_owned(),
+            entry_point: session.entry_point().to_owned(),
             client: session.client().map(str::to_owned),
             principal: principal.clone(),
             workspace: workspace.to_owned(),

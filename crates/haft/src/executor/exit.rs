@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::approval::ApprovalId;
-use crate::audit::{CallEnd, CallRecord, What};
+use crate::audit::{CallEnd, CallRecord, EventKind};
 use crate::call::{CallId, ToolCall};
 use crate::context::Resumption;
 use crate::error::ErrorKind;
@@ -223,7 +223,7 @@ impl<'a> OpenCall<'a> {
     }
 
     fn record_end(&mut self, end: CallEnd) {
-        let what = What::CallEnded(self.record(), end);
+        let what = EventKind::CallEnded(self.record(), end);
         if let Err(error) = self.parts.record(self.session, what) {
             // The call has run and its answer is owed; the failed sink refuses the next one.
             tracing::error!(call = %self.id(), %error, "the end of a call was not recorded");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::audit::What;
+use crate::audit::EventKind;
 use crate::call::CallId;
 use crate::context::{CallContext, Host};
 use crate::error::ErrorKind;
@@ -22,7 +22,7 @@ use crate::result::ToolResult;
 use crate::session::nest::Nest;
 use crate::session::{Ending, Session};
 use crate::spec::{Risk, ToolSpec};
-use crate::toolset::Entry;
+use crate::toolset::ToolEntry;
 
 /// How long a tool that was told to end because its time is over may take to return what it has.
 const LATE_GRACE: Duration = Duration::from_secs(10);
@@ -31,13 +31,13 @@ const CANCEL_GRACE: Duration = Duration::from_millis(2500);
 
 /// What a tool gave. Made here alone.
 pub(super) struct Invoked {
-    entry: Arc<Entry>,
+    entry: Arc<ToolEntry>,
     given: Given,
 }
 
 impl Invoked {
     /// The entry and what its tool gave.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Given) {
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Given) {
         (self.entry, self.given)
     }
 }
@@ -124,7 +124,7 @@ async fn started(
     if !open.is_recorded() {
         return Ok(());
     }
-    let what = What::CallStarted(open.record());
+    let what = EventKind::CallStarted(open.record());
     if risk >= Risk::High {
         parts.record_durably(session, what).await?;
     } else {

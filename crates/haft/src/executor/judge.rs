@@ -15,7 +15,7 @@ use crate::permission::Verdict;
 use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
-use crate::toolset::Entry;
+use crate::toolset::ToolEntry;
 
 /// A call that may run, with what was judged of it. Made here alone: nothing runs that was not cleared.
 pub(super) struct Cleared {
@@ -25,7 +25,7 @@ pub(super) struct Cleared {
 
 impl Cleared {
     /// The tool and the arguments as the caller wrote them.
-    pub(super) fn known_as(&self) -> (&Entry, &str) {
+    pub(super) fn known_as(&self) -> (&ToolEntry, &str) {
         (self.admitted.entry(), self.admitted.written())
     }
 
@@ -50,7 +50,7 @@ impl Cleared {
     }
 
     /// Its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<Entry>, Runnable, Judgement) {
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Judgement) {
         let (entry, runnable) = self.admitted.into_parts();
         (entry, runnable, self.judgement)
     }

@@ -25,7 +25,7 @@ pub(super) async fn ask(
         form,
         wait,
     } = question;
-    let problems = form.problems();
+    let problems = form.validate();
     if !problems.is_empty() {
         return Err(ToolError::invalid_arguments(problems.join("; ")));
     }

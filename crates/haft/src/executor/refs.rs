@@ -12,7 +12,7 @@ use crate::executor::refs::find::{MEMBER, RefObject, Takes, find, takes};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
-use crate::toolset::Entry;
+use crate::toolset::ToolEntry;
 
 mod find;
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub(super) const MOST_BOUND: u64 = 256 << 20;
 pub(super) fn bind(
     parts: &Parts,
     session: &Session,
-    entry: &Entry,
+    entry: &ToolEntry,
     text: &str,
 ) -> Result<Option<String>, EarlyEnd> {
     let found = find(text);
@@ -97,7 +97,7 @@ fn read(
 
 /// The JSON text that takes a ref's place.
 fn written(
-    entry: &Entry,
+    entry: &ToolEntry,
     at: &RefObject,
     bytes: &Bytes,
     media_type: &str,

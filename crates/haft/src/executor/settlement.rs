@@ -6,7 +6,7 @@ use crate::executor::ask::ClaimedDecision;
 use crate::executor::call_result::CallResult;
 use crate::executor::claim::Claimed;
 use crate::executor::exit::OpenCall;
-use crate::executor::kept::{JournaledCall, KeptEnd};
+use crate::executor::journaled::{JournaledCall, KeptEnd};
 use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.

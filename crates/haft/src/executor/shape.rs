@@ -12,7 +12,7 @@ use crate::result::{Artifact, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds};
 use crate::spec::{Overflow, ToolSpec};
-use crate::toolset::Entry;
+use crate::toolset::ToolEntry;
 
 /// Shapes what a tool gave.
 pub(super) fn shape(
@@ -82,7 +82,7 @@ fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds
 fn check_output(
     parts: &Parts,
     session: &Session,
-    entry: &Entry,
+    entry: &ToolEntry,
     result: &ToolResult,
 ) -> Result<(), EarlyEnd> {
     let Some(schema) = &entry.output else {

@@ -165,7 +165,7 @@ impl Journal for DirJournal {
         self.add(run, &line)
     }
 
-    fn leave(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
+    fn suspend(&self, run: &RunId, chain: &CallId) -> Result<(), JournalError> {
         let mut all = self.open.lock();
         if let Some(open) = all.get_mut(run) {
             open.chains.remove(chain);

@@ -5,7 +5,7 @@ use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spe
 use super::JudgedCall;
 use super::command::keeps_nothing;
 use super::folders::moves;
-use super::guard::{Floor, Guard, runs_command};
+use super::guard::{Guard, MinimumVerdict, runs_command};
 use super::phrase::clip;
 use super::places::Places;
 use super::remembered::take_apart;
@@ -34,7 +34,11 @@ impl Guard for CommandLines {
         effect.changed_path().is_some() || matches!(effect, Effect::Run { .. })
     }
 
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         Ok(match &permission.effect {
             Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
                 target(call, claim)
@@ -42,7 +46,7 @@ impl Guard for CommandLines {
             Effect::Run { command, .. } if is_too_long(command) => unread(ParseError::TooLong),
             Effect::Run {
                 argv: Some(words), ..
-            } if words.is_empty() => Floor::deny("the command is empty"),
+            } if words.is_empty() => MinimumVerdict::deny("the command is empty"),
             Effect::Run {
                 argv: Some(words), ..
             } => against(words, &Ground::of(call, &self.places)),
@@ -50,7 +54,7 @@ impl Guard for CommandLines {
                 Some(words) => against(&words, &Ground::of(call, &self.places)),
                 None => against_line(command, &Ground::of(call, &self.places)),
             },
-            _ => Floor::NONE,
+            _ => MinimumVerdict::NONE,
         })
     }
 }
@@ -78,51 +82,51 @@ pub(super) fn is_critical_removal(
 }
 
 /// What is against running these words.
-fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> Floor {
+fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> MinimumVerdict {
     if layers(words).truncated {
-        return Floor::ask("it runs too many wrappers within wrappers");
+        return MinimumVerdict::ask("it runs too many wrappers within wrappers");
     }
     if removes_critical(words, ground) {
-        return Floor::ask("it removes a critical path");
+        return MinimumVerdict::ask("it removes a critical path");
     }
-    Floor::NONE
+    MinimumVerdict::NONE
 }
 
-fn unread(why: ParseError) -> Floor {
-    Floor::ask(why.to_string())
+fn unread(why: ParseError) -> MinimumVerdict {
+    MinimumVerdict::ask(why.to_string())
         .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv")
 }
 
-fn against_line(line: &str, ground: &Ground<'_>) -> Floor {
+fn against_line(line: &str, ground: &Ground<'_>) -> MinimumVerdict {
     let read = match take_apart(line) {
         Ok(read) => read,
         Err(why) => return unread(why),
     };
     if read.writes.iter().any(|to| !keeps_nothing(&to.text)) {
-        return Floor::ask("it writes a file that is not judged by itself");
+        return MinimumVerdict::ask("it writes a file that is not judged by itself");
     }
     for part in &read.commands {
         let name = inner_command(&part.words).words.first();
         if name.is_some_and(|name| !name.is_known()) {
-            return Floor::ask(format!(
+            return MinimumVerdict::ask(format!(
                 "which command {} runs is only known when it runs",
                 clip(&part.text)
             ))
             .advise("name the command");
         }
         let floor = against(&part.words, ground);
-        if floor != Floor::NONE {
+        if floor != MinimumVerdict::NONE {
             return floor;
         }
     }
-    Floor::NONE
+    MinimumVerdict::NONE
 }
 
 /// What is against a redirection's target: that it is not known which file it is.
-fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> Floor {
+fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
     let path = &claim.path;
     if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
-        return Floor::ask(format!(
+        return MinimumVerdict::ask(format!(
             "which file {} is, is only known when it is written",
             clip(path)
         ))
@@ -130,11 +134,11 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> Floor {
     }
     let moved = || call.permissions.iter().any(|p| moves(p).is_some());
     if !path.starts_with('/') && moved() {
-        return Floor::ask(format!(
+        return MinimumVerdict::ask(format!(
             "the command changes its folder, so {} may be another file",
             clip(path)
         ))
         .advise("leave out cd, and name the path from the workspace");
     }
-    Floor::NONE
+    MinimumVerdict::NONE
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::guard::Floor;
+use super::guard::MinimumVerdict;
 use super::judge::{by_profile, floor, own_permission};
 use super::names::UnknownName;
 use super::rules::{Finding, RuleSet, RulesError, finding, read};
@@ -202,10 +202,10 @@ impl Policy {
             let floors = permissions
                 .iter()
                 .map(|permission| floor(&**guard, call, permission));
-            let highest = floors.max_by_key(Floor::verdict);
+            let highest = floors.max_by_key(MinimumVerdict::verdict);
             Layer {
                 layer: "guard".into(),
-                verdict: highest.as_ref().map(Floor::verdict),
+                verdict: highest.as_ref().map(MinimumVerdict::verdict),
                 rule: format!("guard {}", guard.name()).into(),
                 reason: highest.map_or(Label::EMPTY, |floor| floor.reason()),
             }

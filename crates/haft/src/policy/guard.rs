@@ -17,7 +17,7 @@ use crate::spec::Risk;
 
 /// What a guard says of one effect: the least verdict it stands for. Small, for most guards have nothing to say on most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Floor {
+pub struct MinimumVerdict {
     verdict: Verdict,
     said: Option<Box<Wording>>,
 }
@@ -30,7 +30,7 @@ struct Wording {
     operator: Label,
 }
 
-impl Floor {
+impl MinimumVerdict {
     /// Nothing against it.
     pub const NONE: Self = Self {
         verdict: Verdict::Allow,
@@ -109,7 +109,11 @@ pub trait Guard: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The least verdict for this effect. It must be quick and change nothing.
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String>;
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String>;
 
     /// Whether it may have anything to say on effects of this kind: a quick look that spares the rest.
     fn concerns(&self, effect: &Effect) -> bool {
@@ -125,7 +129,11 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
         (**self).name()
     }
 
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         (**self).floor(call, permission)
     }
 
@@ -164,20 +172,28 @@ impl Guard for WorkspaceEdge {
         effect.path().is_some()
     }
 
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         let Some(claim) = permission.effect.path() else {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         };
         let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
         let Some(path) = both(claim).find(|path| outside(path)) else {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         };
         if is_of_command(call) {
-            return Ok(Floor::ask(format!("{path} lies outside the workspace")));
+            return Ok(MinimumVerdict::ask(format!(
+                "{path} lies outside the workspace"
+            )));
         }
-        Ok(Floor::deny(format!("{path} lies outside the workspace"))
-            .advise("name a path in the workspace")
-            .for_operator("start haft with --workspace DIR"))
+        Ok(
+            MinimumVerdict::deny(format!("{path} lies outside the workspace"))
+                .advise("name a path in the workspace")
+                .for_operator("start haft with --workspace DIR"),
+        )
     }
 }
 
@@ -194,14 +210,20 @@ impl Guard for CommandChanges {
         effect.changed_path().is_some() || matches!(effect, Effect::Apply { .. })
     }
 
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         if permission.risk < Risk::Critical || !call.permissions.iter().any(applies) {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         }
-        Ok(Floor::ask(match permission.effect.changed_path() {
-            Some(claim) => format!("programs take settings from {}", claim.path),
-            None => "all that commands change is reviewed here".to_owned(),
-        }))
+        Ok(MinimumVerdict::ask(
+            match permission.effect.changed_path() {
+                Some(claim) => format!("programs take settings from {}", claim.path),
+                None => "all that commands change is reviewed here".to_owned(),
+            },
+        ))
     }
 }
 
@@ -222,9 +244,13 @@ impl Guard for ProtectedPaths {
         effect.changed_path().is_some()
     }
 
-    fn floor(&self, call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         let Some(claim) = permission.effect.changed_path() else {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         };
         let by_command = is_of_command(call);
         let found = if by_command {
@@ -233,18 +259,20 @@ impl Guard for ProtectedPaths {
             both(claim).find_map(protected)
         };
         let Some(entry) = found else {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         };
         let path = &claim.path;
         if by_command && entry == GIT {
             let reason = "git takes settings from it, which can name programs to run";
-            return Ok(Floor::ask(format!("{path} is protected: {reason}")));
+            return Ok(MinimumVerdict::ask(format!(
+                "{path} is protected: {reason}"
+            )));
         }
         let reason = format!("{path} is protected: {entry} may be read, not written");
         if by_command {
-            return Ok(Floor::ask(reason));
+            return Ok(MinimumVerdict::ask(reason));
         }
-        Ok(Floor::deny(reason).advise("let a person change that file"))
+        Ok(MinimumVerdict::deny(reason).advise("let a person change that file"))
     }
 }
 
@@ -261,14 +289,18 @@ impl Guard for PrivateAddresses {
         matches!(effect, Effect::Connect { .. })
     }
 
-    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        _call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         let Effect::Connect { host, .. } = &permission.effect else {
-            return Ok(Floor::NONE);
+            return Ok(MinimumVerdict::NONE);
         };
         if let Err(why) = check_host(host) {
-            return Ok(Floor::deny(refusal(host, why)).advise("use a public address"));
+            return Ok(MinimumVerdict::deny(refusal(host, why)).advise("use a public address"));
         }
-        Ok(Floor::NONE)
+        Ok(MinimumVerdict::NONE)
     }
 }
 
@@ -388,7 +420,11 @@ impl Guard for OwnFiles {
         effect.path().is_some() || matches!(effect, Effect::Run { .. })
     }
 
-    fn floor(&self, _call: &JudgedCall<'_>, permission: &Permission) -> Result<Floor, String> {
+    fn floor(
+        &self,
+        _call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
         let name = match &permission.effect {
             Effect::Read(claim) => both(claim).find(|path| self.covers(path)),
             Effect::Write(claim) | Effect::Remove(claim) => {
@@ -404,8 +440,8 @@ impl Guard for OwnFiles {
             } => self.in_line(command).then_some(command.as_str()),
             _ => None,
         };
-        Ok(name.map_or(Floor::NONE, |name| {
-            Floor::deny(format!("{name} belongs to haft itself"))
+        Ok(name.map_or(MinimumVerdict::NONE, |name| {
+            MinimumVerdict::deny(format!("{name} belongs to haft itself"))
         }))
     }
 }

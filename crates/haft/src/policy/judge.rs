@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::command_lines::is_critical_removal;
-use super::guard::{Floor, Guard};
+use super::guard::{Guard, MinimumVerdict};
 use super::phrase::{clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
@@ -19,7 +19,7 @@ use crate::spec::Risk;
 pub(super) enum Source<'a> {
     Profile,
     Rule(&'a Rule),
-    Guard(&'static str, Floor),
+    Guard(&'static str, MinimumVerdict),
 }
 
 /// What a policy says of one effect of a call by itself.
@@ -290,9 +290,13 @@ fn instead(judged: &Judged<'_>) -> Label {
 }
 
 /// What a guard says; one that errs denies.
-pub(super) fn floor(guard: &dyn Guard, call: &JudgedCall<'_>, permission: &Permission) -> Floor {
+pub(super) fn floor(
+    guard: &dyn Guard,
+    call: &JudgedCall<'_>,
+    permission: &Permission,
+) -> MinimumVerdict {
     guard.floor(call, permission).unwrap_or_else(|problem| {
-        Floor::deny(format!("the guard {} failed: {problem}", guard.name()))
+        MinimumVerdict::deny(format!("the guard {} failed: {problem}", guard.name()))
     })
 }
 

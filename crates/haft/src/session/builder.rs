@@ -11,7 +11,9 @@ use crate::call::{Principal, RunId};
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
 use crate::session::queue::Queue;
-use crate::session::{Absent, Limits, LimitsError, Patience, RunState, Session, SessionScope};
+use crate::session::{
+    LimitsError, RunLimits, RunState, Session, SessionScope, UnknownToolHint, WaitMode,
+};
 
 /// Builds a session.
 #[derive(Debug)]
@@ -33,8 +35,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Goes on with the run of this id, which another process began and did not end; its calls were numbered up to `calls`.
-    pub fn resuming(mut self, run: RunId, calls: u64) -> Self {
+    /// Resumes the run of this id, which another process started and did not finish; its calls were numbered up to `calls`.
+    pub fn resume(mut self, run: RunId, calls: u64) -> Self {
         self.run.owner.run = run;
         self.run.ids = AtomicU64::new(calls);
         self.scope.resumed = true;
@@ -53,9 +55,9 @@ impl SessionBuilder {
         self
     }
 
-    /// By which door, for the record.
-    pub fn with_door(mut self, door: impl Into<String>) -> Self {
-        self.run.door = door.into();
+    /// The entry point by which it is started, for the record.
+    pub fn with_entry_point(mut self, entry_point: impl Into<String>) -> Self {
+        self.run.entry_point = entry_point.into();
         self
     }
 
@@ -66,15 +68,15 @@ impl SessionBuilder {
     }
 
     /// Within these bounds.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: RunLimits) -> Self {
         self.scope.budget = Arc::new(Budget::of_run(limits.max_calls));
         self.scope.limits = limits;
         self
     }
 
     /// How it waits for people.
-    pub fn with_patience(mut self, patience: Patience) -> Self {
-        self.run.patience = patience;
+    pub fn with_wait_mode(mut self, wait_mode: WaitMode) -> Self {
+        self.run.wait_mode = wait_mode;
         self
     }
 
@@ -91,8 +93,8 @@ impl SessionBuilder {
     }
 
     /// What to say of tools that the session does not see.
-    pub fn with_absent(mut self, absent: Arc<dyn Absent>) -> Self {
-        self.run.absent = Some(absent);
+    pub fn with_unknown_tool_hint(mut self, absent: Arc<dyn UnknownToolHint>) -> Self {
+        self.run.unknown_tool_hint = Some(absent);
         self
     }
 

@@ -1,4 +1,4 @@
-//! `Limits`: the bounds of a run or a chain, checked when built.
+//! `RunLimits`: the bounds of a run or a chain, checked when built.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::tokens::{self, Tokenizer};
 
 /// The bounds of a run; all above zero, checked when built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     /// Calls in all, counted before anything else is looked at.
     pub max_calls: u64,
     /// One call, without the wait for a person.
@@ -26,7 +26,7 @@ pub struct Limits {
     pub max_risk_unapproved: Risk,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     /// The limits of a direct call (contract §2).
     fn default() -> Self {
         Self {
@@ -57,7 +57,7 @@ pub enum LimitsError {
     ApprovalOverCall,
 }
 
-impl Limits {
+impl RunLimits {
     /// Checks that all are above zero and a call fits into the whole.
     pub fn check(&self) -> Result<(), LimitsError> {
         let zero = [

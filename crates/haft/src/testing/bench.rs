@@ -178,12 +178,12 @@ impl OnAsk<'_> {
     /// The call is approved with other arguments.
     pub fn approve_with(self, arguments: impl Into<Value>) {
         let edited = arguments.into().to_string();
-        self.answer(Decision::approve("bench", "test").editing(edited));
+        self.answer(Decision::approve("bench", "test").with_arguments(edited));
     }
 
     /// The call is denied, and the caller reads this.
     pub fn deny(self, message: &str) {
-        self.answer(Decision::deny("bench", "test").saying(message));
+        self.answer(Decision::deny("bench", "test").with_message(message));
     }
 
     /// This is answered.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::{Annotations, ToolSpec, ToolUi};
-use crate::toolset::{Entry, Snapshot};
+use crate::toolset::{Snapshot, ToolEntry};
 
 /// A tool in MCP's shape (2025-11-25 and 2026-07-28 agree on these members).
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
     serde_json::to_vec(&shown).unwrap_or_default().into()
 }
 
-impl Entry {
+impl ToolEntry {
     /// This tool in MCP's shape; made once.
     pub fn mcp(&self) -> &Bytes {
         self.fragment.get_or_init(|| mcp_tool(&self.spec))

@@ -1,8 +1,8 @@
-//! `Entry::page`: a tool's own page as a person may be shown it: HTML, whole, within a bound; or why there is none.
+//! `ToolEntry::page`: a tool's own page as a person may be shown it: HTML, whole, within a bound; or why there is none.
 
 use crate::error::ToolError;
 use crate::tool::no_page;
-use crate::toolset::{Entry, Run};
+use crate::toolset::{ToolBackend, ToolEntry};
 
 /// The largest page, in bytes: many times what a form or a chart takes, little enough to hold for everybody who looks.
 pub const LARGEST: usize = 1024 * 1024;
@@ -13,7 +13,7 @@ const SCHEME: &str = "ui://";
 /// How much of a wrong media type is told.
 const TOLD: usize = 80;
 
-impl Entry {
+impl ToolEntry {
     /// Reads the page that the tool's `ui` names. That is no call: nothing is judged and nothing is recorded, for only a
     /// person sees it; whoever shows it keeps it from everything else.
     ///
@@ -23,7 +23,7 @@ impl Entry {
         let spec = self.spec();
         let named = spec.ui.as_ref();
         let named = named.is_some_and(|ui| ui.resource_uri.starts_with(SCHEME));
-        let Run::Local(tool) = &self.run else {
+        let ToolBackend::Local(tool) = &self.run else {
             return Err(no_page(spec));
         };
         if !named {

@@ -11,7 +11,7 @@ use crate::json::cache::SchemaCache;
 use crate::json::schema::SchemaError;
 use crate::spec::{Declaration, ToolName, ToolSpec};
 use crate::tool::Tool;
-use crate::toolset::{Changes, Entry, Run, Snapshot, Toolset};
+use crate::toolset::{Changes, Snapshot, ToolBackend, ToolEntry, Toolset};
 
 pub use crate::spec::BUILTIN;
 
@@ -82,7 +82,7 @@ pub struct ToolRegistry {
 
 #[derive(Debug, Default)]
 struct Owned {
-    entries: BTreeMap<ToolName, Arc<Entry>>,
+    entries: BTreeMap<ToolName, Arc<ToolEntry>>,
     schemas: SchemaCache,
 }
 
@@ -125,7 +125,7 @@ impl ToolRegistry {
             if spec.declaration == Declaration::Schema {
                 return Err(RegistryError::Undeclared(spec.name.clone()));
             }
-            let entry = owned.entry(Arc::new(spec), Run::Hosted)?;
+            let entry = owned.entry(Arc::new(spec), ToolBackend::Hosted)?;
             owned.refuse_clash(&entry)?;
             owned
                 .entries
@@ -138,7 +138,7 @@ impl ToolRegistry {
     pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<Difference, RegistryError> {
         self.change(|owned| {
             let entry = owned.local(tool)?;
-            let same = |old: &Arc<Entry>| old.spec.source == entry.spec.source;
+            let same = |old: &Arc<ToolEntry>| old.spec.source == entry.spec.source;
             if !owned.entries.get(&entry.spec.name).is_none_or(same) {
                 owned.refuse_clash(&entry)?;
             }
@@ -203,11 +203,11 @@ impl ToolRegistry {
 }
 
 impl Owned {
-    fn local(&self, tool: Arc<dyn Tool>) -> Result<Entry, RegistryError> {
-        self.entry(Arc::clone(tool.spec()), Run::Local(tool))
+    fn local(&self, tool: Arc<dyn Tool>) -> Result<ToolEntry, RegistryError> {
+        self.entry(Arc::clone(tool.spec()), ToolBackend::Local(tool))
     }
 
-    fn entry(&self, spec: Arc<ToolSpec>, run: Run) -> Result<Entry, RegistryError> {
+    fn entry(&self, spec: Arc<ToolSpec>, run: ToolBackend) -> Result<ToolEntry, RegistryError> {
         let compile = |which, schema| {
             let failed = |source| RegistryError::Schema {
                 name: spec.name.clone(),
@@ -220,7 +220,7 @@ impl Owned {
         let output = spec.output_schema.as_ref();
         let output = output.map(|schema| compile("output", schema)).transpose()?;
         let (hash, fragment) = (OnceLock::new(), OnceLock::new());
-        Ok(Entry {
+        Ok(ToolEntry {
             spec,
             run,
             input,
@@ -231,7 +231,7 @@ impl Owned {
         })
     }
 
-    fn refuse_clash(&self, entry: &Entry) -> Result<(), RegistryError> {
+    fn refuse_clash(&self, entry: &ToolEntry) -> Result<(), RegistryError> {
         match self.entries.get(&entry.spec.name) {
             None => Ok(()),
             Some(existing) => Err(RegistryError::Clash {
@@ -245,8 +245,8 @@ impl Owned {
 
 /// What separates two maps. An entry replaced by an equal spec and runner is no change.
 fn difference(
-    before: &BTreeMap<ToolName, Arc<Entry>>,
-    after: &BTreeMap<ToolName, Arc<Entry>>,
+    before: &BTreeMap<ToolName, Arc<ToolEntry>>,
+    after: &BTreeMap<ToolName, Arc<ToolEntry>>,
 ) -> Difference {
     let mut found = Difference::default();
     for (name, entry) in after {
@@ -265,11 +265,12 @@ fn difference(
     found
 }
 
-fn same_runner(a: &Run, b: &Run) -> bool {
+fn same_runner(a: &ToolBackend, b: &ToolBackend) -> bool {
     match (a, b) {
-        (Run::Local(a), Run::Local(b)) => Arc::ptr_eq(a, b),
-        (Run::Hosted, Run::Hosted) => true,
-        (Run::Local(_), Run::Hosted) | (Run::Hosted, Run::Local(_)) => false,
+        (ToolBackend::Local(a), ToolBackend::Local(b)) => Arc::ptr_eq(a, b),
+        (ToolBackend::Hosted, ToolBackend::Hosted) => true,
+        (ToolBackend::Local(_), ToolBackend::Hosted)
+        | (ToolBackend::Hosted, ToolBackend::Local(_)) => false,
     }
 }
 

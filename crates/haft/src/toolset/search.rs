@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_search::Index;
 
 use crate::spec::{Exposure, ToolSpec};
-use crate::toolset::{Entry, Snapshot};
+use crate::toolset::{Snapshot, ToolEntry};
 
 pub mod document;
 
@@ -14,7 +14,7 @@ pub mod document;
 #[derive(Debug, Clone)]
 pub struct SearchHit<'a> {
     /// It.
-    pub entry: &'a Arc<Entry>,
+    pub entry: &'a Arc<ToolEntry>,
     /// How well it fits; comparable within one answer.
     pub score: f32,
 }
@@ -35,7 +35,7 @@ impl Snapshot {
     }
 
     /// The tools that callers may be told of, in the order of their names.
-    pub fn findable(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
+    pub fn findable(&self) -> impl Iterator<Item = &Arc<ToolEntry>> + Clone {
         self.entries()
             .iter()
             .filter(|entry| is_findable(entry.spec()))
@@ -71,7 +71,7 @@ impl Snapshot {
 pub const OTHER: &str = "other";
 
 /// Under which category a tool is browsed.
-pub fn category_of(entry: &Entry) -> &str {
+pub fn category_of(entry: &ToolEntry) -> &str {
     entry.spec().category.as_deref().unwrap_or(OTHER)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::json::bind::{BindError, Binding};
 use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
-use crate::toolset::{Entry, Snapshot, Toolset};
+use crate::toolset::{Snapshot, ToolEntry, Toolset};
 
 pub use crate::toolset::Derived;
 
@@ -65,7 +65,7 @@ pub trait View: Toolset + Sized + 'static {
         known(&self, map.keys());
         let rename = move |all: &[Arc<Snapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
-            let other = |e: &Arc<Entry>| match map.get(e.spec.name.as_str()) {
+            let other = |e: &Arc<ToolEntry>| match map.get(e.spec.name.as_str()) {
                 Some(new) => renamed(e, new),
                 None => Some(Arc::clone(e)),
             };
@@ -93,7 +93,7 @@ pub trait View: Toolset + Sized + 'static {
         let plain = ToolSettings::default();
         let configure = move |all: &[Arc<Snapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
-            let apply = |e: &Arc<Entry>| {
+            let apply = |e: &Arc<ToolEntry>| {
                 let settings = settings.get(e.spec.name.as_str()).unwrap_or(&plain);
                 // What no longer fits a changed schema is left out, not offered unbound.
                 configured(e, settings, locale.as_deref()).ok()
@@ -110,7 +110,7 @@ impl<T: Toolset + Sized + 'static> View for T {}
 pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
     Derived::new(toolsets, |all| {
         let entries = || all.iter().flat_map(|s| s.entries()).cloned();
-        let builtin = |e: &Arc<Entry>| e.spec.source == BUILTIN;
+        let builtin = |e: &Arc<ToolEntry>| e.spec.source == BUILTIN;
         entries()
             .filter(builtin)
             .chain(entries().filter(|e| !builtin(e)))
@@ -141,10 +141,10 @@ pub struct ToolSettings {
 }
 
 fn configured(
-    entry: &Arc<Entry>,
+    entry: &Arc<ToolEntry>,
     settings: &ToolSettings,
     locale: Option<&str>,
-) -> Result<Arc<Entry>, BindError> {
+) -> Result<Arc<ToolEntry>, BindError> {
     let mut spec = ToolSpec::clone(&entry.spec);
     if let Some(description) = &settings.description {
         spec.description.clone_from(description);
@@ -176,7 +176,7 @@ fn configured(
     Ok(Arc::new(changed))
 }
 
-fn renamed(entry: &Arc<Entry>, name: &str) -> Option<Arc<Entry>> {
+fn renamed(entry: &Arc<ToolEntry>, name: &str) -> Option<Arc<ToolEntry>> {
     let Ok(name) = ToolName::new(name) else {
         tracing::warn!(tool = %entry.spec.name, name, "tool is left out: its new name is no tool name");
         return None;
@@ -186,7 +186,7 @@ fn renamed(entry: &Arc<Entry>, name: &str) -> Option<Arc<Entry>> {
     Some(Arc::new(entry.with_spec(spec)))
 }
 
-fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<Entry>> {
+fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEntry>> {
     let entries = all.iter().flat_map(|s| s.entries());
     entries
         .filter(|e| wanted(e.spec.name.as_str()))

@@ -10,7 +10,7 @@ use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     /// Its name; bytes that are no UTF-8 shown as replacement characters.
     pub name: String,
     /// What it is; a link is a link, wherever it leads.
@@ -24,7 +24,7 @@ impl Workspace {
         place: &Place,
         max: usize,
         shows: &dyn Fn(&Path) -> bool,
-    ) -> Result<(Vec<Entry>, bool), WorkspaceError> {
+    ) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
         if place.kind().is_none() {
             return Err(place.not_found());
         }
@@ -46,7 +46,7 @@ impl Workspace {
                 Some((kind, _)) => kind,
                 None => Kind::of(entry.file_type()),
             };
-            entries.push(Entry {
+            entries.push(DirEntry {
                 name: name.to_string_lossy().into_owned(),
                 kind,
             });

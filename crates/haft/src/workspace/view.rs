@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::workspace::{Entry, Place, Workspace, WorkspaceError};
+use crate::workspace::{DirEntry, Place, Workspace, WorkspaceError};
 
 /// Says whether a path (relative to the root) may be shown.
 type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
@@ -92,7 +92,7 @@ impl WorkspaceView {
     ///
     /// # Errors
     /// Nothing exists there, it is no folder, or it cannot be read.
-    pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<Entry>, bool), WorkspaceError> {
+    pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
         self.list_shown(place, max, &|path| self.shows(path))
     }
 

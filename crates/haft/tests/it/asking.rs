@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use haft::approval::inbox::{Ending, Filter, Inbox, InboxError, RequestStatus};
 use haft::approval::memory::MemoryInbox;
-use haft::approval::{ApprovalId, Scope};
+use haft::approval::{ApprovalId, HoldFor};
 use haft::error::ErrorKind;
 use haft::testing::{ScriptedApprover, TestTool};
 use haft::{
-    Decision, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolResult,
+    Decision, Executor, Policy, Risk, RunLimits, Session, Status, ToolCall, ToolRegistry,
+    ToolResult,
 };
 
 /// A tool of risk high that counts its runs.
@@ -45,7 +46,7 @@ impl haft::Approver for Silent {
     }
 }
 
-async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::Entry> {
+async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::StoredApproval> {
     let filter = Filter {
         tenant: "local".into(),
         limit: 100,
@@ -195,8 +196,8 @@ async fn what_is_chosen_for_good_holds_at_once_in_other_sessions() {
     let (tools, runs) = counting();
     let tools = Arc::new(tools);
     let always = Decision::approve("ann", "test")
-        .holding(Scope::Always)
-        .keeping("count");
+        .hold_for(HoldFor::Always)
+        .with_rule("count");
     let approver = ScriptedApprover::new([always.into()]);
     let asked = Arc::clone(&approver.asked);
     let executor = Executor::new(Policy::workspace()).with_approver(approver);
@@ -215,9 +216,9 @@ async fn a_call_that_nobody_decides_about_is_denied_with_the_id_and_what_to_do()
     let executor = Executor::new(Policy::workspace())
         .with_approver(Silent)
         .with_inbox(Arc::clone(&inbox) as _);
-    let limits = Limits {
+    let limits = RunLimits {
         approval_timeout: Duration::from_secs(30),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let session = Session::builder(Arc::new(tools))
         .with_limits(limits)

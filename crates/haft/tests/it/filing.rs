@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft::approval::inbox::{Ending, Entry, Filed, Filter, Inbox, InboxError, WaitingLimits};
+use haft::approval::inbox::{
+    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::future::BoxFuture;
@@ -24,9 +26,9 @@ impl Inbox for Mute {
         true
     }
 
-    fn file<'a>(&'a self, request: &'a ApprovalRequest) -> InboxFuture<'a, Filed> {
+    fn submit<'a>(&'a self, request: &'a ApprovalRequest) -> InboxFuture<'a, Submission> {
         Box::pin(async {
-            self.0.file(request).await?;
+            self.0.submit(request).await?;
             std::future::pending().await
         })
     }
@@ -39,19 +41,23 @@ impl Inbox for Mute {
         self.0.has_room(request, limits)
     }
 
-    fn get<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, Option<Entry>> {
+    fn get<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, Option<StoredApproval>> {
         self.0.get(id)
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> InboxFuture<'a, Vec<Entry>> {
+    fn list<'a>(&'a self, filter: &'a Filter) -> InboxFuture<'a, Vec<StoredApproval>> {
         self.0.list(filter)
     }
 
-    fn decide<'a>(&'a self, id: &'a ApprovalId, decision: &'a Decision) -> InboxFuture<'a, Entry> {
+    fn decide<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        decision: &'a Decision,
+    ) -> InboxFuture<'a, StoredApproval> {
         self.0.decide(id, decision)
     }
 
-    fn claim<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, Entry> {
+    fn claim<'a>(&'a self, id: &'a ApprovalId) -> InboxFuture<'a, StoredApproval> {
         self.0.claim(id)
     }
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::audit::{AuditError, AuditSink, Event, What};
+use haft::audit::{AuditError, AuditSink, Event, EventKind};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    ErrorKind, Executor, Limits, Policy, Risk, Session, Status, ToolCall, ToolError, ToolResult,
+    ErrorKind, Executor, Policy, Risk, RunLimits, Session, Status, ToolCall, ToolError, ToolResult,
     ToolSpec,
 };
 use tokio::sync::{Barrier, Notify};
 
-fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: Limits) -> Session {
+fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: RunLimits) -> Session {
     let registry = ToolRegistry::new();
     registry.add_all(tools).unwrap();
     Session::builder(Arc::new(registry))
@@ -34,9 +34,9 @@ fn sleeper(begun: &Arc<Notify>) -> Arc<dyn haft::Tool> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_calls_at_once_spend_the_budget_exactly() {
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: 6_000,
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let spec = ToolSpec {
         concurrency_safe: true,
@@ -67,7 +67,7 @@ async fn a_dropped_call_is_recorded_as_cancelled() {
     let audit = Arc::new(MemoryAudit::new());
     let executor = Executor::new(Policy::workspace()).with_audit(Arc::clone(&audit) as _);
     let begun = Arc::new(Notify::new());
-    let session = session([sleeper(&begun)], Limits::default());
+    let session = session([sleeper(&begun)], RunLimits::default());
     tokio::select! {
         outcome = executor.execute(&session, ToolCall::new("sleep", "{}")) => panic!("{outcome:?}"),
         () = begun.notified() => {}
@@ -79,7 +79,7 @@ async fn a_dropped_call_is_recorded_as_cancelled() {
 async fn a_cancelled_session_ends_its_calls_and_refuses_more() {
     let executor = Executor::new(Policy::workspace());
     let begun = Arc::new(Notify::new());
-    let session = session([sleeper(&begun)], Limits::default());
+    let session = session([sleeper(&begun)], RunLimits::default());
     let later = session.clone();
     tokio::spawn(async move {
         begun.notified().await;
@@ -113,7 +113,7 @@ async fn a_sink_that_fails_refuses_the_call_before_it_runs() {
         Executor::new(Policy::trusted()).with_audit(Arc::new(MemoryAudit::failing_after(1)));
     let outcome = executor
         .execute(
-            &session([tool.arc()], Limits::default()),
+            &session([tool.arc()], RunLimits::default()),
             ToolCall::new("write", "{}"),
         )
         .await;
@@ -154,7 +154,7 @@ async fn a_batch_runs_only_concurrency_safe_calls_side_by_side() {
     };
     let session = session(
         [tool("safe", true), tool("alone", false)],
-        Limits::default(),
+        RunLimits::default(),
     );
     let executor = Executor::new(Policy::workspace());
     let calls = |name: &str| {
@@ -174,25 +174,25 @@ async fn a_batch_runs_only_concurrency_safe_calls_side_by_side() {
 
 #[test]
 fn limits_that_make_no_sense_are_refused_when_built() {
-    let check = |limits: Limits| {
+    let check = |limits: RunLimits| {
         Session::builder(Arc::new(ToolRegistry::new()))
             .with_limits(limits)
             .build()
             .is_err()
     };
-    assert!(check(Limits {
+    assert!(check(RunLimits {
         max_calls: 0,
-        ..Limits::default()
+        ..RunLimits::default()
     }));
-    assert!(check(Limits {
+    assert!(check(RunLimits {
         inline_tokens: 0,
-        ..Limits::default()
+        ..RunLimits::default()
     }));
-    assert!(check(Limits {
+    assert!(check(RunLimits {
         call_timeout: Duration::from_secs(7200),
-        ..Limits::default()
+        ..RunLimits::default()
     }));
-    assert!(!check(Limits::default()));
+    assert!(!check(RunLimits::default()));
 }
 
 /// A tool with a deadline of its own that is far beyond the run's.
@@ -219,9 +219,9 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         std::thread::sleep(context.limit() * 2);
         Box::pin(async { Ok(ToolResult::text("too late")) })
     });
-    let limits = Limits {
+    let limits = RunLimits {
         call_timeout: Duration::from_millis(150),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let session = session([deaf.arc(), listening.arc(), blocking.arc()], limits);
     let executor = Executor::new(Policy::workspace());
@@ -254,7 +254,7 @@ async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
             Ok(ToolResult::text(format!("so far ({:?})", ending.await)))
         })
     });
-    let session = session([listening.arc()], Limits::default());
+    let session = session([listening.arc()], RunLimits::default());
     let executor = Executor::new(Policy::workspace());
     let cancel = async {
         waits.await.unwrap();
@@ -270,7 +270,7 @@ async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
 #[derive(Debug)]
 struct Breaking(At);
 
-type At = fn(&What) -> bool;
+type At = fn(&EventKind) -> bool;
 
 impl AuditSink for Breaking {
     fn record(&self, event: Event) -> Result<(), AuditError> {
@@ -284,29 +284,37 @@ async fn row45_a_sink_that_panics_costs_no_answer_and_lets_nothing_run_unrecorde
     // The event at which it panics, the tool's risk, whether the call runs.
     let rows: [(At, Risk, bool); 5] = [
         (
-            |what| matches!(what, What::RunStarted(_)),
+            |what| matches!(what, EventKind::RunStarted(_)),
             Risk::Safe,
             false,
         ),
         (
-            |what| matches!(what, What::CallStarted(_)),
+            |what| matches!(what, EventKind::CallStarted(_)),
             Risk::Safe,
             false,
         ),
         (
-            |what| matches!(what, What::CallStarted(_)),
+            |what| matches!(what, EventKind::CallStarted(_)),
             Risk::High,
             false,
         ),
-        (|what| matches!(what, What::CallEnded(..)), Risk::Safe, true),
-        (|what| matches!(what, What::CallEnded(..)), Risk::High, true),
+        (
+            |what| matches!(what, EventKind::CallEnded(..)),
+            Risk::Safe,
+            true,
+        ),
+        (
+            |what| matches!(what, EventKind::CallEnded(..)),
+            Risk::High,
+            true,
+        ),
     ];
     for (nth, (breaks, risk, runs)) in rows.into_iter().enumerate() {
         let spec = ToolSpec {
             risk,
             ..TestTool::echo("echo")
         };
-        let session = session([TestTool::of(spec).arc()], Limits::default());
+        let session = session([TestTool::of(spec).arc()], RunLimits::default());
         let executor = Executor::new(Policy::trusted()).with_audit(Arc::new(Breaking(breaks)));
         let outcome = executor
             .execute(&session, ToolCall::new("echo", "{}"))
@@ -340,7 +348,7 @@ async fn a_tool_that_sees_the_cancellation_first_is_cancelled_not_failed() {
         (body(|| Ok(ToolResult::text("whole"))), Status::Ok),
     ];
     for (tool, expected) in rows {
-        let session = session([tool.arc()], Limits::default());
+        let session = session([tool.arc()], RunLimits::default());
         let executor = Executor::new(Policy::workspace());
         let call = executor.execute(&session, ToolCall::new("see", "{}"));
         let cancel = async { session.cancel() };

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::audit::What;
+use haft::audit::EventKind;
 use haft::future::BoxFuture;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{
-    Answer, ApprovalRequest, Approver, Decision, Executor, Limits, Outcome, Policy, Risk, Session,
-    Status, Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
+    Answer, ApprovalRequest, Approver, Decision, Executor, Outcome, Policy, Risk, RunLimits,
+    Session, Status, Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ enum Then {
 }
 
 /// A tool that makes the calls it is told to make in a scope with these limits.
-fn chain(limits: Limits, then: Then) -> Arc<dyn Tool> {
+fn chain(limits: RunLimits, then: Then) -> Arc<dyn Tool> {
     TestTool::with_body(TestTool::echo("chain"), move |value, context| {
         let limits = limits.clone();
         Box::pin(async move {
@@ -79,15 +79,15 @@ fn trace(outcome: &Outcome) -> Vec<(u64, &str, Status)> {
         .collect()
 }
 
-async fn run(executor: &Executor, then: Then, limits: Limits, names: &[&str]) -> Outcome {
+async fn run(executor: &Executor, then: Then, limits: RunLimits, names: &[&str]) -> Outcome {
     // Only a chain that sleeps meets its limit: the others may take what a busy machine takes, a backtrace included.
     let call_timeout = match then {
         Then::Sleeps => Duration::from_secs(2),
         Then::Ends | Then::Fails | Then::Panics => Duration::from_secs(60),
     };
-    let direct = Limits {
+    let direct = RunLimits {
         call_timeout,
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let session = Session::builder(Arc::new(tools(chain(limits, then))))
         .with_limits(direct)
@@ -114,7 +114,7 @@ async fn the_trace_is_returned_however_the_chain_ends() {
         (Then::Panics, Status::Error),
         (Then::Sleeps, Status::Timeout),
     ] {
-        let outcome = run(&executor, then, Limits::chain(), &names).await;
+        let outcome = run(&executor, then, RunLimits::chain(), &names).await;
         assert_eq!(outcome.status, status, "{then:?}");
         let mut expect = three.to_vec();
         if then == Then::Sleeps {
@@ -129,7 +129,7 @@ async fn the_trace_is_returned_however_the_chain_ends() {
         .events()
         .iter()
         .filter_map(|event| match &event.what {
-            What::CallEnded(call, _) => {
+            EventKind::CallEnded(call, _) => {
                 let parent = call.parent.as_ref().map_or("", |parent| parent.as_str());
                 let within = call.call.as_str().strip_prefix(parent);
                 assert!(call.tool == "chain" || within.is_some_and(|n| n.starts_with('.')));
@@ -148,9 +148,9 @@ async fn the_trace_is_returned_however_the_chain_ends() {
 #[tokio::test]
 async fn a_chain_has_a_budget_of_its_own_and_refused_calls_count() {
     let executor = Executor::new(Policy::workspace());
-    let limits = Limits {
+    let limits = RunLimits {
         max_calls: 2,
-        ..Limits::chain()
+        ..RunLimits::chain()
     };
     let outcome = run(&executor, Then::Ends, limits, &["nothing", "safe", "safe"]).await;
     let seen: Vec<_> = outcome.calls.iter().map(|c| c.status).collect();
@@ -159,9 +159,9 @@ async fn a_chain_has_a_budget_of_its_own_and_refused_calls_count() {
 
 #[tokio::test]
 async fn an_allowed_call_above_the_chain_s_risk_is_asked_about() {
-    let limits = |risk| Limits {
+    let limits = |risk| RunLimits {
         max_risk_unapproved: risk,
-        ..Limits::chain()
+        ..RunLimits::chain()
     };
     let careful = Executor::new(Policy::workspace());
     let rules = RuleSet {
@@ -201,7 +201,7 @@ impl Approver for Slow {
 async fn a_person_s_thinking_is_not_the_chain_s_time() {
     let executor = Executor::new(Policy::workspace()).with_approver(Slow::default());
     // The chain's own call has 300 ms, the person takes 500.
-    let outcome = run(&executor, Then::Ends, Limits::chain(), &["high", "safe"]).await;
+    let outcome = run(&executor, Then::Ends, RunLimits::chain(), &["high", "safe"]).await;
     assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
     assert_eq!(
         trace(&outcome),
@@ -212,16 +212,16 @@ async fn a_person_s_thinking_is_not_the_chain_s_time() {
 #[test]
 fn limits_of_a_chain_in_which_a_person_outlasts_a_call_are_refused() {
     use haft::session::LimitsError;
-    assert_eq!(Limits::chain().check_chain(), Ok(()));
-    let equal = Limits {
-        approval_timeout: Limits::chain().call_timeout,
-        ..Limits::chain()
+    assert_eq!(RunLimits::chain().check_chain(), Ok(()));
+    let equal = RunLimits {
+        approval_timeout: RunLimits::chain().call_timeout,
+        ..RunLimits::chain()
     };
     assert_eq!(equal.check(), Ok(()));
     assert_eq!(equal.check_chain(), Err(LimitsError::ApprovalOverCall));
-    let zero = Limits {
+    let zero = RunLimits {
         max_calls: 0,
-        ..Limits::chain()
+        ..RunLimits::chain()
     };
     assert_eq!(zero.check_chain(), Err(LimitsError::Zero("max_calls")));
 }

@@ -9,7 +9,7 @@ use haft::session::Activation;
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    Answer, Decision, Executor, Limits, Outcome, Policy, Risk, Session, Status, ToolCall,
+    Answer, Decision, Executor, Outcome, Policy, Risk, RunLimits, Session, Status, ToolCall,
     ToolError, ToolResult,
 };
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ struct Row {
     tool: &'static str,
     arguments: &'static str,
     answer: Option<Answer>,
-    limits: Limits,
+    limits: RunLimits,
     /// What a skill that is active restricts the run to, where one is.
     skill: Option<&'static [&'static str]>,
     expect: Status,
@@ -41,7 +41,7 @@ fn row(
         tool,
         arguments: "{}",
         answer: None,
-        limits: Limits::default(),
+        limits: RunLimits::default(),
         skill: None,
         expect,
         lines,
@@ -52,14 +52,18 @@ fn row(
 fn yes(edited: Option<&str>) -> Option<Answer> {
     let yes = Decision::approve("ann", "test");
     Some(match edited {
-        Some(edited) => yes.editing(edited).into(),
+        Some(edited) => yes.with_arguments(edited).into(),
         None => yes.into(),
     })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
 fn no() -> Option<Answer> {
-    Some(Decision::deny("ann", "test").saying("not today").into())
+    Some(
+        Decision::deny("ann", "test")
+            .with_message("not today")
+            .into(),
+    )
 }
 
 const RAN: &[&str] = &["run", "started", "ended:ok"];
@@ -68,9 +72,9 @@ const DENIED: &[&str] = &["run", "ended:denied"];
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<Row> {
-    let ms = |n| Limits {
+    let ms = |n| RunLimits {
         call_timeout: Duration::from_millis(n),
-        ..Limits::default()
+        ..RunLimits::default()
     };
     vec![
         row("safe runs", Policy::workspace(), "safe", Status::Ok, RAN),
@@ -458,9 +462,9 @@ async fn execute(row: &Row) -> Came {
 
 async fn nested(row: &Row) -> Came {
     let row = Row {
-        limits: Limits {
+        limits: RunLimits {
             call_timeout: row.limits.call_timeout,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         ..copy(row)
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::artifact::ArtifactStore;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::audit::What;
+use haft::audit::EventKind;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::{
@@ -106,7 +106,7 @@ async fn each_argument_takes_of_an_artifact_what_its_schema_says() {
     // What is logged is what was written: the hash of the content, not the content.
     let events = house.audit.events();
     let logged = events.iter().filter_map(|event| match &event.what {
-        What::CallStarted(call) => Some(call.arguments.to_string()),
+        EventKind::CallStarted(call) => Some(call.arguments.to_string()),
         _ => None,
     });
     assert!(logged.into_iter().all(|text| text.contains("$artifact")));

@@ -105,7 +105,7 @@ async fn a_tool_outside_is_not_listed_and_calling_it_is_denied_by_the_skill() {
     assert!(error.advice.unwrap().contains("the skill pdf"));
     let events = scene.audit.events();
     let rule = events.iter().rev().find_map(|event| match &event.what {
-        haft::audit::What::CallEnded(call, _) => call.rule.clone(),
+        haft::audit::EventKind::CallEnded(call, _) => call.rule.clone(),
         _ => None,
     });
     assert_eq!(rule.as_deref(), Some("skill pdf"));

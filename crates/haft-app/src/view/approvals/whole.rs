@@ -2,7 +2,7 @@
 
 use haft::approval::Choice;
 use haft::approval::form::Form;
-use haft::approval::inbox::Entry;
+use haft::approval::inbox::StoredApproval;
 use haft::approval::preview::FileChange;
 use haft::permission::{Condition, Verdict};
 use haft::toolset::Toolset;
@@ -53,7 +53,7 @@ struct Permission {
 
 impl Whole {
     /// An entry of the inbox, for somebody who may see it.
-    pub fn of(app: &App, entry: &Entry) -> Self {
+    pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let redactor = app.redactor();
         let redacted = |text: &str| redactor.redact(text).into_owned();
         let request = &entry.request;

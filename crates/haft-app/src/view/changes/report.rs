@@ -59,7 +59,7 @@ pub struct FileReport {
 
 /// How much a report may hold.
 #[derive(Debug)]
-pub struct Limits<'a> {
+pub struct ReportLimits<'a> {
     /// Most files, links and folders.
     files: usize,
     /// Most bytes of a file before and after that are compared.
@@ -72,9 +72,9 @@ pub struct Limits<'a> {
     redactor: Option<&'a Redactor>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> ReportLimits<'a> {
     /// No limits: for the user's own terminal.
-    pub const NONE: Limits<'static> = Limits {
+    pub const NONE: ReportLimits<'static> = ReportLimits {
         files: usize::MAX,
         compared: u64::MAX,
         diff: usize::MAX,
@@ -98,7 +98,7 @@ impl<'a> Limits<'a> {
 ///
 /// # Errors
 /// The run's change log cannot be read.
-pub fn report(app: &App, of: &Selection, limits: &Limits<'_>) -> Result<Report, Problem> {
+pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Report, Problem> {
     let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
     let sets =
         sets.map_err(|e| Problem::failed(format!("read what run {} changed: {e}", of.run)))?;
@@ -143,7 +143,7 @@ struct Texts<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
     run: &'a RunId,
-    limits: &'a Limits<'a>,
+    limits: &'a ReportLimits<'a>,
     /// Bytes that the diffs of other files may still take.
     left: usize,
 }
@@ -263,7 +263,7 @@ mod tests {
     use haft::change::State;
     use haft::change::net::{NetChange, PathState};
 
-    use super::{Limits, listed};
+    use super::{ReportLimits, listed};
 
     fn net(path: &str, deleted: bool) -> NetChange {
         let state = PathState {
@@ -308,10 +308,10 @@ mod tests {
     #[test]
     fn a_long_diff_is_cut_at_a_line_and_says_so() {
         let redactor = Redactor::new(<[&str; 0]>::default());
-        let limits = Limits {
+        let limits = ReportLimits {
             diff: 10,
             diffs: 15,
-            ..Limits::http(&redactor)
+            ..ReportLimits::http(&redactor)
         };
         let root = tempfile::tempdir().unwrap();
         let workspace = haft::workspace::Workspace::open(root.path()).unwrap();

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
-use crate::command::changes::kept::{PendingChanges, gone};
 use crate::command::changes::note::Fate;
+use crate::command::changes::pending::{PendingChanges, gone};
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft_sandbox::{CommandSpec, Limits, Mounts, Sandbox};
+use haft_sandbox::{CommandSpec, Mounts, ProcessLimits, Sandbox};
 use tokio::sync::Semaphore;
 
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
@@ -67,13 +67,13 @@ impl JailedReader {
             .with_mounts(mounts)
             .with_timeout(PATIENCE)
             .with_stdin(encode_task(task, file));
-        spec.limits = Limits {
+        spec.limits = ProcessLimits {
             memory_mb: Some(MEMORY_MB),
             pids: Some(16),
             file_mb: Some(1),
             cpu_s: Some(PATIENCE.as_secs()),
             tmp_mb: 1,
-            ..Limits::default()
+            ..ProcessLimits::default()
         };
         spec.log_cap = ANSWER;
         spec

@@ -10,7 +10,7 @@ use thiserror::Error;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
-use crate::web::http::{Http, Limits};
+use crate::web::http::{FetchLimits, Http};
 use crate::web::search::Hit;
 use crate::web::target::Target;
 
@@ -116,9 +116,9 @@ impl SearchService {
             }
             _ => {}
         }
-        let http = Http::trusted().with_limits(Limits {
+        let http = Http::trusted().with_limits(FetchLimits {
             max_bytes: MAX_ANSWER,
-            ..Limits::default()
+            ..FetchLimits::default()
         });
         let service = Self {
             http,

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead};
 
-use haft::approval::inbox::Entry;
-use haft::approval::{ApprovalRequest, Choice, Scope};
+use haft::approval::inbox::StoredApproval;
+use haft::approval::{ApprovalRequest, Choice, HoldFor};
 use haft::spec::Risk;
 
 use crate::invocation::is_interactive;
@@ -15,7 +15,7 @@ use haft_app::problem::Problem;
 pub(super) fn confirm(
     screen: Screen,
     facts: &[String],
-    entry: &Entry,
+    entry: &StoredApproval,
     choice: &Choice,
     yes: bool,
 ) -> Result<(), Problem> {
@@ -40,7 +40,7 @@ pub(super) fn confirm(
     if request.risk == Risk::Critical && !yes {
         return critical(screen, request, there);
     }
-    if *scope == Scope::Always {
+    if *scope == HoldFor::Always {
         return keeps(screen, request, rule.as_deref(), there && !yes);
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::Arc;
 
-use haft_mcp::server::Limits;
+use haft_mcp::server::ServerLimits;
 use haft_mcp::stdio::StdioError;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -20,13 +20,13 @@ pub(crate) struct LineClient {
 }
 
 impl LineClient {
-    pub(crate) fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: ServerLimits) -> Self {
         let opener = SmallOpener::new(haft::Policy::trusted(), true);
         Self::over(limits, opener)
     }
 
     /// To a server with this opener.
-    pub(crate) fn over(limits: Limits, opener: SmallOpener) -> Self {
+    pub(crate) fn over(limits: ServerLimits, opener: SmallOpener) -> Self {
         let opener = Arc::new(opener);
         let server = super::serving(limits, &opener);
         let (from_client, input) = std::io::pipe().unwrap();
@@ -47,7 +47,7 @@ impl LineClient {
     }
 
     /// After a handshake with the latest version that has one.
-    pub(crate) fn legacy(limits: Limits) -> Self {
+    pub(crate) fn legacy(limits: ServerLimits) -> Self {
         let mut client = Self::start(limits);
         client.send(&super::initialize("2025-11-25"));
         client.receive();

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::inbox::{Entry, Filter};
+use haft::approval::inbox::{Filter, StoredApproval};
 use haft::approval::listing;
 use haft::arguments::Arguments;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::audit::{Event, What};
+use haft::audit::{Event, EventKind};
 use haft::context::CallContext;
 use haft::future::BoxFuture;
 use haft::permission::{PathClaim, Permission};
@@ -19,10 +19,10 @@ use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    Content, Executor, Limits, Policy, Risk, RunId, Session, Tool, ToolError, ToolName, ToolResult,
-    ToolSpec,
+    Content, Executor, Policy, Risk, RunId, RunLimits, Session, Tool, ToolError, ToolName,
+    ToolResult, ToolSpec,
 };
-use haft_mcp::opener::{ClientInfo, OpenError, Opener, Transport};
+use haft_mcp::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -106,14 +106,14 @@ impl SmallOpener {
     }
 
     /// The only request of the inbox, with its status.
-    pub(crate) async fn request(&self) -> Entry {
+    pub(crate) async fn request(&self) -> StoredApproval {
         let mut all = self.requests().await;
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
 
     /// All requests of the inbox.
-    pub(crate) async fn requests(&self) -> Vec<Entry> {
+    pub(crate) async fn requests(&self) -> Vec<StoredApproval> {
         let filter = Filter {
             tenant: "local".into(),
             limit: 100,
@@ -158,27 +158,27 @@ impl SmallOpener {
     /// Tool and exact arguments of every call that ended.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
         let call = |event: Event| match event.what {
-            What::CallEnded(call, _) => Some((call.tool.clone(), call.arguments.to_string())),
+            EventKind::CallEnded(call, _) => Some((call.tool.clone(), call.arguments.to_string())),
             _ => None,
         };
         self.audit.events().into_iter().filter_map(call).collect()
     }
 }
 
-impl Opener for SmallOpener {
+impl RunFactory for SmallOpener {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<(Executor, Session), OpenError>> {
         Box::pin(async move {
             let mut opened = self.opened.lock();
             let view = Arc::clone(&self.registry) as Arc<dyn Toolset>;
-            let limits = Limits {
+            let limits = RunLimits {
                 max_calls: *self.max_calls.lock(),
                 call_timeout: Duration::from_hours(2),
                 total_timeout: Duration::from_hours(10_000),
-                ..Limits::default()
+                ..RunLimits::default()
             };
             let mut session = Session::builder(view)
                 .with_run(RunId::new(format!("run-{opened}")))
-                .with_door("mcp")
+                .with_entry_point("mcp")
                 .with_limits(limits);
             if let Some(principal) = client.principal.clone() {
                 session = session.with_principal(principal);

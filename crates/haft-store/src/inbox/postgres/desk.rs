@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft::approval::inbox::{Filed, InboxError};
+use haft::approval::inbox::{InboxError, Submission};
 use parking_lot::{Mutex, MutexGuard};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{Semaphore, oneshot};
@@ -26,7 +26,7 @@ pub(crate) struct Filing {
     pub(super) room: Arc<Semaphore>,
 }
 
-pub(super) type Answer = oneshot::Sender<Result<Filed, InboxError>>;
+pub(super) type Answer = oneshot::Sender<Result<Submission, InboxError>>;
 
 /// What one statement leaves to the next.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{ENDED_BYTES, Filed, InboxError};
+use haft::approval::inbox::{ENDED_BYTES, InboxError, Submission};
 use haft::clock;
 use parking_lot::MutexGuard;
 use sqlx::{PgConnection, PgPool};
@@ -68,7 +68,7 @@ const GONE: &str =
     "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
 
 /// Files a request, with those that wait beside it.
-pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Filed, InboxError> {
+pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submission, InboxError> {
     let weight = u32::try_from((draft.request.len() >> 10) + 1).unwrap_or(u32::MAX);
     let room = server.filing.room.acquire_many(weight).await;
     let _room = room.map_err(unavailable)?;
@@ -158,7 +158,7 @@ async fn insert(
     server: &Arc<Server>,
     pool: &PgPool,
     drafts: &[Draft],
-) -> Result<Vec<Result<Filed, InboxError>>, sqlx::Error> {
+) -> Result<Vec<Result<Submission, InboxError>>, sqlx::Error> {
     sweep(server, pool).await?;
     server.desk().filed += drafts
         .iter()
@@ -184,7 +184,7 @@ async fn insert(
         filed.push(if !admitted {
             Err(full())
         } else if new.remove(&draft.id) {
-            Ok(Filed::New)
+            Ok(Submission::New)
         } else {
             conflict(server, pool, draft).await?
         });
@@ -259,7 +259,7 @@ async fn conflict(
     server: &Arc<Server>,
     pool: &PgPool,
     draft: &Draft,
-) -> Result<Result<Filed, InboxError>, sqlx::Error> {
+) -> Result<Result<Submission, InboxError>, sqlx::Error> {
     // Each round something else may have come in between; not for ever.
     for _ in 0..8 {
         let query = sqlx::query_scalar(ALIKE).bind(&draft.fingerprint);
@@ -274,17 +274,17 @@ async fn conflict(
             };
             if alike == draft.id {
                 // Written before the connection broke.
-                return Ok(Ok(Filed::New));
+                return Ok(Ok(Submission::New));
             }
             if entry.answers_again() {
                 server.beat.release(&draft.id);
-                return Ok(Ok(Filed::Known(Box::new(entry))));
+                return Ok(Ok(Submission::Existing(Box::new(entry))));
             }
             let expire = sqlx::query(EXPIRE).bind(&alike);
             expire.bind(nanoseconds(clock::now())).execute(pool).await?;
         }
         if !statement(server, pool, &[draft]).await?.is_empty() {
-            return Ok(Ok(Filed::New));
+            return Ok(Ok(Submission::New));
         }
     }
     Ok(Err(unavailable(

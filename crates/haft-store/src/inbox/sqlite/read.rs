@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Entry, Filter, InboxError, RequestStatus};
+use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
 use haft::approval::listing::Page;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
@@ -54,11 +54,14 @@ const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
 /// A job for the thread.
 #[derive(Debug)]
 pub(super) enum Read {
-    Get(String, oneshot::Sender<Result<Option<Entry>, InboxError>>),
+    Get(
+        String,
+        oneshot::Sender<Result<Option<StoredApproval>, InboxError>>,
+    ),
     /// With whether something among them has expired and is not marked so.
     List(
         Filter,
-        oneshot::Sender<Result<(Vec<Entry>, bool), InboxError>>,
+        oneshot::Sender<Result<(Vec<StoredApproval>, bool), InboxError>>,
     ),
     Room(Room, oneshot::Sender<Result<bool, InboxError>>),
     /// Somebody listens.
@@ -166,7 +169,7 @@ impl Reader<'_> {
         told.retain(|number| number > newest);
     }
 
-    fn get(&mut self, id: &str) -> Result<Option<Entry>, InboxError> {
+    fn get(&mut self, id: &str) -> Result<Option<StoredApproval>, InboxError> {
         let lease = self.shared.lease;
         self.read(|connection| {
             let Some(row) = get(connection, id)? else {
@@ -177,7 +180,7 @@ impl Reader<'_> {
         })
     }
 
-    fn list(&mut self, filter: &Filter) -> Result<(Vec<Entry>, bool), InboxError> {
+    fn list(&mut self, filter: &Filter) -> Result<(Vec<StoredApproval>, bool), InboxError> {
         let lease = self.shared.lease;
         self.read(|connection| list(connection, filter, lease))
     }
@@ -271,7 +274,7 @@ fn list(
     connection: &Connection,
     filter: &Filter,
     lease: Lease,
-) -> rusqlite::Result<Result<(Vec<Entry>, bool), InboxError>> {
+) -> rusqlite::Result<Result<(Vec<StoredApproval>, bool), InboxError>> {
     let alive = alive(connection, lease)?;
     let (now, mut stale, mut page) = (clock::now(), false, Page::new(filter.limit));
     let mut at = connection.prepare_cached(AT)?;

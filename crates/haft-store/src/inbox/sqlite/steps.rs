@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, Entry, InboxError, RequestStatus};
+use haft::approval::inbox::{Ending, InboxError, RequestStatus, StoredApproval};
 use haft::approval::transition::Event;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
@@ -88,7 +88,7 @@ impl Step {
 #[derive(Debug)]
 pub(super) enum StepResult {
     Done,
-    Entry(Box<Entry>),
+    Entry(Box<StoredApproval>),
     First(bool),
 }
 
@@ -334,12 +334,12 @@ impl<'a> Steps<'a> {
         }
     }
 
-    fn known(&self, id: &ApprovalId) -> Result<Entry, No> {
+    fn known(&self, id: &ApprovalId) -> Result<StoredApproval, No> {
         let found = get(self.connection, id.as_str())?;
         self.entry(found.ok_or_else(|| InboxError::NotFound(id.clone()))?)
     }
 
-    fn entry(&self, row: Bare) -> Result<Entry, No> {
+    fn entry(&self, row: Bare) -> Result<StoredApproval, No> {
         let alive = alive(self.connection, self.beat.lease)?;
         Ok(row.alive(&alive).entry(clock::now())?)
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::*;
 use crate::audit::runs::{events, list, run_dir};
 use crate::audit::verify::verify;
-use crate::audit::{CallEnd, CallRecord, RunStart, What};
+use crate::audit::{CallEnd, CallRecord, EventKind, RunStart};
 use crate::call::{CallId, Origin, Principal};
 use crate::error::ErrorKind;
 use crate::permission::Verdict;
@@ -41,11 +41,11 @@ impl Scene {
     fn start(run: &str) -> Event {
         let start = RunStart {
             principal: Principal::local("ada"),
-            door: "call".into(),
+            entry_point: "call".into(),
             workspace: Some("/w".into()),
             profile: "workspace".into(),
         };
-        event(&RunId::new(run), What::RunStarted(Arc::new(start)))
+        event(&RunId::new(run), EventKind::RunStarted(Arc::new(start)))
     }
 
     fn dir(&self) -> PathBuf {
@@ -60,7 +60,7 @@ impl Scene {
     }
 }
 
-fn event(run: &RunId, what: What) -> Event {
+fn event(run: &RunId, what: EventKind) -> Event {
     Event {
         run: run.clone(),
         at: clock::now(),
@@ -101,15 +101,15 @@ async fn a_run_is_written_as_the_contract_says_and_closed() {
     let (archive, run) = (&scene.archive, &scene.run);
     let ran = call("c1", r#"{"path":"a.txt","key":"open-sesame"}"#);
     archive
-        .record(event(run, What::CallStarted(Arc::clone(&ran))))
+        .record(event(run, EventKind::CallStarted(Arc::clone(&ran))))
         .unwrap();
     archive
-        .record(event(run, What::CallEnded(ran, end(Status::Ok))))
+        .record(event(run, EventKind::CallEnded(ran, end(Status::Ok))))
         .unwrap();
     archive
         .record(event(
             run,
-            What::CallEnded(call("c2", ""), end(Status::Denied)),
+            EventKind::CallEnded(call("c2", ""), end(Status::Denied)),
         ))
         .unwrap();
     let closed = archive.close(run).await.unwrap();
@@ -196,7 +196,7 @@ async fn folders_are_private() {
 async fn events_of_a_run_that_is_not_open_are_refused() {
     let scene = Scene::new();
     let (archive, run) = (&scene.archive, &scene.run);
-    let started = |run: &RunId| event(run, What::CallStarted(call("c", "{}")));
+    let started = |run: &RunId| event(run, EventKind::CallStarted(call("c", "{}")));
     assert!(archive.record(started(&RunId::new("other"))).is_err());
     assert!(
         archive.record(Scene::start("run-1")).is_err(),
@@ -233,7 +233,7 @@ async fn when_a_line_cannot_be_written_the_run_takes_no_more() {
     for (name, harm) in harms {
         let scene = Scene::new();
         let (archive, run) = (&scene.archive, &scene.run);
-        let ended = || event(run, What::CallEnded(call("c", "{}"), end(Status::Ok)));
+        let ended = || event(run, EventKind::CallEnded(call("c", "{}"), end(Status::Ok)));
         archive.record_durably(ended()).await.unwrap();
         archive.record(Scene::start("run-2")).unwrap();
         harm(&scene.dir());
@@ -259,14 +259,14 @@ async fn many_at_once_are_all_recorded_in_one_sound_chain() {
             tokio::spawn(async move {
                 for n in 0..500 {
                     let record = call(&format!("{task}-{n}"), "{}");
-                    let started = event(&run, What::CallStarted(Arc::clone(&record)));
+                    let started = event(&run, EventKind::CallStarted(Arc::clone(&record)));
                     if n % 50 == 0 {
                         archive.record_durably(started).await.unwrap();
                     } else {
                         archive.record(started).unwrap();
                     }
                     archive
-                        .record(event(&run, What::CallEnded(record, end(Status::Ok))))
+                        .record(event(&run, EventKind::CallEnded(record, end(Status::Ok))))
                         .unwrap();
                 }
             })
@@ -290,7 +290,7 @@ async fn more_runs_than_files_may_be_open_are_all_written() {
             if round == 0 {
                 scene.archive.record(Scene::start(id.as_str())).unwrap();
             }
-            let ended = event(id, What::CallEnded(call("c", "{}"), end(Status::Ok)));
+            let ended = event(id, EventKind::CallEnded(call("c", "{}"), end(Status::Ok)));
             scene.archive.record(ended).unwrap();
         }
         scene.archive.flush().await.unwrap();
@@ -310,7 +310,7 @@ async fn more_runs_than_files_may_be_open_are_all_written() {
 async fn what_waits_is_written_when_the_archive_is_dropped() {
     let scene = Scene::new();
     for n in 0..100 {
-        let started = What::CallStarted(call(&format!("c{n}"), "{}"));
+        let started = EventKind::CallStarted(call(&format!("c{n}"), "{}"));
         scene.archive.record(event(&scene.run, started)).unwrap();
     }
     let Scene { home, archive, run } = scene;
@@ -340,7 +340,7 @@ async fn a_long_call_leaves_a_bounded_line() {
     };
     scene
         .archive
-        .record(event(&scene.run, What::CallEnded(record, ending)))
+        .record(event(&scene.run, EventKind::CallEnded(record, ending)))
         .unwrap();
     let closed = scene.archive.close(&scene.run).await.unwrap();
     let report = verify(&scene.dir(), Some(&closed)).unwrap();
@@ -356,7 +356,7 @@ async fn runs_are_listed_newest_first_and_shown() {
         scene.archive.record(start).unwrap();
         let ended = event(
             &RunId::new(id),
-            What::CallEnded(call("c", "{}"), end(Status::Ok)),
+            EventKind::CallEnded(call("c", "{}"), end(Status::Ok)),
         );
         scene.archive.record(ended).unwrap();
     }

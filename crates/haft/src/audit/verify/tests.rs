@@ -9,7 +9,7 @@ use super::*;
 use crate::audit::archive::Archive;
 use crate::audit::redact::Redactor;
 use crate::audit::runs::run_dir;
-use crate::audit::{AuditSink as _, CallEnd, CallRecord, Event, RunStart, What};
+use crate::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
 use crate::result::Status;
@@ -28,9 +28,9 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             .unwrap();
     };
     let principal = Principal::local("ada");
-    record(What::RunStarted(Arc::new(RunStart {
+    record(EventKind::RunStarted(Arc::new(RunStart {
         principal: principal.clone(),
-        door: "call".into(),
+        entry_point: "call".into(),
         workspace: None,
         profile: "workspace".into(),
     })));
@@ -48,7 +48,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             decided_by: None,
             approval: None,
         });
-        record(What::CallStarted(Arc::clone(&call)));
+        record(EventKind::CallStarted(Arc::clone(&call)));
         let failed = n == 2;
         let end = CallEnd {
             status: if failed { Status::Error } else { Status::Ok },
@@ -58,7 +58,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             summary: "read".into(),
             strength: None,
         };
-        record(What::CallEnded(call, end));
+        record(EventKind::CallEnded(call, end));
     }
     let closed = if close {
         Some(archive.close(&run).await.unwrap())

@@ -225,7 +225,7 @@ fn af13_all_chains_that_nobody_is_at_are_seen_and_none_that_is_at_work_here() {
     journal.begin(&run, &c, &start("c")).unwrap();
     journal.begin(&run, &a, &start("a")).unwrap();
     assert_eq!(seen(), std::slice::from_ref(&b));
-    journal.leave(&run, &a).unwrap();
+    journal.suspend(&run, &a).unwrap();
     journal.close(&run, &c, Status::Ok).unwrap();
     assert_eq!(seen(), [a, b]);
 }

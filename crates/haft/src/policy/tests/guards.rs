@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::super::{Floor, Guard, OwnFiles, protected, protected_from_commands};
+use super::super::{Guard, MinimumVerdict, OwnFiles, protected, protected_from_commands};
 use super::*;
 use crate::workspace::Workspace;
 
@@ -431,7 +431,7 @@ impl Guard for Broken {
         "broken"
     }
 
-    fn floor(&self, _: &JudgedCall<'_>, _: &Permission) -> Result<Floor, String> {
+    fn floor(&self, _: &JudgedCall<'_>, _: &Permission) -> Result<MinimumVerdict, String> {
         Err("no answer".into())
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::spec::ToolName;
-use crate::toolset::Run;
+use crate::toolset::ToolBackend;
 
 /// Lines in the files; fewer is a failure.
 const TOOLS: usize = 1_287;
@@ -47,9 +47,9 @@ fn snapshot(specs: impl IntoIterator<Item = ToolSpec>) -> Snapshot {
     let schema = crate::json::schema::Schema::compile(&json!(true)).unwrap();
     let schema = Arc::new(schema);
     let entry = |spec| {
-        Arc::new(Entry {
+        Arc::new(ToolEntry {
             spec: Arc::new(spec),
-            run: Run::Hosted,
+            run: ToolBackend::Hosted,
             input: Arc::clone(&schema),
             output: None,
             bound: None,

@@ -6,11 +6,11 @@ use crate::audit::verify::verify;
 fn resumed(run: &RunId) -> Event {
     let start = RunStart {
         principal: Principal::local("ada"),
-        door: "resume".into(),
+        entry_point: "resume".into(),
         workspace: Some("/w".into()),
         profile: "workspace".into(),
     };
-    event(run, What::RunResumed(Arc::new(start)))
+    event(run, EventKind::RunResumed(Arc::new(start)))
 }
 
 /// Two calls that ended, one of them badly, and one of which nobody knows.
@@ -18,12 +18,12 @@ async fn left_behind() -> Scene {
     let scene = Scene::new();
     for (id, status) in [("c1", Status::Ok), ("c2", Status::Denied)] {
         let ran = call(id, "{}");
-        let started = What::CallStarted(Arc::clone(&ran));
+        let started = EventKind::CallStarted(Arc::clone(&ran));
         scene.archive.record(event(&scene.run, started)).unwrap();
-        let ended = What::CallEnded(ran, end(status));
+        let ended = EventKind::CallEnded(ran, end(status));
         scene.archive.record(event(&scene.run, ended)).unwrap();
     }
-    let doubt = What::CallStarted(call("c3", "{}"));
+    let doubt = EventKind::CallStarted(call("c3", "{}"));
     scene.archive.record(event(&scene.run, doubt)).unwrap();
     scene.archive.flush().await.unwrap();
     scene.archive.shut();
@@ -56,7 +56,7 @@ async fn a_record_is_gone_on_with_from_every_cut_that_leaves_its_beginning() {
         let archive = Archive::new(scene.home.path(), Redactor::default()).unwrap();
         archive.record(resumed(&scene.run)).unwrap();
         let again = call("c4", "{}");
-        let ended = What::CallEnded(again, end(Status::Timeout));
+        let ended = EventKind::CallEnded(again, end(Status::Timeout));
         archive.record(event(&scene.run, ended)).unwrap();
         let closed = archive.close(&scene.run).await.unwrap();
         let report = verify(&scene.dir(), Some(&closed)).unwrap();

@@ -1,11 +1,11 @@
-//! `Patience`: what becomes of a call while a person has not decided about it.
+//! `WaitMode`: what becomes of a call while no decision about it has come.
 
 /// How a session waits for people.
 ///
 /// Where the inbox does not outlive the process, no call is suspended: it is denied in that place, at once where no approver
 /// can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Patience {
+pub enum WaitMode {
     /// The call waits within the approval limit as long as an approver of this process may answer, and is suspended after
     /// it. Without an approver, or when the approver says that it reaches nobody, the call is suspended at once.
     #[default]
