@@ -33,7 +33,7 @@ mod route;
 mod session;
 mod sessions;
 
-pub use access::{Access, Caller};
+pub use access::{Access, Caller, Denied};
 pub use reply_body::McpBody;
 
 use callers::Callers;

@@ -18,7 +18,7 @@ use crate::caller::Caller;
 use crate::reply;
 use haft_app::view::{runs, skills, timeline};
 
-mod approvals;
+pub(crate) mod approvals;
 mod artifacts;
 mod changes;
 mod events;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::Request;
+use axum::middleware::Next;
 use axum::response::Response;
 use haft::bounds::{Budget, Charge, Class, Places, Shares};
-use haft_mcp::intake::{Intake, Outgoing, Within};
+use haft_mcp::intake::{ChargedBody, Intake, IntakeError, Outgoing, Within};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 
@@ -82,11 +84,7 @@ impl Bounds {
     }
 
     /// Reads a request's body, and gives what is held for it.
-    pub(crate) async fn body(
-        &self,
-        body: Body,
-        class: Class,
-    ) -> Result<haft_mcp::intake::ChargedBody, haft_mcp::intake::IntakeError> {
+    async fn body(&self, body: Body, class: Class) -> Result<ChargedBody, IntakeError> {
         let within = match class {
             Class::Stranger => STRANGERS_BODY,
             Class::Client | Class::Operator => BODY,
@@ -94,8 +92,27 @@ impl Bounds {
         self.bodies.read(body, class, within).await
     }
 
+    /// Takes a request to its route: its body is read, one of the places is held while it is at work, and its answer is charged.
+    pub(crate) async fn pass<E: From<Busy> + From<IntakeError>>(
+        &self,
+        places: &Places,
+        class: Class,
+        request: Request,
+        next: Next,
+    ) -> Result<Response, E> {
+        let (parts, body) = request.into_parts();
+        let taken = self.body(body, class).await?;
+        // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
+        let place = places.take(class);
+        let place = place.ok_or(Busy("requests are at work"))?;
+        let request = Request::from_parts(parts, Body::from(taken.bytes));
+        let response = next.run(request).await;
+        drop((place, taken.charge));
+        Ok(self.answer(response, class).await?)
+    }
+
     /// Charges an answer that is whole until it is sent.
-    pub(crate) async fn answer(&self, response: Response, class: Class) -> Result<Response, Busy> {
+    async fn answer(&self, response: Response, class: Class) -> Result<Response, Busy> {
         let whole = response.body().size_hint().exact().is_some();
         if !whole || response.extensions().get::<Piecemeal>().is_some() {
             return Ok(response);

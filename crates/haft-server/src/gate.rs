@@ -6,7 +6,6 @@ use crate::console::Console;
 use crate::console::pages::Pages;
 use crate::console::sessions::ConsoleSession;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -119,7 +118,7 @@ impl Known {
 
 /// What every answer says to a browser, unless its route said more: keep nothing, guess no type, show it in no page of
 /// another origin.
-fn harden(headers: &mut HeaderMap) {
+pub(crate) fn harden(headers: &mut HeaderMap) {
     const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
     let usual = [
         (CACHE_CONTROL, "no-store"),
@@ -222,15 +221,7 @@ impl Gate {
         } else {
             &bounds.requests
         };
-        let (parts, body) = request.into_parts();
-        let taken = bounds.body(body, class).await?;
-        // Whoever still sends its body is not at work: it holds a connection, and others' requests go on.
-        let place = places.take(class);
-        let place = place.ok_or(Busy("requests are at work"))?;
-        let request = Request::from_parts(parts, Body::from(taken.bytes));
-        let response = next.run(request).await;
-        drop((place, taken.charge));
-        Ok(bounds.answer(response, class).await?)
+        bounds.pass(places, class, request, next).await
     }
 
     fn caller(&self, token: Option<&str>) -> Option<Caller> {
@@ -250,10 +241,13 @@ fn may_call(method: &Method, path: &str) -> bool {
 
 /// Why a request does not come to the routes.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
-    /// Nobody who may come here sent it on purpose.
+pub(crate) enum Refusal {
+    /// No one who may come here sent it on purpose.
     #[error(transparent)]
     Foreign(#[from] Foreign),
+    /// It shows no one that the program knows.
+    #[error("send `Authorization: Bearer TOKEN` with a token of this server")]
+    UnknownToken,
     /// It does not show who asks.
     #[error("send `Authorization: Bearer TOKEN`; the token is in the file that `haft serve` names")]
     NoToken,
@@ -272,7 +266,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, kind) = match &self {
             Self::Foreign(_) | Self::NotTheOperator => (StatusCode::FORBIDDEN, "forbidden"),
-            Self::NoToken => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::NoToken | Self::UnknownToken => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Self::Body(error) => (error.status(), "invalid_arguments"),
         };

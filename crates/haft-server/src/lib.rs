@@ -6,6 +6,8 @@
 //!                                                          └► /           the console (console/, ui/)
 //! ```
 //!
+//! A program of its own mounts parts of it among its routes: [`Mcp`] and [`approvals`], each behind an [`Access`].
+//!
 //! ```no_run
 //! # use haft_app::{app::App, config::Settings, problem::Problem};
 //! # async fn example(app: App, settings: Settings) -> Result<(), Problem> {
@@ -21,6 +23,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod mount;
 pub mod server;
 
 mod api;
@@ -34,3 +37,12 @@ mod query;
 mod reach;
 mod reply;
 mod tokens;
+
+pub use haft_mcp::guard::{HostGuard, same_token};
+pub use haft_mcp::http::{Access, Caller};
+pub use mount::{Mcp, approvals};
+
+/// The guide's page for embedding programs, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/embed.md")]
+struct Embed;

@@ -90,8 +90,11 @@ impl Access {
         Self(Kind::CheckedBefore)
     }
 
-    /// Who sends a request, if they may.
-    pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<Caller, Denied> {
+    /// Returns who sends a request, if they may. The service does this by itself; a host does it for other routes of its own.
+    ///
+    /// # Errors
+    /// The request is not meant for this server, or a page of another origin made it, or its token is none that is known.
+    pub fn admit<B>(&self, request: &Request<B>) -> Result<Caller, Denied> {
         let named = || Caller {
             principal: request.extensions().get::<Principal>().cloned(),
             operator: request.extensions().get::<ByOperator>().is_some(),
@@ -114,9 +117,11 @@ impl Access {
 
 /// Why a request is not served.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Denied {
+pub enum Denied {
+    /// It is not for this server.
     #[error(transparent)]
     Foreign(#[from] Foreign),
+    /// It carries no token that is known.
     #[error("send `Authorization: Bearer TOKEN` with a token of this server")]
     NoToken,
 }

@@ -1,13 +1,14 @@
 //! What waits for a person, over HTTP: listed, shown whole, decided; one by one or several at once.
 
 use axum::body::Bytes;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::response::Response;
 use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
 use haft::approval::listing;
 use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
-use haft::call::RunId;
+use haft::call::{Principal, RunId};
 use http::header::HeaderValue;
+use http::request::Parts;
 use http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -28,17 +29,36 @@ const USUAL: usize = 1_000;
 /// Most decisions in one batch.
 const BATCH: usize = 200;
 
+/// Who looks at requests: a client at those of its own runs, an operator at all of its tenant.
+pub(crate) struct Viewer {
+    caller: Caller,
+    principal: Principal,
+}
+
+impl<S: Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let extensions = &parts.extensions;
+        match (extensions.get().copied(), extensions.get().cloned()) {
+            (Some(caller), Some(principal)) => Ok(Self { caller, principal }),
+            _ => Err(unchecked()),
+        }
+    }
+}
+
+/// The answer to a request that no one has checked: its route stands behind no gate.
+fn unchecked() -> Response {
+    failed("this route is served without the checks that belong before it")
+}
+
 /// Those that wait, or others.
-pub(crate) async fn list(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
-    uri: Uri,
-) -> Response {
-    let Some(filter) = filter(&api, &uri) else {
+pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Response {
+    let Some(filter) = filter(&viewer.principal, &uri) else {
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
     };
-    let items = match list_requests(&api, caller, filter).await {
+    let items = match list_requests(&api, viewer.caller, filter).await {
         Ok(items) => items,
         Err(error) => return unavailable(&error),
     };
@@ -74,7 +94,7 @@ async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<
     Ok(found.into_iter().map(|(_, item)| item).collect())
 }
 
-fn filter(api: &Api, uri: &Uri) -> Option<Filter> {
+fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
     let asked = |name| query::text(uri, name);
     let status = match asked("status").as_deref() {
         None | Some("waiting") => vec![RequestStatus::Pending],
@@ -83,7 +103,7 @@ fn filter(api: &Api, uri: &Uri) -> Option<Filter> {
     };
     let limit = asked("limit").and_then(|n| n.parse().ok());
     Some(Filter {
-        tenant: api.app.principal().tenant.to_string(),
+        tenant: principal.tenant.to_string(),
         status,
         run: asked("run").map(RunId::new),
         after: asked("after").map(ApprovalId::new),
@@ -92,21 +112,20 @@ fn filter(api: &Api, uri: &Uri) -> Option<Filter> {
 }
 
 /// One, whole.
-pub(crate) async fn show(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Response {
-    match entry(&api, caller, &id).await {
+pub(crate) async fn show(State(api): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
+    match entry(&api, &viewer, &id).await {
         Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
         Err(response) => response,
     }
 }
 
-async fn entry(api: &Api, caller: Caller, id: &str) -> Result<StoredApproval, Response> {
+async fn entry(api: &Api, viewer: &Viewer, id: &str) -> Result<StoredApproval, Response> {
     let found = api.app.executor().inbox().get(&ApprovalId::new(id)).await;
     let found = found.map_err(|error| unavailable(&error))?;
-    let mine = |entry: &StoredApproval| api.may_read(caller, entry.request.run.as_str());
+    let mine = |entry: &StoredApproval| {
+        entry.request.principal.tenant == viewer.principal.tenant
+            && api.may_read(viewer.caller, entry.request.run.as_str())
+    };
     found
         .filter(mine)
         .ok_or_else(|| reply::not_found("no such approval"))
@@ -115,11 +134,11 @@ async fn entry(api: &Api, caller: Caller, id: &str) -> Result<StoredApproval, Re
 /// What a rule would have allowed.
 pub(crate) async fn try_rule(
     State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    viewer: Viewer,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
-    let entry = match entry(&api, caller, &id).await {
+    let entry = match entry(&api, &viewer, &id).await {
         Ok(entry) => entry,
         Err(response) => return response,
     };
@@ -194,8 +213,7 @@ impl DecisionBody {
 /// One decision.
 pub(crate) async fn decide(
     State(api): Shared,
-    Extension(way): Extension<Way>,
-    Extension(peer): Extension<Peer>,
+    sender: Sender,
     Path((id, word)): Path<(String, String)>,
     body: Bytes,
 ) -> Response {
@@ -206,7 +224,7 @@ pub(crate) async fn decide(
     let Some(choice) = said.choice(&word) else {
         return reply::not_found("decide by approve, deny or answer");
     };
-    match (Sender { way, peer }).decide(&api, &id, choice).await {
+    match sender.decide(&api, &id, choice).await {
         Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
         Err(refused) => {
             let (status, error) = refusal(&refused);
@@ -215,20 +233,47 @@ pub(crate) async fn decide(
     }
 }
 
-/// Where a decision comes from.
-#[derive(Clone, Copy)]
-struct Sender {
+/// Who decides, and from where: what a decision is stamped with.
+pub(crate) struct Sender {
+    principal: Principal,
     way: Way,
-    peer: Peer,
+    /// Where that is known.
+    peer: Option<Peer>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Sender {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let extensions = &parts.extensions;
+        match (extensions.get().cloned(), extensions.get().copied()) {
+            (Some(principal), Some(way)) => Ok(Self {
+                principal,
+                way,
+                peer: extensions.get().copied(),
+            }),
+            _ => Err(unchecked()),
+        }
+    }
 }
 
 impl Sender {
-    /// Takes in a choice that was sent from here.
-    async fn decide(self, api: &Api, id: &str, choice: Choice) -> Result<StoredApproval, Refused> {
-        let by = api.app.principal().subject.to_string();
-        let from = format!("{} {}", self.way.as_str(), self.peer.0);
-        let decision = Decision::new(choice, by, from);
-        api.app.decide(&ApprovalId::new(id), decision).await
+    /// Takes in a choice that was sent from here, about a request of the sender's tenant.
+    async fn decide(&self, api: &Api, id: &str, choice: Choice) -> Result<StoredApproval, Refused> {
+        let id = ApprovalId::new(id);
+        let entry = api.app.executor().inbox().get(&id).await;
+        let entry = entry.map_err(Refused::Inbox)?;
+        let own = |entry: &StoredApproval| entry.request.principal.tenant == self.principal.tenant;
+        if !entry.as_ref().is_some_and(own) {
+            return Err(Refused::Inbox(InboxError::NotFound(id)));
+        }
+        let way = self.way.as_str();
+        let from = match self.peer {
+            Some(peer) => format!("{way} {}", peer.0),
+            None => way.to_owned(),
+        };
+        let decision = Decision::new(choice, self.principal.subject.to_string(), from);
+        api.app.decide(&id, decision).await
     }
 }
 
@@ -251,12 +296,7 @@ struct Result1 {
 }
 
 /// Decides about several.
-pub(crate) async fn batch(
-    State(api): Shared,
-    Extension(way): Extension<Way>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Response {
+pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Response {
     let batch: Batch = match serde_json::from_slice(&body) {
         Ok(batch) => batch,
         Err(e) => {
@@ -268,7 +308,6 @@ pub(crate) async fn batch(
         let message = format!("at most {BATCH} decisions at once");
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
     }
-    let sender = Sender { way, peer };
     let mut results = Vec::with_capacity(batch.decisions.len());
     for mut said in batch.decisions {
         let id = said.id.take().unwrap_or_default();
