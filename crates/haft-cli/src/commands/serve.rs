@@ -3,6 +3,7 @@
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::problem::Problem;
+use haft_sandbox::Sandbox;
 use haft_server::server::{self, Ready, ServeOptions};
 use serde_json::json;
 
@@ -27,13 +28,30 @@ pub(crate) async fn run(
         stdio: args.stdio,
         no_auth: args.no_auth,
     };
-    let ready = |ready: &Ready| print(at, app, ready);
+    if args.stdio && args.http.is_none() {
+        tokio::spawn(release_start(app.sandbox().clone()));
+    }
+    let ready = |ready: &Ready| {
+        tokio::spawn(release_start(app.sandbox().clone()));
+        print(at, app, ready)
+    };
     let signal = server::serve(app, settings, &options, signals.next(), ready).await?;
     // Being told to stop is how a server ends; Ctrl-C is an interruption.
     Ok(match signal {
         Some(Signal::Interrupt) => Exit::Interrupted,
         Some(Signal::Terminate) | None => Exit::Done,
     })
+}
+
+/// Gives back the memory of what only the start has used of the binary: most of it. The sandbox is tried during the start.
+async fn release_start(sandbox: Sandbox) {
+    sandbox.probe().await;
+    let released = tokio::task::spawn_blocking(haft_sandbox::release_program_pages).await;
+    match released {
+        Ok(Ok(bytes)) => tracing::debug!(bytes, "released the pages of the program"),
+        Ok(Err(error)) => tracing::debug!(%error, "release the pages of the program"),
+        Err(error) => tracing::error!(%error, "release the pages of the program"),
+    }
 }
 
 /// Says that all routes answer, then how to connect.

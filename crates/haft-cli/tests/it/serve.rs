@@ -73,9 +73,14 @@ impl Server {
 
     /// The memory that it has now, in bytes.
     pub(crate) fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// An amount of memory of the system's status of the process, in bytes.
+    fn status(&self, name: &str) -> u64 {
         let id = self.child.as_ref().unwrap().id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = status.lines().find(|line| line.starts_with(name));
         let kibibytes = line.unwrap().split_whitespace().nth(1).unwrap();
         kibibytes.parse::<u64>().unwrap() << 10
     }
@@ -380,6 +385,29 @@ fn the_ready_line_is_exact_and_a_signal_ends_it() {
         let ran = server.end(signal);
         assert_eq!((ran.code, ran.stderr), (code, line));
     }
+}
+
+#[test]
+fn a_server_gives_back_what_its_start_used_of_the_binary_and_answers() {
+    let lab = Lab::new();
+    lab.file("a.txt", "hello\n");
+    let server = Server::start(&lab, &[]);
+    let call = || {
+        let body = r#"{"tool":"read_file","arguments":{"path":"a.txt"}}"#;
+        let reply = server.ask(&post("/api/v1/calls", &server.call, body));
+        assert_eq!(reply.json()["status"], "ok", "{}", reply.body);
+    };
+    // The most that it ever had lies far above what is left of its start.
+    let released = || server.memory() * 3 < server.status("VmHWM:") * 2;
+    for _ in 0..2_000 {
+        if released() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(released(), "{} bytes stay", server.memory());
+    call();
+    call();
 }
 
 #[test]
