@@ -18,6 +18,7 @@ use crate::permission::PathClaim;
 
 mod change;
 mod error;
+mod folder;
 mod import;
 mod kind;
 mod list;
@@ -33,6 +34,7 @@ mod tests;
 
 pub use change::Change;
 pub use error::WorkspaceError;
+pub use folder::Folder;
 pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use kind::Kind;
 pub use list::DirEntry;
@@ -170,16 +172,20 @@ impl Workspace {
     }
 
     fn open_beneath(&self, real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        let path = if real.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            real
-        };
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat2(self.fd(), path, flags, Mode::empty(), resolve)
+        open_below(self.fd(), real, flags)
     }
+}
+
+/// Opens what lies at a path below a folder and nowhere else: a link anywhere in the path is an error.
+fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve)
 }
 
 /// A path with the links of its existing part followed; the rest as written.

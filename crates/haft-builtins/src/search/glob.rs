@@ -5,13 +5,14 @@ use std::path::Path;
 use globset::GlobBuilder;
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use ignore::DirEntry;
+use haft::workspace::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::files::Caller;
 use crate::search::list::{limit, root};
-use crate::search::{EntriesData, describe, gather, sort, walker};
+use crate::search::walk::{Walk, WalkEntry};
+use crate::search::{EntriesData, complete, gather, sort};
 
 /// What `glob_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,25 +51,26 @@ pub fn glob_files(
     let place = caller.reads(workspace.existing(&input.path)?)?;
     let base = place.real();
     let hidden = pattern.starts_with('.') || pattern.contains("/.");
-    let matches = |entry: &DirEntry, path: &Path| {
-        let file = entry.file_type().is_some_and(|kind| !kind.is_dir());
-        file && path.strip_prefix(base).is_ok_and(|below| {
-            let below = if below.as_os_str().is_empty() {
-                Path::new(entry.file_name())
-            } else {
-                below
-            };
-            glob.is_match(below)
-        })
+    let matches = |found: &WalkEntry<'_>| {
+        let is_file = found.kind != Kind::Directory;
+        is_file
+            && found.path.strip_prefix(base).is_ok_and(|below| {
+                let is_base = below.as_os_str().is_empty();
+                glob.is_match(if is_base {
+                    Path::new(found.name)
+                } else {
+                    below
+                })
+            })
     };
-    let builder = walker(workspace, &place, hidden);
-    let (mut paths, mut truncated) = gather(workspace, &builder, stop, &matches);
-    sort(&mut paths);
-    if paths.len() > input.limit {
+    let walk = Walk::below(workspace, &place).with_hidden(hidden);
+    let (mut entries, mut truncated) = gather(&walk, input.limit, stop, &matches);
+    sort(&mut entries);
+    if entries.len() > input.limit {
         truncated = true;
-        paths.truncate(input.limit);
+        entries.truncate(input.limit);
     }
-    let entries = describe(workspace, &paths);
+    complete(workspace, &mut entries);
     let more = if truncated { ", and more" } else { "" };
     let summary = format!("{} files match {}{more}", entries.len(), input.pattern);
     let data = EntriesData { entries, truncated };

@@ -1,5 +1,6 @@
 //! `grep_files`: lines that match a regular expression, on ripgrep's searcher, ended at the cap.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,21 +11,23 @@ use grep_searcher::{
 };
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{Kind, Place, Workspace, WorkspaceView};
+use haft::workspace::{Kind, Place, WorkspaceView};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use ignore::{DirEntry, WalkBuilder, WalkState};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Caller;
 use crate::files::text::clip;
+use crate::search::Brake;
 use crate::search::list::{limit, root};
 use crate::search::pattern::Pattern;
 use crate::search::source::{Source, Unsearched};
-use crate::search::{Brake, relative, walker};
+use crate::search::walk::{Walk, WalkEntry};
 
+/// Most files of a folder that one thread searches while another has none.
+const SHARE: usize = 32;
 /// Most bytes shown of one line.
 const MAX_LINE: usize = 1_000;
 /// Most bytes of lines one call gathers.
@@ -119,7 +122,6 @@ pub struct GrepFilesData {
 
 /// One search, shared by its threads.
 struct Search<'a> {
-    workspace: &'a Workspace,
     output: Output,
     limit: usize,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -141,9 +143,8 @@ pub fn grep_files(
     let workspace = &caller.view;
     let pattern = Pattern::new(&input.pattern, input.ignore_case, input.multiline)?;
     let place = caller.reads(workspace.existing(&input.path)?)?;
-    let builder = narrowed(workspace, &place, input)?;
+    let walk = narrowed(workspace, &place, input)?;
     let search = Search {
-        workspace,
         output: input.output,
         limit: input.limit,
         stop,
@@ -153,7 +154,7 @@ pub fn grep_files(
         unsearched: Mutex::default(),
         found: Mutex::default(),
     };
-    search.run(&builder, &pattern, input);
+    search.run(&walk, &pattern, input);
     let unsearched = search.unsearched.into_inner();
     let notes = notes(&unsearched, &pattern);
     let truncated = search.brake.is_pulled() || !notes.is_empty();
@@ -205,21 +206,21 @@ fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
 }
 
 /// The walk, narrowed by glob and type.
-fn narrowed(
-    workspace: &WorkspaceView,
-    place: &Place,
+fn narrowed<'a>(
+    workspace: &'a WorkspaceView,
+    place: &'a Place,
     input: &GrepFilesInput,
-) -> Result<WalkBuilder, ToolError> {
-    let mut builder = walker(workspace, place, false);
+) -> Result<Walk<'a>, ToolError> {
+    let mut walk = Walk::below(workspace, place).with_share(SHARE);
     if let Some(glob) = &input.glob {
         let base = workspace.root().join(match place.kind() {
             Some(Kind::Directory) => place.real(),
             _ => place.real().parent().unwrap_or(Path::new("")),
         });
         let bad = |e| ToolError::invalid_arguments(format!("glob: {e}"));
-        let mut overrides = OverrideBuilder::new(base);
-        overrides.add(glob).map_err(bad)?;
-        builder.overrides(overrides.build().map_err(bad)?);
+        let mut globs = OverrideBuilder::new(base);
+        globs.add(glob).map_err(bad)?;
+        walk = walk.with_globs(globs.build().map_err(bad)?);
     }
     if let Some(kind) = &input.kind {
         let mut types = TypesBuilder::new();
@@ -228,13 +229,13 @@ fn narrowed(
             ToolError::invalid_arguments(format!("type: {e}"))
                 .with_advice("types are named as ripgrep names them: rust, py, js, ts, go, c, cpp, java, md, json, toml, yaml, sh; or use glob")
         })?;
-        builder.types(types);
+        walk = walk.with_types(types);
     }
-    Ok(builder)
+    Ok(walk)
 }
 
 impl Search<'_> {
-    fn run(&self, builder: &WalkBuilder, pattern: &Pattern, input: &GrepFilesInput) {
+    fn run(&self, walk: &Walk<'_>, pattern: &Pattern, input: &GrepFilesInput) {
         let mut searcher = SearcherBuilder::new();
         searcher
             .binary_detection(BinaryDetection::quit(0))
@@ -248,7 +249,7 @@ impl Search<'_> {
                 .before_context(input.before)
                 .after_context(input.after);
         }
-        builder.build_parallel().run(|| {
+        walk.run(|| {
             let mut worker = Worker {
                 search: self,
                 searcher: searcher.build(),
@@ -256,7 +257,7 @@ impl Search<'_> {
                 matcher: pattern.matcher().clone(),
                 found: Vec::new(),
             };
-            Box::new(move |entry| worker.visit(entry.ok().as_ref()))
+            move |found: &WalkEntry<'_>| worker.visit(found)
         });
     }
 
@@ -299,22 +300,21 @@ impl Drop for Worker<'_> {
 }
 
 impl Worker<'_> {
-    fn visit(&mut self, entry: Option<&DirEntry>) -> WalkState {
+    fn visit(&mut self, found: &WalkEntry<'_>) -> ControlFlow<()> {
         let search = self.search;
         if search.over() {
-            return WalkState::Quit;
+            return ControlFlow::Break(());
         }
-        let file = entry.filter(|e| e.file_type().is_some_and(|kind| kind.is_file()));
-        let Some(path) = file.and_then(|entry| relative(search.workspace, entry)) else {
-            return WalkState::Continue;
-        };
-        // Opened beneath the root: what the walk was led to from outside is an error here, and passed over.
-        let Ok(open) = search.workspace.open_file(path) else {
-            return WalkState::Continue;
+        if found.kind != Kind::File {
+            return ControlFlow::Continue(());
+        }
+        // What is no file any more is passed over.
+        let Ok(open) = found.folder.open_file(found.name) else {
+            return ControlFlow::Continue(());
         };
         let mut lines = Lines {
             search,
-            path,
+            path: found.path,
             shown: None,
             found: Vec::new(),
             count: 0,
@@ -338,9 +338,9 @@ impl Worker<'_> {
             self.found.push(lines.found);
         }
         if search.over() {
-            WalkState::Quit
+            ControlFlow::Break(())
         } else {
-            WalkState::Continue
+            ControlFlow::Continue(())
         }
     }
 }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::files::Caller;
-use crate::search::{EntriesData, describe, gather, sort, walker};
+use crate::search::walk::Walk;
+use crate::search::{EntriesData, complete, gather, sort};
 
 /// What `list_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -55,18 +56,19 @@ pub fn list_files(
                 .with_advice("read_file reads a file"),
         );
     }
-    let mut builder = walker(workspace, &place, input.hidden);
-    builder.max_depth(Some(input.depth));
-    let below = |entry: &ignore::DirEntry, _: &std::path::Path| entry.depth() > 0;
-    let (mut paths, mut truncated) = gather(workspace, &builder, stop, &below);
-    if paths.len() > input.limit {
+    let walk = Walk::below(workspace, &place)
+        .with_hidden(input.hidden)
+        .with_depth(input.depth);
+    let (mut entries, mut truncated) = gather(&walk, input.limit, stop, &|_| true);
+    sort(&mut entries);
+    if entries.len() > input.limit {
         truncated = true;
-        sort(&mut paths);
-        paths.sort_by_cached_key(|path| path.components().count());
-        paths.truncate(input.limit);
+        // Nearest first, and by path where they are as near.
+        entries.sort_by_key(|entry| entry.path.matches('/').count());
+        entries.truncate(input.limit);
+        sort(&mut entries);
     }
-    sort(&mut paths);
-    let entries = describe(workspace, &paths);
+    complete(workspace, &mut entries);
     let more = if truncated { ", and more" } else { "" };
     let summary = format!("{} entries in {}{more}", entries.len(), place.display());
     let data = EntriesData { entries, truncated };

@@ -1,13 +1,13 @@
 //! Opening regular files for reading: never a pipe, a device or what a link was swapped for (path rule 6).
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, OFlags, Stat};
 
 use crate::workspace::place::kind_and_bytes;
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
+use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path, open_below};
 
 /// Tells one state of a file from another: any write, replacement or rename changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +74,32 @@ pub struct OpenFile {
     pub stamp: FileStamp,
 }
 
+impl OpenFile {
+    /// Opens the regular file at a path below a folder; `real` is how the workspace names it.
+    pub(super) fn open(
+        folder: impl AsFd,
+        path: &Path,
+        real: &Path,
+    ) -> Result<Self, WorkspaceError> {
+        // NONBLOCK: opening a pipe that took the file's place must not wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = open_below(folder, path, flags)
+            .map_err(|e| WorkspaceError::from_errno("open", real, e))?;
+        let stat =
+            rustix::fs::fstat(&fd).map_err(|e| WorkspaceError::from_errno("look at", real, e))?;
+        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => Ok(Self {
+                file: File::from(fd),
+                stamp: FileStamp::of(&stat),
+            }),
+            kind => Err(WorkspaceError::NotAFile {
+                path: display_path(real),
+                kind,
+            }),
+        }
+    }
+}
+
 impl Workspace {
     /// Opens the regular file at a place.
     pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
@@ -87,21 +113,7 @@ impl Workspace {
     /// Opens the regular file at a real path, as a walk below the root found it; a link anywhere on the path is an
     /// error, so a walk that was led astray never reads outside. One `openat2` and one `fstat`.
     pub fn open_file(&self, real: &Path) -> Result<OpenFile, WorkspaceError> {
-        // NONBLOCK: opening a pipe that took the file's place must not wait for a writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = self.beneath(real, flags)?;
-        let stat =
-            rustix::fs::fstat(&fd).map_err(|e| WorkspaceError::from_errno("look at", real, e))?;
-        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => Ok(OpenFile {
-                file: File::from(fd),
-                stamp: FileStamp::of(&stat),
-            }),
-            kind => Err(WorkspaceError::NotAFile {
-                path: display_path(real),
-                kind,
-            }),
-        }
+        OpenFile::open(self.fd(), real, real)
     }
 
     /// The state of what is at a place now, without opening it; `None` when nothing is there.

@@ -1,0 +1,307 @@
+//! A walk below a folder of the workspace, by descriptors: each folder is opened beneath the root once, and what lies in it is
+//! read and opened through it. A folder swapped for a link during the walk shows nothing of the outside.
+
+use std::ffi::OsStr;
+use std::ops::{ControlFlow, Range};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::workspace::{Folder, Kind, Place, WorkspaceView};
+use ignore::Match;
+use ignore::overrides::Override;
+use ignore::types::Types;
+
+use crate::search::THREADS;
+use crate::search::walk::queue::{Queue, Turn};
+use crate::search::walk::rules::{Markers, Rules};
+
+mod queue;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+/// A walk below a place: `.gitignore` and its kin respected as ripgrep does, links not followed, hidden files only
+/// where asked for, haft's own and filtered files never.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    view: &'a WorkspaceView,
+    place: &'a Place,
+    hidden: bool,
+    depth: usize,
+    share: usize,
+    globs: Override,
+    types: Types,
+}
+
+/// What a walk finds.
+#[derive(Debug)]
+pub(crate) struct WalkEntry<'a> {
+    /// The folder in which it lies.
+    pub(crate) folder: &'a Folder,
+    /// Its path below the workspace root.
+    pub(crate) path: &'a Path,
+    pub(crate) name: &'a OsStr,
+    pub(crate) kind: Kind,
+}
+
+/// What is left to do.
+enum Task {
+    /// A folder to read, its path below the root.
+    Folder {
+        path: PathBuf,
+        depth: usize,
+        rules: Arc<Rules>,
+    },
+    /// Some of what was found in a folder.
+    Part { folder: Arc<Folder>, names: Names },
+}
+
+/// Names in a folder, one after the other in one text: there are many, and they live as long as their folder is read.
+#[derive(Default)]
+struct Names {
+    text: Vec<u8>,
+    each: Vec<(Range<usize>, Kind)>,
+}
+
+impl Names {
+    fn push(&mut self, name: &[u8], kind: Kind) {
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        self.each.push((start..self.text.len(), kind));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&OsStr, Kind)> {
+        let name = |range: &Range<usize>| OsStr::from_bytes(&self.text[range.clone()]);
+        self.each
+            .iter()
+            .map(move |(range, kind)| (name(range), *kind))
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// A walk below a place.
+    pub(crate) fn below(view: &'a WorkspaceView, place: &'a Place) -> Self {
+        Self {
+            view,
+            place,
+            hidden: false,
+            depth: usize::MAX,
+            share: usize::MAX,
+            globs: Override::empty(),
+            types: Types::empty(),
+        }
+    }
+
+    /// Hidden files, too; of a repository's own folder no more than that it is there.
+    pub(crate) fn with_hidden(self, hidden: bool) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// At most so many levels down.
+    pub(crate) fn with_depth(self, depth: usize) -> Self {
+        Self { depth, ..self }
+    }
+
+    /// At most so many files in a row by one thread where they lie in one folder.
+    pub(crate) fn with_share(self, share: usize) -> Self {
+        Self { share, ..self }
+    }
+
+    /// Only what these globs name.
+    pub(crate) fn with_globs(self, globs: Override) -> Self {
+        Self { globs, ..self }
+    }
+
+    /// Only files of these types.
+    pub(crate) fn with_types(self, types: Types) -> Self {
+        Self { types, ..self }
+    }
+
+    /// Walks until all was visited or a visitor stops it; each thread has a visitor of its own. A folder that cannot be read is
+    /// passed over, as ripgrep does.
+    pub(crate) fn run<V>(&self, visitor: impl Fn() -> V + Sync)
+    where
+        V: FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
+    {
+        let start = self.place.real();
+        if self.place.kind() != Some(Kind::Directory) {
+            self.visit_alone(start, &mut visitor());
+            return;
+        }
+        let queue = Queue::new(Task::Folder {
+            path: start.to_path_buf(),
+            depth: 0,
+            rules: Rules::above(&self.view.root().join(start)),
+        });
+        let work = || {
+            let mut visit = visitor();
+            while let Some((task, turn)) = queue.take() {
+                if self.carry_out(task, &turn, &mut visit).is_break() {
+                    queue.stop();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..THREADS {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
+    /// Visits what is no folder: what is named is searched, whatever ignore files say.
+    fn visit_alone(&self, path: &Path, visit: &mut impl FnMut(&WalkEntry<'_>) -> ControlFlow<()>) {
+        let (Some(above), Some(name), Some(kind)) =
+            (path.parent(), path.file_name(), self.place.kind())
+        else {
+            return;
+        };
+        if let Ok(folder) = self.view.folder(above) {
+            let _ = visit(&WalkEntry {
+                folder: &folder,
+                path,
+                name,
+                kind,
+            });
+        }
+    }
+
+    fn carry_out(
+        &self,
+        task: Task,
+        turn: &Turn<'_, Task>,
+        visit: &mut impl FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (folder, names) = match task {
+            Task::Part { folder, names } => (folder, names),
+            Task::Folder { path, depth, rules } => {
+                let Ok(folder) = self.view.folder(&path) else {
+                    return ControlFlow::Continue(());
+                };
+                let Some(mut read) = self.read(&folder, &rules, depth) else {
+                    return ControlFlow::Continue(());
+                };
+                let folder = Arc::new(folder);
+                if read.names.each.len() > self.share {
+                    read.share(&folder, self.share);
+                }
+                turn.add(&mut read.tasks);
+                (folder, read.names)
+            }
+        };
+        let mut path = below(folder.path());
+        let start = path.len();
+        for (name, kind) in names.iter() {
+            path.truncate(start);
+            path.extend_from_slice(name.as_bytes());
+            visit(&WalkEntry {
+                folder: &folder,
+                path: Path::new(OsStr::from_bytes(&path)),
+                name,
+                kind,
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What lies in a folder and is not left out.
+    fn read(&self, folder: &Folder, rules: &Arc<Rules>, depth: usize) -> Option<Read> {
+        if self.hidden && folder.path().file_name() == Some(OsStr::new(".git")) {
+            return None;
+        }
+        let (mut all, mut markers) = (Names::default(), Markers::default());
+        // What could be read is shown, as ripgrep does.
+        let _ = folder.entries(|name, kind| {
+            markers.note(name.as_bytes());
+            all.push(name.as_bytes(), kind);
+        });
+        let rules = rules.below(&self.view.root().join(folder.path()), markers);
+        let mut path = below(self.view.root());
+        let root = path.len();
+        path.extend_from_slice(&below(folder.path()));
+        let start = path.len();
+        let mut read = Read::default();
+        for (name, kind) in all.iter() {
+            path.truncate(start);
+            path.extend_from_slice(name.as_bytes());
+            let absolute = Path::new(OsStr::from_bytes(&path));
+            let relative = Path::new(OsStr::from_bytes(&path[root..]));
+            if self.leaves_out(&rules, absolute, kind) || self.hides(relative) {
+                continue;
+            }
+            read.names.push(name.as_bytes(), kind);
+            if kind == Kind::Directory && depth + 1 < self.depth {
+                read.tasks.push(Task::Folder {
+                    path: relative.to_path_buf(),
+                    depth: depth + 1,
+                    rules: Arc::clone(&rules),
+                });
+            }
+        }
+        Some(read)
+    }
+
+    fn hides(&self, relative: &Path) -> bool {
+        (self.hidden || self.view.hides_anything()) && !self.view.shows(relative)
+    }
+
+    /// Globs come before ignore files, those before types, and all of them before a name that begins with a dot.
+    fn leaves_out(&self, rules: &Rules, path: &Path, kind: Kind) -> bool {
+        let is_folder = kind == Kind::Directory;
+        match self.globs.matched(path, is_folder) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => {}
+        }
+        let ruled = rules.judge(path, is_folder);
+        if ruled.is_ignore() {
+            return true;
+        }
+        let typed = self.types.matched(path, is_folder);
+        if typed.is_ignore() {
+            return true;
+        }
+        let is_hidden = || {
+            path.file_name()
+                .is_some_and(|name| name.as_bytes()[0] == b'.')
+        };
+        ruled.is_none() && typed.is_none() && !self.hidden && is_hidden()
+    }
+}
+
+/// The beginning of the paths of all that lies in a folder.
+fn below(folder: &Path) -> Vec<u8> {
+    let mut path = folder.as_os_str().as_bytes().to_vec();
+    if !path.is_empty() && !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path
+}
+
+/// What was read of a folder.
+#[derive(Default)]
+struct Read {
+    names: Names,
+    /// Folders that lie in it, and parts of it for any thread.
+    tasks: Vec<Task>,
+}
+
+impl Read {
+    /// Leaves one part of what was found to this thread and the others to any.
+    fn share(&mut self, folder: &Arc<Folder>, most: usize) {
+        let all = std::mem::take(&mut self.names);
+        let mut parts = all.each.chunks(most).map(|part| {
+            let mut names = Names::default();
+            for (range, kind) in part {
+                names.push(&all.text[range.clone()], *kind);
+            }
+            names
+        });
+        self.names = parts.next().unwrap_or_default();
+        self.tasks.extend(parts.map(|names| Task::Part {
+            folder: Arc::clone(folder),
+            names,
+        }));
+    }
+}

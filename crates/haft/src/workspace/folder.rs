@@ -1,0 +1,132 @@
+//! `Folder`: a folder held open, so that what lies in it is read and opened without walking its path again.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
+
+use crate::workspace::place::kind_and_bytes;
+use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
+
+/// Bytes of entries that are read in one go.
+const ENTRIES: usize = 32 << 10;
+
+/// A folder of the workspace, held by its descriptor. Whatever takes the place of its path, this stays the same folder.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    real: PathBuf,
+}
+
+impl Workspace {
+    /// Opens the folder at a real path, as a walk below the root found it; a link anywhere on the path is an error, so a
+    /// walk that was led astray never reads outside. One `openat2`.
+    ///
+    /// # Errors
+    /// Nothing is there any more, it is not a folder, or it cannot be read.
+    pub fn folder(&self, real: &Path) -> Result<Folder, WorkspaceError> {
+        let fd = self.beneath(real, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(Folder {
+            fd,
+            real: real.to_path_buf(),
+        })
+    }
+}
+
+impl Folder {
+    /// Its path below the root when it was opened.
+    pub fn path(&self) -> &Path {
+        &self.real
+    }
+
+    /// Calls `each` with the name and the kind of all that lies in the folder, in the system's order.
+    ///
+    /// # Errors
+    /// The folder cannot be read to its end.
+    pub fn entries(&self, mut each: impl FnMut(&OsStr, Kind)) -> Result<(), WorkspaceError> {
+        let mut buffer = Vec::with_capacity(ENTRIES);
+        let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|e| WorkspaceError::from_errno("list", &self.real, e))?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => self.look(name).map(|(kind, _)| kind),
+                known => Some(Kind::of(known)),
+            };
+            if let Some(kind) = kind {
+                each(name, kind);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a regular file that lies in the folder. One `openat2` and one `fstat`.
+    ///
+    /// # Errors
+    /// Nothing of that name lies in the folder, it is not a regular file (a link is none), or it cannot be read.
+    pub fn open_file(&self, name: &OsStr) -> Result<OpenFile, WorkspaceError> {
+        OpenFile::open(&self.fd, Path::new(name), &self.real.join(name))
+    }
+
+    /// The kind and the size in bytes of what lies in the folder under this name; `None` where nothing does.
+    pub fn look(&self, name: &OsStr) -> Option<(Kind, u64)> {
+        // A name and no path: it leads nowhere else.
+        let is_path = name == ".." || name.as_bytes().contains(&b'/');
+        let stat =
+            (!is_path).then(|| rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW));
+        stat?.ok().as_ref().map(kind_and_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use crate::workspace::{Kind, Workspace};
+
+    #[test]
+    fn a_folder_stays_what_it_was_and_leads_nowhere_else() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "x").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir_all(at("in/deep")).unwrap();
+        fs::write(at("in/a"), "four").unwrap();
+        fs::write(at("above"), "").unwrap();
+        symlink(outside.path().join("secret"), at("in/link")).unwrap();
+        let workspace = Workspace::open(root.path()).unwrap();
+        let folder = workspace.folder(Path::new("in")).unwrap();
+        // Swapped for a link: a new look is an error, what is open stays.
+        fs::rename(at("in"), at("moved")).unwrap();
+        symlink(outside.path(), at("in")).unwrap();
+        assert!(workspace.folder(Path::new("in")).is_err());
+        let mut found = Vec::new();
+        folder
+            .entries(|name, kind| found.push((name.to_str().unwrap().to_owned(), kind)))
+            .unwrap();
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let names = ["a", "deep", "link"].map(str::to_owned);
+        let kinds = [Kind::File, Kind::Directory, Kind::Link];
+        assert_eq!(found, names.into_iter().zip(kinds).collect::<Vec<_>>());
+        let open = |name: &str| folder.open_file(OsStr::new(name)).is_ok();
+        assert!(open("a"));
+        for wrong in ["link", "deep", "gone", "../above", "/etc/passwd", ".."] {
+            assert!(!open(wrong), "{wrong}");
+        }
+        let look = |name: &str| folder.look(OsStr::new(name));
+        assert_eq!(look("a"), Some((Kind::File, 4)));
+        assert_eq!(look("link").unwrap().0, Kind::Link);
+        for wrong in ["gone", "../above", "..", "/etc/passwd"] {
+            assert_eq!(look(wrong), None, "{wrong}");
+        }
+    }
+}
