@@ -81,7 +81,10 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
         plain("skills", 15),
         plain("memory", 9),
         plain("inbox", 5),
-        plain("spawn", 15),
+        Member {
+            arguments: vec![haft],
+            ..plain("spawn", 15)
+        },
         plain("changes", 9),
         plain("chain", 7),
         plain("progress", 9),

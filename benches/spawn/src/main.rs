@@ -1,16 +1,21 @@
 //! Starting `/bin/true` and waiting for its end: free and jailed, beside `posix_spawn`.
+//!
+//! `spawn ROUNDS HAFT`: the program whose jail is measured, as a process that uses it starts its jails.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use haft_sandbox::{Backend, CommandSpec, Config, Mounts, Sandbox};
+use haft_sandbox::{Backend, CommandSpec, Config, Mounts, Places, Sandbox};
 use measure::{Row, fact, interleave, wall_ms};
 
 /// Starts within a round: their mean is a round's value.
 const STARTS: usize = 4;
 
 fn main() {
-    haft_sandbox::enter();
+    let supervisor: PathBuf = std::env::args()
+        .nth(2)
+        .expect("usage: spawn ROUNDS HAFT")
+        .into();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -22,7 +27,11 @@ fn main() {
         require: haft_sandbox::Strength::None,
         ..Config::default()
     });
-    let jail = Sandbox::new(Config::default());
+    let jail = Sandbox::new(Config {
+        supervisor: Some(supervisor),
+        places: Places::declared(Vec::<PathBuf>::new(), [here.to_owned()]),
+        ..Config::default()
+    });
     fact("jail", runtime.block_on(jail.probe()).detail());
     let start = |sandbox: &Sandbox| runtime.block_on(once(sandbox, here));
     let many = |one: &dyn Fn()| {

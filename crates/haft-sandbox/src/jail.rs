@@ -11,6 +11,7 @@ pub(crate) mod report;
 mod root;
 mod script;
 mod shared;
+mod spare;
 mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod system;
@@ -26,7 +27,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub(crate) use self::lock::NO_CORE;
 use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
 pub(crate) use self::probe::probe;
 use self::report::{Held, Report};
+use self::spare::{Spare, Supervisor};
 use self::system::SystemList;
 use self::watch::names::Names;
 use crate::command::{CommandSpec, Guard, Mounts, Network, ProcessLimits, Stdin, View};
@@ -50,7 +52,6 @@ use crate::memory::cgroup::Groups;
 use crate::outlet::Gate;
 use crate::places::{Places, Wanted};
 use crate::running::{self, Running, Started};
-use crate::spawn::Start;
 use crate::strength::{Probe, Strength};
 use crate::tree::Tree;
 use crate::{Config, StartError};
@@ -105,6 +106,9 @@ pub(crate) async fn start(
         memory: probe.memory,
     };
     let (mut started, _) = set_up(config, machine, level, &spec).await?;
+    if probe.level > Strength::LandlockSeccomp {
+        machine.spare.refill(config);
+    }
     started.strength = probe.strength;
     running::serve(started, &spec)
 }
@@ -114,6 +118,7 @@ pub(crate) async fn start(
 pub(crate) struct Machine {
     system: SystemList,
     groups: Option<Groups>,
+    spare: Arc<Spare>,
 }
 
 impl Machine {
@@ -122,6 +127,7 @@ impl Machine {
         Self {
             system: SystemList::find(config),
             groups: config.cgroups.then(Groups::find).flatten(),
+            spare: Arc::default(),
         }
     }
 }
@@ -135,23 +141,38 @@ struct Level {
     memory: MemoryBound,
 }
 
-/// Starts the supervisor, plans while it starts, and returns when the command has been executed.
+/// The tree of a supervisor, and the socket by which it gets its plan.
+fn watched_tree(supervisor: Supervisor) -> Result<(Tree, UnixStream), StartError> {
+    let Supervisor { child, link } = supervisor;
+    let held = link.try_clone().map_err(failed("make a socket"))?;
+    let tree = Tree::jail(child, held).map_err(failed("watch the supervisor"))?;
+    Ok((tree, link))
+}
+
+/// Takes or starts a supervisor, plans meanwhile, and returns when the command has been executed.
 async fn set_up(
     config: &Config,
     machine: &Machine,
     level: Level,
     spec: &CommandSpec,
 ) -> Result<(Started, Held), StartError> {
-    let (mut child, ours) = supervisor(config, Stdio::piped(), Stdio::piped())?;
-    let pipes = child.stdout.take().zip(child.stderr.take());
-    let link = ours.try_clone().map_err(failed("make a socket"))?;
-    let mut tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
+    let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
+    let mut supervisor = match own_network.then(|| machine.spare.take()).flatten() {
+        Some(spare) => spare,
+        None => Supervisor::start(config, Stdio::piped(), Stdio::piped())?,
+    };
+    let pipes = supervisor
+        .child
+        .stdout
+        .take()
+        .zip(supervisor.child.stderr.take());
+    let (mut tree, link) = watched_tree(supervisor)?;
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     tree.hold(guards);
     bound_memory(&mut tree, &mut plan, machine, level);
-    let (held, listener) = ready(ours, &plan).await?;
+    let (held, listener) = ready(link, &plan).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
@@ -189,30 +210,6 @@ fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { step, source }
 }
 
-/// Starts a supervisor that waits for its plan.
-fn supervisor(
-    config: &Config,
-    stdout: Stdio,
-    stderr: Stdio,
-) -> Result<(Child, UnixStream), StartError> {
-    let (ours, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
-    let program = match &config.supervisor {
-        Some(program) => config.places.startable(program)?,
-        None => PathBuf::from("/proc/self/exe"),
-    };
-    let start = Start {
-        program: &program,
-        argv: &[MARKER.into()],
-        env: &BTreeMap::new(),
-        cwd: Path::new("/"),
-    };
-    let stdin = Stdio::from(OwnedFd::from(theirs));
-    let child = start
-        .spawn(stdin, stdout, stderr)
-        .map_err(failed("start the supervisor"))?;
-    Ok((child, ours))
-}
-
 /// A jail of this plan, whose first program has the two descriptors as its output.
 pub(crate) async fn launch(
     config: &Config,
@@ -220,16 +217,15 @@ pub(crate) async fn launch(
     stdout: OwnedFd,
     stderr: OwnedFd,
 ) -> Result<Tree, StartError> {
-    let (child, ours) = supervisor(config, stdout.into(), stderr.into())?;
-    let link = ours.try_clone().map_err(failed("make a socket"))?;
-    let tree = Tree::jail(child, link).map_err(failed("watch the supervisor"))?;
-    ready(ours, plan).await?;
+    let supervisor = Supervisor::start(config, stdout.into(), stderr.into())?;
+    let (tree, link) = watched_tree(supervisor)?;
+    ready(link, plan).await?;
     Ok(tree)
 }
 
 /// Tells a supervisor its plan and hears how far it came, with the listener that may come with that.
-async fn ready(ours: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>), StartError> {
-    let report = tokio::time::timeout(SETUP, talk(ours, &plan.encode())).await;
+async fn ready(link: UnixStream, plan: &Plan) -> Result<(Held, Option<OwnedFd>), StartError> {
+    let report = tokio::time::timeout(SETUP, talk(link, &plan.encode())).await;
     let (report, listener) = match report {
         Ok(Ok((report, listener))) => (Ok(report), listener),
         Ok(Err(error)) => (Err(error), None),

@@ -16,6 +16,7 @@ use rustix::thread::UnshareFlags;
 use super::plan::{Net, Plan, Role};
 use super::report::{Fail, Report, step, tell};
 use super::shared::{Around, Pipes, open_proc};
+use super::spare::AHEAD;
 use super::sys::leave;
 use super::users::{self, Users};
 use super::waiting::First;
@@ -28,7 +29,8 @@ use crate::strength::Strength;
 /// Runs one jail and never returns.
 pub(crate) fn run() -> ! {
     let Ok(link) = take_link() else { leave(125) };
-    let done = read_plan(&link).and_then(|plan| supervise(&plan, &link));
+    let ahead = is_ahead().then(namespaces_ahead);
+    let done = read_plan(&link).and_then(|plan| supervise(&plan, &link, ahead));
     if let Err(Fail { step, errno }) = done {
         tell(&link, &Report::Failed { step, errno });
         leave(125)
@@ -62,7 +64,17 @@ fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
     })
 }
 
-fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
+/// Whether it was started before there was a command for it.
+fn is_ahead() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == AHEAD)
+}
+
+/// `ahead` are the namespaces that were made before the plan came.
+fn supervise(
+    plan: &Plan,
+    link: &UnixStream,
+    ahead: Option<Result<Users, Fail>>,
+) -> Result<(), Fail> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
     // Before the namespaces: the host's, in which the tree has the numbers that this process sees.
     let proc = open_proc()?;
@@ -71,7 +83,10 @@ fn supervise(plan: &Plan, link: &UnixStream) -> Result<(), Fail> {
     let outside = Root::now().map_err(step("see the root"))?;
     let mut users = Users::Own;
     if namespaces {
-        users = enter_namespaces(plan, &proc)?;
+        users = match ahead {
+            Some(made) => namespaces_behind(made?)?,
+            None => enter_namespaces(plan, &proc)?,
+        };
     } else {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(io::Error::from)
@@ -138,23 +153,46 @@ fn join(group: &Path) -> bool {
 /// Namespaces of every kind (the network's but where the plan has the host's), with this user's own number inside as outside: files of the workspace keep
 /// their owner, and no other number exists.
 fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
-    if getuid().is_root() {
-        // Groups give access too; root alone may drop them, and must before the namespace.
-        sys::drop_groups();
-    }
+    drop_groups();
     let wanted = match plan.role {
         Role::Command => Users::Own,
         Role::Zygote | Role::Fresh => Users::of_interpreters(),
     };
     let users = users::enter(proc, wanted)?;
-    let mut others = UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWUTS
-        | UnshareFlags::NEWCGROUP;
+    let mut others = OWN_OBJECTS | OWN_MOUNTS;
     if plan.net != Net::Host {
         others |= UnshareFlags::NEWNET;
     }
     sys::unshare(others).map_err(step("mount, pid, ipc, uts, net and cgroup namespaces"))?;
     Ok(users)
 }
+
+/// The namespaces of a command with a network of its own that are the same whenever they are made: in them is nothing of the
+/// host's.
+fn namespaces_ahead() -> Result<Users, Fail> {
+    drop_groups();
+    let users = users::enter(&open_proc()?, Users::Own)?;
+    sys::unshare(OWN_OBJECTS | UnshareFlags::NEWNET)
+        .map_err(step("pid, ipc, uts and net namespaces"))?;
+    Ok(users)
+}
+
+/// The others: mounts as they are now, and the control group that the command has been put into.
+fn namespaces_behind(users: Users) -> Result<Users, Fail> {
+    sys::unshare(OWN_MOUNTS).map_err(step("mount and cgroup namespaces"))?;
+    Ok(users)
+}
+
+/// Groups give access too; root alone may drop them, and must before the namespace.
+fn drop_groups() {
+    if getuid().is_root() {
+        sys::drop_groups();
+    }
+}
+
+/// Namespaces that are empty when they are made.
+const OWN_OBJECTS: UnshareFlags = UnshareFlags::NEWPID
+    .union(UnshareFlags::NEWIPC)
+    .union(UnshareFlags::NEWUTS);
+/// Namespaces that show what there is when they are made.
+const OWN_MOUNTS: UnshareFlags = UnshareFlags::NEWNS.union(UnshareFlags::NEWCGROUP);

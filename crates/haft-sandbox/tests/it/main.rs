@@ -5,6 +5,7 @@
     reason = "a test binary with a main of its own"
 )]
 
+mod ahead;
 mod code;
 mod direct;
 mod guards;
@@ -31,6 +32,7 @@ fn main() {
         views::TESTS,
         levels::TESTS,
         code::TESTS,
+        ahead::TESTS,
     ];
     std::process::exit(code.max(runner::run(&lists.concat())));
 }

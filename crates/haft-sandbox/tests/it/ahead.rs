@@ -1,0 +1,159 @@
+//! What is made ready before it is wanted: the supervisors of commands.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft_sandbox::{Config, Network, Places, Sandbox};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::runner::Test;
+use crate::{line, run, wait};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "ahead_a_supervisor_waits_after_two_commands_and_ends_with_the_sandbox",
+        waits,
+    ),
+    (
+        "ahead_a_command_of_a_supervisor_made_ahead_has_all_namespaces",
+        confined,
+    ),
+    ("ahead_a_supervisor_that_died_is_not_used", died),
+];
+
+/// A sandbox whose supervisors are written down: the number of each, and whether it was started ahead.
+struct Scene {
+    folder: TempDir,
+    sandbox: Sandbox,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("supervisor");
+        let list = folder.path().join("list");
+        let own = std::env::current_exe().unwrap();
+        let script = format!(
+            "#!/bin/bash\necho \"$$ $1\" >>'{}'\nexec -a haft-jail-supervisor '{}' \"$@\"\n",
+            list.display(),
+            own.display()
+        );
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        let sandbox = Sandbox::new(Config {
+            supervisor: Some(program),
+            places: Places::declared(Vec::<PathBuf>::new(), [folder.path().join("work")]),
+            ..Config::default()
+        });
+        // So that the probe's own are not counted.
+        wait(async { sandbox.probe().await.clone() });
+        fs::write(list, "").unwrap();
+        Self { folder, sandbox }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    fn says(&self, words: &str, network: Network) -> String {
+        let mut spec = line(words, &self.work());
+        spec.network = network;
+        let (exit, stdout, stderr) = run(&self.sandbox, spec);
+        assert!(exit.success(), "{exit:?} {stderr}");
+        stdout
+    }
+
+    fn started(&self, ahead: bool) -> Vec<i32> {
+        let list = fs::read_to_string(self.folder.path().join("list")).unwrap();
+        let lines = list
+            .lines()
+            .filter(|line| line.ends_with(" ahead") == ahead);
+        let number = |line: &str| line.split(' ').next()?.parse().ok();
+        lines.filter_map(number).collect()
+    }
+
+    /// The supervisor that waits once so many were started ahead.
+    fn waiting(&self, count: usize) -> i32 {
+        until(|| self.started(true).len() == count);
+        self.started(true)[count - 1]
+    }
+}
+
+fn until(done: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it does not come to that");
+}
+
+fn is_there(pid: i32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn waits() {
+    let scene = Scene::new();
+    let go = || scene.says("true", Network::None);
+    go();
+    assert_eq!(scene.started(true), []);
+    go();
+    let first = scene.waiting(1);
+    go();
+    let second = scene.waiting(2);
+    // The third command had the first of them, which is gone with it.
+    assert_eq!(scene.started(false).len(), 2);
+    until(|| !is_there(first));
+    assert!(is_there(second));
+    drop(scene);
+    until(|| !is_there(second));
+}
+
+fn confined() {
+    let scene = Scene::new();
+    let namespaces = "cd /proc/self/ns && readlink cgroup ipc mnt net pid user uts";
+    let on_demand = scene.says(namespaces, Network::None);
+    scene.says("true", Network::None);
+    scene.waiting(1);
+    // The host's network: not the one that waits.
+    let names = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
+    let host: Vec<String> = names
+        .iter()
+        .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).unwrap())
+        .map(|link| link.display().to_string())
+        .collect();
+    let with_host = scene.says(namespaces, Network::Host);
+    assert_eq!(scene.started(false).len(), 3);
+    assert_eq!(with_host.lines().nth(3), Some(host[3].as_str()));
+    let ahead = scene.says(namespaces, Network::None);
+    assert_eq!(scene.started(false).len(), 3);
+    for (index, name) in names.iter().enumerate() {
+        let own = ahead.lines().nth(index).unwrap();
+        assert!(own.starts_with(name), "{ahead}");
+        assert_ne!(own, host[index]);
+        assert_ne!(on_demand.lines().nth(index), Some(host[index].as_str()));
+    }
+    // What it sees of mounts is of when it was started: a folder that came later is there.
+    fs::create_dir(scene.work().join("later")).unwrap();
+    let seen = scene.says("ls; id -u; cat /proc/self/uid_map", Network::None);
+    assert!(seen.starts_with("later\n"), "{seen}");
+}
+
+fn died() {
+    let scene = Scene::new();
+    scene.says("true", Network::None);
+    scene.says("true", Network::None);
+    let waiting = scene.waiting(1);
+    kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();
+    until(|| {
+        let stat = fs::read_to_string(format!("/proc/{waiting}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    assert_eq!(scene.says("echo here", Network::None), "here\n");
+    assert_eq!(scene.started(false).len(), 3);
+}
