@@ -26,6 +26,7 @@
 //! starts no process, opens no socket, sees no `/proc`, no other script and no file of the host's own.
 //! Whatever it is to do beyond that, it asks the host for, over the bridge.
 
+mod apart;
 mod chosen;
 mod datagram;
 mod fresh;
@@ -41,6 +42,7 @@ mod interpreter;
 #[path = "code/lockdown/lock.rs"]
 pub(crate) mod lock;
 mod locks;
+mod pidfd;
 mod pool;
 mod script;
 mod stage;

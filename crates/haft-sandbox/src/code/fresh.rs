@@ -44,6 +44,8 @@ pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script
     let newborn = Newborn {
         bridge,
         pidfd,
+        // It takes so long to start that its CPU makes no difference.
+        pid: None,
         folder,
         scratch,
     };

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::CodeConfig;
-use super::script::gone;
+use super::pidfd::gone;
 use super::zygote::{Newborn, Zygote, kill};
 use crate::StartError;
 

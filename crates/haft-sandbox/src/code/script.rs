@@ -1,16 +1,17 @@
 //! One locked interpreter, for one script.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::apart::Apart;
 use super::locks::WORKSPACE;
+use super::pidfd::{gone, number};
 use super::zygote::{Newborn, Zygote, kill};
 use crate::StartError;
 use crate::jail::bare::Scratch;
@@ -33,6 +34,7 @@ pub struct Script {
     strength: Strength,
     engine: Arc<str>,
     keeper: Keeper,
+    apart: Apart,
 }
 
 /// What a script's process hangs on.
@@ -54,6 +56,7 @@ impl Script {
         let Newborn {
             bridge,
             pidfd,
+            pid,
             folder,
             scratch,
         } = newborn;
@@ -76,6 +79,7 @@ impl Script {
             strength,
             engine,
             keeper,
+            apart: Apart::new(pid),
         })
     }
 
@@ -83,6 +87,7 @@ impl Script {
     /// all, which nobody does). One longer than `frame` is [`io::ErrorKind::InvalidData`]. Descriptors
     /// are never accepted. Nothing is lost when the future is dropped.
     pub async fn recv(&self, frame: &mut [u8]) -> io::Result<usize> {
+        self.apart.release(&self.pidfd);
         self.bridge
             .async_io(Interest::READABLE, |bridge| receive(bridge, frame))
             .await
@@ -90,7 +95,11 @@ impl Script {
 
     /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is nothing yet.
     pub fn try_recv(&self, frame: &mut [u8]) -> io::Result<usize> {
-        receive(self.bridge.get_ref(), frame)
+        let received = receive(self.bridge.get_ref(), frame);
+        if received.is_ok() {
+            self.apart.release(&self.pidfd);
+        }
+        received
     }
 
     /// Sends the script a datagram, and waits for room for it.
@@ -100,8 +109,10 @@ impl Script {
             .await
     }
 
-    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is no room.
+    /// The same without waiting: [`io::ErrorKind::WouldBlock`] when there is no room. The first message sends the process to
+    /// another CPU than this thread's, until it is heard or waited for: it need not wait for a thread that looks for its answer.
     pub fn try_send(&self, frame: &[u8]) -> io::Result<()> {
+        self.apart.begin(&self.pidfd);
         send(self.bridge.get_ref(), frame)
     }
 
@@ -156,11 +167,7 @@ impl Script {
 
     /// Its process's number on the host; 0 when it is gone.
     pub fn pid(&self) -> u32 {
-        let path = format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines()
-            .find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())
-            .unwrap_or(0)
+        number(&self.pidfd).map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned())
     }
 }
 
@@ -172,16 +179,6 @@ impl Drop for Script {
             gone(&self.pidfd, LAST_WRITES);
         }
     }
-}
-
-/// Whether a process is gone, after at most so many seconds.
-pub(super) fn gone(pidfd: &OwnedFd, seconds: i64) -> bool {
-    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
-    let limit = Timespec {
-        tv_sec: seconds,
-        tv_nsec: 0,
-    };
-    matches!(poll(&mut fds, Some(&limit)), Ok(1..))
 }
 
 fn receive(bridge: &OwnedFd, frame: &mut [u8]) -> io::Result<usize> {

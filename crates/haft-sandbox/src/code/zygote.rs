@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::{Instant, timeout};
 
 use super::datagram::{self, pair};
+use super::pidfd::number;
 use super::stage::{Stage, folders_in};
 use crate::jail::bare::Scratch;
 use crate::jail::{SETUP, launch};
@@ -28,6 +29,8 @@ const SAID: usize = 2048;
 pub(super) struct Newborn {
     pub(super) bridge: OwnedFd,
     pub(super) pidfd: OwnedFd,
+    /// Its number on the host, where that is known.
+    pub(super) pid: Option<Pid>,
     /// Its folder, as this process reaches it.
     pub(super) folder: OwnedFd,
     /// The same where it lies on the host's own file system; removed with this.
@@ -147,6 +150,7 @@ impl Zygote {
         match folder {
             Ok((folder, _)) => Ok(Newborn {
                 bridge,
+                pid: number(&pidfd),
                 pidfd,
                 folder,
                 scratch,

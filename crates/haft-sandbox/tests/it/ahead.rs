@@ -1,16 +1,17 @@
-//! What is made ready before it is wanted: the supervisors of commands.
+//! What is made ready before it is wanted: supervisors of commands, and a CPU for a script that begins.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
 use haft_sandbox::{Config, Network, Places, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::runner::Test;
-use crate::{line, run, wait};
+use crate::{jail, line, run, wait};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -22,6 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
         confined,
     ),
     ("ahead_a_supervisor_that_died_is_not_used", died),
+    (
+        "ahead_a_script_begins_on_another_cpu_and_has_all_afterwards",
+        cpus,
+    ),
 ];
 
 /// A sandbox whose supervisors are written down: the number of each, and whether it was started ahead.
@@ -156,4 +161,44 @@ fn died() {
     });
     assert_eq!(scene.says("echo here", Network::None), "here\n");
     assert_eq!(scene.started(false).len(), 3);
+}
+
+/// Says on which CPUs it may run: all that it hears is the same to it.
+const RUNTIME: &str = r#"
+import os, socket
+def warm(): pass
+def main(bridge, folder):
+    link = socket.socket(fileno=bridge)
+    while link.recv(65536):
+        link.send(b"%d" % len(os.sched_getaffinity(0)))
+"#;
+
+fn cpus() {
+    wait(async {
+        let config = CodeConfig {
+            runtime: RUNTIME.into(),
+            ..CodeConfig::default()
+        };
+        let code = CodeJail::new(jail(), config);
+        let script = code.take(Kind::Plain).await.unwrap();
+        let own = rustix::thread::sched_getaffinity(None).unwrap().count();
+        let mut frame = [0; 64];
+        let mut said = Vec::new();
+        for _ in 0..3 {
+            script.try_send(b"how many").unwrap();
+            // Looked for and not waited for.
+            let length = loop {
+                match script.try_recv(&mut frame) {
+                    Ok(length) => break length,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            let text = std::str::from_utf8(&frame[..length]).unwrap();
+            said.push(text.parse::<u32>().unwrap());
+        }
+        let first = if own > 1 { own - 1 } else { own };
+        assert_eq!(said, [first, own, own]);
+        drop(script);
+        code.shut().await;
+    });
 }

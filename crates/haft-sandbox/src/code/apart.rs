@@ -1,0 +1,77 @@
+//! A script's process kept off this thread's CPU while it begins.
+//!
+//! A local socket wakes its reader on the CPU of its writer. A host that goes on looking for an answer keeps that CPU, and the
+//! script waits for it although another is idle.
+
+use std::os::fd::OwnedFd;
+
+use parking_lot::Mutex;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use super::pidfd::gone;
+
+/// Where a script's process may run.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// None where it is not known.
+    pid: Option<Pid>,
+    phase: Mutex<Phase>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// It has had nothing of its script yet.
+    New,
+    /// It begins, on none but these CPUs less one.
+    Begins(CpuSet),
+    /// It runs where it likes.
+    Free,
+}
+
+impl Apart {
+    pub(super) fn new(pid: Option<Pid>) -> Self {
+        let phase = Mutex::new(Phase::New);
+        Self { pid, phase }
+    }
+
+    /// Keeps the process off this thread's CPU, before the first message to it.
+    pub(super) fn begin(&self, pidfd: &OwnedFd) {
+        let mut phase = self.phase.lock();
+        if !matches!(*phase, Phase::New) {
+            return;
+        }
+        *phase = Phase::Free;
+        // The number of one that is gone may be another's.
+        if gone(pidfd, 0) {
+            return;
+        }
+        let Some(Ok(all)) = self.pid.map(|pid| sched_getaffinity(Some(pid))) else {
+            return;
+        };
+        let mut others = all;
+        others.unset(sched_getcpu());
+        if others.count() > 0 && sched_setaffinity(self.pid, &others).is_ok() {
+            *phase = Phase::Begins(all);
+        }
+    }
+
+    /// Lets the process and the threads that it has made run on all its CPUs again.
+    pub(super) fn release(&self, pidfd: &OwnedFd) {
+        let mut phase = self.phase.lock();
+        if let (Phase::Begins(all), Some(pid)) = (&*phase, self.pid) {
+            let threads = (!gone(pidfd, 0)).then(|| threads(pid));
+            for thread in threads.into_iter().flatten() {
+                let _ = sched_setaffinity(Some(thread), all);
+            }
+            *phase = Phase::Free;
+        }
+    }
+}
+
+fn threads(pid: Pid) -> impl Iterator<Item = Pid> {
+    let list = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let numbers = list.into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw)
+}

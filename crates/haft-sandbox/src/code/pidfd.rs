@@ -1,0 +1,24 @@
+//! What a process's descriptor says of it.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+/// The number on the host of a process that is not gone.
+pub(super) fn number(pidfd: &OwnedFd) -> Option<Pid> {
+    let path = format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd());
+    let text = std::fs::read_to_string(path).ok()?;
+    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    Pid::from_raw(number.trim().parse().ok().filter(|number| *number > 0)?)
+}
+
+/// Whether a process is gone, after at most so many seconds.
+pub(super) fn gone(pidfd: &OwnedFd, seconds: i64) -> bool {
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut fds, Some(&limit)), Ok(1..))
+}
