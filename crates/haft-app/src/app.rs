@@ -29,7 +29,7 @@ use haft_sandbox::Sandbox;
 use haft_sandbox::code::CodeJail;
 use tokio::task::AbortHandle;
 
-use crate::config::Settings;
+use crate::config::{Settings, typed};
 use crate::feed::Feed;
 use crate::host::Host;
 use crate::notices::Notices;
@@ -147,14 +147,13 @@ fn absent(at: &Site, all: &Arc<ToolRegistry>) -> Arc<dyn UnknownToolHint> {
 
 /// What settings say of every run.
 fn terms(at: &Site, settings: &Settings, asks: &Asks) -> Result<Terms, Problem> {
-    let tokens = settings.whole("skills.max_tokens");
     Ok(Terms {
         principal: parts::principal(&at.environment),
         workspace: at.workspace.display().to_string(),
         profile: policy::profile(settings).as_str().to_owned(),
         limits: parts::limits(settings)?,
         pace: parts::pace(settings),
-        skill_tokens: tokens.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        skill_tokens: settings.get(typed::SKILL_TOKENS),
         durable: asks.durable,
         on_timeout: asks.on_timeout,
     })
@@ -285,7 +284,7 @@ impl App {
             hub: Hub::new(parts::pace(settings)),
             memory_told: memory::describe(settings),
             webhook: asked.webhook,
-            progress: settings.flag("progress.enabled").unwrap_or(true),
+            progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
             notices: host.notices,
         })))

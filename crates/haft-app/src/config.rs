@@ -22,6 +22,7 @@ pub mod keys;
 pub mod layer;
 pub mod program;
 pub mod schema;
+pub mod typed;
 pub mod value;
 
 /// The settings file of a folder.

@@ -119,7 +119,7 @@ pub(crate) struct Terms {
     pub(crate) limits: RunLimits,
     pub(crate) pace: Pace,
     /// Tokens of a run's active skills.
-    pub(crate) skill_tokens: Option<usize>,
+    pub(crate) skill_tokens: usize,
     /// Whether the inbox outlives the process.
     pub(crate) durable: bool,
     /// What becomes of a call about which no decision came in time.
@@ -272,13 +272,11 @@ impl Runs {
             .with_client(options.client)
             .with_limits(limits)
             .with_pace(terms.pace)
+            .with_skill_tokens(terms.skill_tokens)
             .with_other_runs(Arc::clone(&parts.live) as _)
             .with_unknown_tool_hint(Arc::clone(&parts.absent));
         if alone {
             builder = builder.for_one_call();
-        }
-        if let Some(tokens) = terms.skill_tokens {
-            builder = builder.with_skill_tokens(tokens);
         }
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);

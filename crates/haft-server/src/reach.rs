@@ -12,6 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use haft_app::config::Settings;
+use haft_app::config::typed::{BEHIND_PROXY, HTTP};
 use haft_app::problem::{Place, Problem};
 
 /// The settings that name the files of `serve.tls`.
@@ -53,7 +54,7 @@ impl Reach {
         let reach = Self {
             address: address(http, settings)?,
             tls: tls(settings)?,
-            behind_proxy: settings.flag("serve.behind_proxy").unwrap_or_default(),
+            behind_proxy: settings.get(BEHIND_PROXY),
             hosts: hosts.collect(),
         };
         reach.guard(reach.address)?;
@@ -139,11 +140,8 @@ fn has_port(host: &str) -> bool {
 /// Where to listen: `--http`, else `serve.http`.
 fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Problem> {
     let (text, named) = match http {
-        Some(text) => (text, true),
-        None => (
-            settings.text("serve.http").unwrap_or("127.0.0.1:7420"),
-            false,
-        ),
+        Some(text) => (text.to_owned(), true),
+        None => (settings.get(HTTP), false),
     };
     let wrong = |what: &str| {
         let problem = if named {
@@ -152,14 +150,14 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
             Problem::settings(what)
         };
         problem
-            .at(Place::named(text))
+            .at(Place::named(&text))
             .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
     };
     // `:0` is any free port of loopback.
     let full = if text.starts_with(':') {
         format!("127.0.0.1{text}")
     } else {
-        text.to_owned()
+        text.clone()
     };
     let mut found = full
         .to_socket_addrs()

@@ -17,6 +17,7 @@ use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
 
 use crate::config::Settings;
+use crate::config::typed::APPROVAL_MODE;
 use crate::feed::Feed;
 use crate::host::{ApproverParts, MakeApprover, WhenAsked};
 use crate::problem::Problem;
@@ -73,10 +74,10 @@ enum Mode {
 impl Mode {
     /// The one reading of the setting; a word that is none of its choices asks nobody.
     fn of(settings: &Settings) -> Self {
-        match settings.text("approval.mode") {
-            Some("ask") => Self::Ask,
-            Some("auto:safe") => Self::Auto(Risk::Safe),
-            Some("auto:high") => Self::Auto(Risk::High),
+        match settings.get(APPROVAL_MODE).as_str() {
+            "ask" => Self::Ask,
+            "auto:safe" => Self::Auto(Risk::Safe),
+            "auto:high" => Self::Auto(Risk::High),
             _ => Self::Deny,
         }
     }

@@ -1,17 +1,17 @@
 //! Large results: in the folder, bucket or memory that `artifacts.url` names, else in a folder under home.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::artifact::quota::MAX_BYTES;
 #[cfg(feature = "s3")]
 use haft_store::artifacts::{ObjectArtifacts, Terms};
 
 use crate::config::Settings;
+use crate::config::typed::ARTIFACT_BYTES;
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -23,7 +23,7 @@ const MEMORY: u64 = 1 << 30;
 
 /// The store as settings want it; what expired goes, at most once a day.
 pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn ArtifactStore>, Problem> {
-    let quota = settings.whole("artifacts.max_bytes").unwrap_or(MAX_BYTES);
+    let quota = settings.get(ARTIFACT_BYTES);
     let root = match settings.text("artifacts.url") {
         None => at.home.join("artifacts"),
         Some("memory:") => {
@@ -38,14 +38,13 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
         },
     };
     let store = Arc::new(DirArtifacts::new(root).with_quota(quota));
-    // Nobody waits for it: a command that ends first leaves it to the next. The task ends with the runtime.
-    tokio::spawn(sweep_daily(Arc::clone(&store)));
+    // A command that ends first leaves it to the next. The task ends with the store, or with the runtime.
+    tokio::spawn(sweep_daily(Arc::downgrade(&store)));
     Ok(store)
 }
 
-async fn sweep_daily(store: Arc<DirArtifacts>) {
-    loop {
-        let store = Arc::clone(&store);
+async fn sweep_daily(store: Weak<DirArtifacts>) {
+    while let Some(store) = store.upgrade() {
         let swept = tokio::task::spawn_blocking(move || store.sweep_if_due(DAY)).await;
         if let Ok(Err(error)) = swept {
             tracing::warn!(%error, "sweep expired artifacts");

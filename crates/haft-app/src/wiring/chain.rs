@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft::audit::runs;
 use haft::call::RunId;
@@ -16,7 +15,7 @@ use haft_chain::{ChainTool, RUNTIME, TOOL_CHAIN};
 use haft_sandbox::code::{CodeConfig, CodeJail};
 use haft_sandbox::{Sandbox, Spool};
 
-use crate::config::Settings;
+use crate::config::{Settings, typed};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -54,7 +53,7 @@ fn runs_here(file: &Path) -> bool {
 
 /// Where scripts get their interpreters from; nothing is started yet.
 pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, Problem> {
-    match settings.text("chain.engine").unwrap_or("auto") {
+    match settings.get(typed::CHAIN_ENGINE).as_str() {
         "auto" | "python" => {}
         other => return Err(settings.unavailable("chain.engine", other)),
     }
@@ -71,25 +70,18 @@ pub(crate) fn jail(settings: &Settings, sandbox: &Sandbox) -> Result<CodeJail, P
 
 /// The bounds of a script.
 pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
-    let own = RunLimits::chain();
-    let seconds = |key: &str, or: Duration| settings.seconds(key).unwrap_or(or);
-    let inline = settings.whole("chain.max_inline_result_bytes");
     let limits = RunLimits {
-        max_calls: settings
-            .whole("chain.max_tool_calls")
-            .unwrap_or(own.max_calls),
-        call_timeout: seconds("chain.call_timeout_s", own.call_timeout),
-        approval_timeout: seconds("chain.approval_timeout_s", own.approval_timeout),
-        total_timeout: seconds("chain.total_timeout_s", own.total_timeout),
-        inline_bytes: inline
-            .and_then(|n| usize::try_from(n).ok())
-            .or(own.inline_bytes),
-        max_risk_unapproved: match settings.text("chain.max_risk_unapproved") {
-            Some("safe") => Risk::Safe,
-            Some("high") => Risk::High,
+        max_calls: settings.get(typed::CHAIN_MAX_CALLS),
+        call_timeout: settings.get(typed::CHAIN_CALL_TIMEOUT),
+        approval_timeout: settings.get(typed::CHAIN_APPROVAL_TIMEOUT),
+        total_timeout: settings.get(typed::CHAIN_TOTAL_TIMEOUT),
+        inline_bytes: Some(settings.get(typed::CHAIN_INLINE_BYTES)),
+        max_risk_unapproved: match settings.get(typed::CHAIN_MAX_RISK).as_str() {
+            "safe" => Risk::Safe,
+            "high" => Risk::High,
             _ => Risk::Critical,
         },
-        ..own
+        ..RunLimits::chain()
     };
     let sound = limits.check_chain();
     sound.map_err(|e| Problem::settings(format!("chain: {e}")))?;

@@ -13,7 +13,7 @@ use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges,
 use haft_sandbox::Sandbox;
 use tokio::task::AbortHandle;
 
-use crate::config::Settings;
+use crate::config::{Settings, typed};
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -31,14 +31,11 @@ pub(crate) fn changes(
     let options = ChangeOptions {
         mode: mode(settings),
         // Each key takes two words; of any other the strictest stands for it.
-        on_partial: match settings.text("policy.on_partial") {
-            Some("apply") | None => OnPartial::Apply,
-            Some(_) => OnPartial::Discard,
+        on_partial: match settings.get(typed::ON_PARTIAL).as_str() {
+            "apply" => OnPartial::Apply,
+            _ => OnPartial::Discard,
         },
-        ask_ignored: !matches!(
-            settings.text("policy.ignored_changes"),
-            Some("apply") | None
-        ),
+        ask_ignored: settings.get(typed::IGNORED_CHANGES) != "apply",
         ask_before: commands(settings) == policy::Commands::Ask,
         home: at.environment.folder("HOME"),
         ..ChangeOptions::new(Arc::clone(log))
@@ -64,18 +61,18 @@ async fn sweep_daily(changes: CommandChanges) {
 }
 
 fn mode(settings: &Settings) -> ChangeMode {
-    match settings.text("sandbox.changes") {
-        Some("direct") => ChangeMode::Direct,
-        Some("copy") | None => ChangeMode::Copy,
-        Some(_) => ChangeMode::Review,
+    match settings.get(typed::SANDBOX_CHANGES).as_str() {
+        "direct" => ChangeMode::Direct,
+        "copy" => ChangeMode::Copy,
+        _ => ChangeMode::Review,
     }
 }
 
 /// When the profile `workspace` asks about a command.
 pub(crate) fn commands(settings: &Settings) -> policy::Commands {
-    match settings.text("policy.commands") {
-        Some("copy") | None => policy::Commands::Copy,
-        Some(_) => policy::Commands::Ask,
+    match settings.get(typed::COMMANDS).as_str() {
+        "copy" => policy::Commands::Copy,
+        _ => policy::Commands::Ask,
     }
 }
 

@@ -12,7 +12,7 @@ use haft::memory::run_texts::{self, RunText};
 use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
 
-use crate::config::Settings;
+use crate::config::{Settings, typed};
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::stores::Stores;
@@ -33,11 +33,11 @@ pub(crate) fn build(
     archive: &Arc<Archive>,
     stores: &Stores,
 ) -> Result<Option<Memory>, Problem> {
-    match settings.text("memory.provider").unwrap_or("local") {
+    match settings.get(typed::MEMORY_PROVIDER).as_str() {
         "local" => {}
         other => return Err(settings.unavailable("memory.provider", other)),
     }
-    if settings.flag("memory.enabled") == Some(false) {
+    if !settings.get(typed::MEMORY_ENABLED) {
         return Ok(None);
     }
     let notes = Notes {
@@ -55,9 +55,9 @@ pub(crate) fn build(
 
 /// How what tools write comes into memory.
 fn mode(settings: &Settings) -> WriteMode {
-    match settings.text("memory.write_mode") {
-        Some("external") => WriteMode::External,
-        Some("candidate") => WriteMode::Candidate,
+    match settings.get(typed::MEMORY_WRITE_MODE).as_str() {
+        "external" => WriteMode::External,
+        "candidate" => WriteMode::Candidate,
         // The key takes three words; were there a fourth, nothing is written.
         _ => WriteMode::Disabled,
     }
@@ -65,10 +65,10 @@ fn mode(settings: &Settings) -> WriteMode {
 
 /// What `haft doctor` says of the settings.
 pub(crate) fn describe(settings: &Settings) -> String {
-    if settings.flag("memory.enabled") == Some(false) {
+    if !settings.get(typed::MEMORY_ENABLED) {
         return "off (memory.enabled)".to_owned();
     }
-    let mode = settings.text("memory.write_mode").unwrap_or_default();
+    let mode = settings.get(typed::MEMORY_WRITE_MODE);
     format!("write mode {mode}")
 }
 

@@ -6,13 +6,15 @@ use haft_builtins::command::{CommandNetwork, REGISTRIES, packages_of};
 use haft_builtins::proxy::{AllowList, Proxy};
 
 use crate::config::Settings;
+use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
 use crate::problem::Problem;
 use crate::site::Site;
 
 /// What commands reach.
 pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {
-    let word = settings.text("sandbox.network").unwrap_or("none");
-    let passthrough = settings.text("sandbox.backend") == Some("passthrough");
+    let word = settings.get(SANDBOX_NETWORK);
+    let word = word.as_str();
+    let passthrough = settings.get(SANDBOX_BACKEND) == "passthrough";
     if passthrough && matches!(word, "allow-list" | "install") {
         let what = format!("`sandbox.network = \"{word}\"` needs the jail");
         return Err(Problem::settings(what).advise("take `sandbox.backend` out of the settings"));

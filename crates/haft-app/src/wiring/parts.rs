@@ -26,7 +26,7 @@ use haft_chain::TOOL_CHAIN;
 use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
-use crate::config::{SettingEntry, Settings, value};
+use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -43,21 +43,14 @@ const LONGEST_EVENT: usize = 1 << 20;
 
 /// The bounds of a run.
 pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
-    let own = RunLimits::default();
-    let seconds = |key: &str, or| settings.seconds(key).unwrap_or(or);
-    let whole = |key: &str, or: usize| {
-        let number = settings.whole(key).and_then(|n| usize::try_from(n).ok());
-        number.unwrap_or(or)
-    };
     let limits = RunLimits {
-        max_calls: settings.whole("limits.max_calls").unwrap_or(own.max_calls),
-        call_timeout: seconds("limits.call_timeout_s", own.call_timeout),
-        approval_timeout: seconds("limits.approval_timeout_s", own.approval_timeout),
-        total_timeout: seconds("limits.total_timeout_s", own.total_timeout),
-        inline_tokens: whole("limits.inline_tokens", own.inline_tokens),
-        inline_media_bytes: whole("limits.inline_media_bytes", own.inline_media_bytes),
-        inline_bytes: own.inline_bytes,
-        max_risk_unapproved: own.max_risk_unapproved,
+        max_calls: settings.get(typed::MAX_CALLS),
+        call_timeout: settings.get(typed::CALL_TIMEOUT),
+        approval_timeout: settings.get(typed::APPROVAL_TIMEOUT),
+        total_timeout: settings.get(typed::TOTAL_TIMEOUT),
+        inline_tokens: settings.get(typed::INLINE_TOKENS),
+        inline_media_bytes: settings.get(typed::INLINE_MEDIA_BYTES),
+        ..RunLimits::default()
     };
     limits
         .check()
@@ -67,27 +60,20 @@ pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
 
 /// How live output is gathered.
 pub(crate) fn pace(settings: &Settings) -> Pace {
-    let own = Pace::default();
-    let bytes = settings.whole("progress.flush_bytes");
     Pace {
-        gather: settings
-            .whole("progress.flush_ms")
-            .map_or(own.gather, Duration::from_millis),
-        bytes: bytes
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(own.bytes)
-            .min(LONGEST_EVENT),
+        gather: Duration::from_millis(settings.get(typed::FLUSH_MS)),
+        bytes: settings.get(typed::FLUSH_BYTES).min(LONGEST_EVENT),
     }
 }
 
 /// What confines commands.
 fn sandbox(at: &Site, settings: &Settings, workspace: &Workspace) -> Result<Sandbox, Problem> {
-    let backend = match settings.text("sandbox.backend").unwrap_or("auto") {
+    let backend = match settings.get(typed::SANDBOX_BACKEND).as_str() {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,
         other => return Err(settings.unavailable("sandbox.backend", other)),
     };
-    let require = settings.text("sandbox.require").unwrap_or("no-proc");
+    let require = settings.get(typed::SANDBOX_REQUIRE);
     Ok(Sandbox::new(Config {
         backend,
         require: require.parse::<Strength>().map_err(Problem::settings)?,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haft::policy::{Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError};
 use haft::workspace::Workspace;
 
+use crate::config::typed::PROFILE;
 use crate::config::{FILE_NAME, Settings, Source};
 use crate::problem::{Place, Problem};
 use crate::site::Site;
@@ -123,9 +124,9 @@ fn tls_files(settings: &Settings) -> impl Iterator<Item = PathBuf> {
 
 /// The verdict where no rule matches.
 pub(crate) fn profile(settings: &Settings) -> Profile {
-    match settings.text("policy.profile") {
-        Some("trusted") => Profile::Trusted,
-        Some("workspace") => Profile::Workspace,
+    match settings.get(PROFILE).as_str() {
+        "trusted" => Profile::Trusted,
+        "workspace" => Profile::Workspace,
         // The key takes three words; were there a fourth, the strictest stands for it.
         _ => Profile::ReadOnly,
     }

@@ -10,6 +10,7 @@ use haft::workspace::Workspace;
 use haft_builtins::skills::{SKILL_TOOLS, SKILLS, SkillOptions, SkillTools};
 
 use crate::config::Settings;
+use crate::config::typed::SKILLS_AS_TOOLS;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::offer::Offer;
@@ -40,7 +41,7 @@ pub(crate) fn tools(
         .collect();
     let options = SkillOptions {
         // Whoever switches the bundle off wants none of its tools.
-        as_tools: settings.flag("skills.as_tools").unwrap_or(false) && !on.is_empty(),
+        as_tools: settings.get(SKILLS_AS_TOOLS) && !on.is_empty(),
         on,
         ..SkillOptions::new(workspace.clone())
     };

@@ -12,6 +12,7 @@ use haft_builtins::web::{RedirectRule, Web};
 use haft_sandbox::Sandbox;
 
 use crate::config::Settings;
+use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
 use crate::problem::Problem;
 
 /// The policy asked about hosts that redirects lead to.
@@ -30,10 +31,10 @@ pub(crate) fn web(
     policy: &Arc<Policy>,
     sandbox: &Sandbox,
 ) -> Result<Web, Problem> {
-    let mut limits = FetchLimits::default();
-    if let Some(bytes) = settings.whole("web.max_bytes") {
-        limits.max_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    }
+    let limits = FetchLimits {
+        max_bytes: settings.get(WEB_MAX_BYTES),
+        ..FetchLimits::default()
+    };
     let mut http = Http::guarded().with_limits(limits);
     if let Some(agent) = settings.text("web.user_agent") {
         let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
@@ -47,7 +48,7 @@ pub(crate) fn web(
     });
     Ok(Web {
         http,
-        robots: settings.flag("web.robots").unwrap_or(true),
+        robots: settings.get(WEB_ROBOTS),
         reader,
         redirects: Some(Arc::new(Redirects(Arc::clone(policy)))),
         search: search(settings)?,

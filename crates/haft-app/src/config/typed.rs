@@ -1,0 +1,201 @@
+//! Settings that always have a value, each with its type. The defaults stand in the table of keys and nowhere else.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use toml::Value;
+
+use crate::config::{Settings, Source, value};
+
+/// A setting that always has a value of this type: the table of keys has a default for it.
+#[derive(Debug)]
+pub struct Setting<T> {
+    /// Its key, dotted.
+    pub key: &'static str,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Setting<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Setting<T> {}
+
+/// What a setting's value may be.
+pub trait FromValue: Default {
+    /// Reads a value; none where it is of another type.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_bool()
+    }
+}
+
+impl FromValue for u64 {
+    fn from_value(value: &Value) -> Option<Self> {
+        Self::try_from(value.as_integer()?).ok()
+    }
+}
+
+/// The largest there is, where a number is beyond what this machine counts to.
+impl FromValue for usize {
+    fn from_value(value: &Value) -> Option<Self> {
+        let number = u64::from_value(value)?;
+        Some(Self::try_from(number).unwrap_or(Self::MAX))
+    }
+}
+
+impl FromValue for Duration {
+    fn from_value(value: &Value) -> Option<Self> {
+        value::seconds(value).map(Self::from_secs_f64)
+    }
+}
+
+/// A text, or a choice's word.
+impl FromValue for String {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Settings {
+    /// The value of a setting that always has one.
+    ///
+    /// ```
+    /// use haft_app::config::program::Program;
+    /// use haft_app::config::typed::MAX_CALLS;
+    /// use haft_app::config::{Inputs, Settings};
+    /// use haft_app::environment::Environment;
+    ///
+    /// let program = Program::default().set("limits.max_calls", 50);
+    /// let (environment, workspace) = (Environment::default(), std::path::Path::new("/srv/work"));
+    /// let settings = Settings::resolve(&Inputs {
+    ///     program: Some(&program),
+    ///     ..Inputs::new(&environment, workspace)
+    /// })?;
+    /// assert_eq!(settings.get(MAX_CALLS), 50);
+    /// assert_eq!(settings.source(MAX_CALLS).unwrap().layer.as_str(), "program");
+    /// # Ok::<(), haft_app::Problem>(())
+    /// ```
+    pub fn get<T: FromValue>(&self, setting: Setting<T>) -> T {
+        let given = self
+            .at(setting.key)
+            .and_then(|entry| T::from_value(&entry.value));
+        // Settings without layers have no entry; the table has the default.
+        given.or_else(|| default_of(setting)).unwrap_or_default()
+    }
+
+    /// Where a setting's value comes from.
+    pub fn source<T>(&self, setting: Setting<T>) -> Option<&Source> {
+        self.at(setting.key)?.sources.first()
+    }
+}
+
+fn default_of<T: FromValue>(setting: Setting<T>) -> Option<T> {
+    let key = super::keys::KEYS
+        .iter()
+        .find(|key| key.path == setting.key)?;
+    T::from_value(&super::parse_default(key.default).ok()?)
+}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $key:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $name: Setting<$kind> = Setting { key: $key, kind: PhantomData };
+        )*
+
+        #[cfg(test)]
+        mod tests {
+            use super::*;
+
+            #[test]
+            fn every_one_has_a_default_of_its_type() {
+                $(assert!(default_of(super::$name).is_some(), $key);)*
+            }
+
+            #[test]
+            fn settings_without_layers_have_the_defaults_of_the_table() {
+                let (none, built_in) = (Settings::default(), Settings::built_in());
+                $(assert_eq!(none.get(super::$name), built_in.get(super::$name));)*
+            }
+        }
+    };
+}
+
+settings! {
+    /// `policy.profile`
+    PROFILE: String = "policy.profile";
+    /// `policy.commands`
+    COMMANDS: String = "policy.commands";
+    /// `policy.ignored_changes`
+    IGNORED_CHANGES: String = "policy.ignored_changes";
+    /// `policy.on_partial`
+    ON_PARTIAL: String = "policy.on_partial";
+    /// `approval.mode`
+    APPROVAL_MODE: String = "approval.mode";
+    /// `limits.max_calls`
+    MAX_CALLS: u64 = "limits.max_calls";
+    /// `limits.call_timeout_s`
+    CALL_TIMEOUT: Duration = "limits.call_timeout_s";
+    /// `limits.approval_timeout_s`
+    APPROVAL_TIMEOUT: Duration = "limits.approval_timeout_s";
+    /// `limits.total_timeout_s`
+    TOTAL_TIMEOUT: Duration = "limits.total_timeout_s";
+    /// `limits.inline_tokens`
+    INLINE_TOKENS: usize = "limits.inline_tokens";
+    /// `limits.inline_media_bytes`
+    INLINE_MEDIA_BYTES: usize = "limits.inline_media_bytes";
+    /// `chain.engine`
+    CHAIN_ENGINE: String = "chain.engine";
+    /// `chain.max_tool_calls`
+    CHAIN_MAX_CALLS: u64 = "chain.max_tool_calls";
+    /// `chain.call_timeout_s`
+    CHAIN_CALL_TIMEOUT: Duration = "chain.call_timeout_s";
+    /// `chain.approval_timeout_s`
+    CHAIN_APPROVAL_TIMEOUT: Duration = "chain.approval_timeout_s";
+    /// `chain.total_timeout_s`
+    CHAIN_TOTAL_TIMEOUT: Duration = "chain.total_timeout_s";
+    /// `chain.max_inline_result_bytes`
+    CHAIN_INLINE_BYTES: usize = "chain.max_inline_result_bytes";
+    /// `chain.max_risk_unapproved`
+    CHAIN_MAX_RISK: String = "chain.max_risk_unapproved";
+    /// `sandbox.backend`
+    SANDBOX_BACKEND: String = "sandbox.backend";
+    /// `sandbox.require`
+    SANDBOX_REQUIRE: String = "sandbox.require";
+    /// `sandbox.network`
+    SANDBOX_NETWORK: String = "sandbox.network";
+    /// `sandbox.changes`
+    SANDBOX_CHANGES: String = "sandbox.changes";
+    /// `web.robots`
+    WEB_ROBOTS: bool = "web.robots";
+    /// `web.max_bytes`
+    WEB_MAX_BYTES: usize = "web.max_bytes";
+    /// `memory.enabled`
+    MEMORY_ENABLED: bool = "memory.enabled";
+    /// `memory.provider`
+    MEMORY_PROVIDER: String = "memory.provider";
+    /// `memory.write_mode`
+    MEMORY_WRITE_MODE: String = "memory.write_mode";
+    /// `skills.as_tools`
+    SKILLS_AS_TOOLS: bool = "skills.as_tools";
+    /// `skills.max_tokens`
+    SKILL_TOKENS: usize = "skills.max_tokens";
+    /// `artifacts.max_bytes`
+    ARTIFACT_BYTES: u64 = "artifacts.max_bytes";
+    /// `progress.enabled`
+    PROGRESS: bool = "progress.enabled";
+    /// `progress.flush_ms`
+    FLUSH_MS: u64 = "progress.flush_ms";
+    /// `progress.flush_bytes`
+    FLUSH_BYTES: usize = "progress.flush_bytes";
+    /// `serve.http`
+    HTTP: String = "serve.http";
+    /// `serve.behind_proxy`
+    BEHIND_PROXY: bool = "serve.behind_proxy";
+}
