@@ -23,7 +23,7 @@ pub(crate) fn spec(n: usize) -> ToolSpec {
     spec
 }
 
-/// A tool over a JSON value.
+/// A tool over a JSON value, of which it reads two members.
 struct ValueTool(Arc<ToolSpec>);
 
 impl Tool for ValueTool {
@@ -31,34 +31,21 @@ impl Tool for ValueTool {
         &self.0
     }
 
-    fn prepare(
-        self: Arc<Self>,
-        arguments: &Arguments,
-    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
-        Ok(Some(Box::new(ValueCall(arguments.value()))))
+    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
+        let path = arguments.view().get("path").and_then(|path| path.as_str());
+        Ok(vec![Permission::read(PathClaim::plain(
+            path.unwrap_or_default(),
+        ))])
     }
 
     fn call<'a>(
         &'a self,
         arguments: &'a Arguments,
-        context: &'a CallContext,
+        _: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::new(ValueCall(arguments.value())).run(context)
-    }
-}
-
-/// A call over a JSON value, which is parsed once.
-struct ValueCall(Value);
-
-impl PreparedCall for ValueCall {
-    fn permissions(&self) -> Result<Vec<Permission>, ToolError> {
-        let path = self.0["path"].as_str().unwrap_or_default();
-        Ok(vec![Permission::read(PathClaim::plain(path))])
-    }
-
-    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let matches = self.0["limit"].as_u64().unwrap_or_default();
+            let limit = arguments.view().get("limit");
+            let matches = limit.and_then(|limit| limit.as_u64()).unwrap_or_default();
             ToolResult::data(&json!({ "ok": true, "matches": matches }))
         })
     }

@@ -25,14 +25,17 @@ pub mod bind;
 pub mod cache;
 pub mod canonical;
 mod coerce;
+pub mod de;
 pub mod depth;
 pub mod escape;
 pub mod hex;
 mod keys;
 pub mod lexer;
+pub mod raw;
 pub mod scan;
 pub mod schema;
 pub mod value;
+pub mod view;
 
 #[cfg(test)]
 mod tests;

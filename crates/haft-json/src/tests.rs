@@ -3,6 +3,7 @@
 mod agreement;
 mod bind;
 mod coerce;
+mod de;
 mod keywords;
 mod scan;
 

@@ -82,7 +82,7 @@ fn string(lexer: &Lexer<'_>, span: Span) -> String {
 }
 
 /// As `serde_json` keeps it: whole numbers of 64 bits exactly, all others as the nearest double.
-fn number(lexer: &Lexer<'_>, number: lexer::Number) -> Number {
+pub(crate) fn number(lexer: &Lexer<'_>, number: lexer::Number) -> Number {
     if let Some(small) = number.small {
         return small.into();
     }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use haft_fuzz::fuzz;
 use haft_json::bind::Binding;
 use haft_json::canonical::canonical;
+use haft_json::de::from_scanned;
 use haft_json::depth::exceeds;
 use haft_json::lexer::Lexer;
 use haft_json::scan::{MAX_DEPTH, scan, scan_object};
 use haft_json::schema::Schema;
 use haft_json::value::value;
+use haft_json::view::View;
 use serde_json::{Value, json};
 
 const WORDS: &[&str] = &[
@@ -53,8 +55,11 @@ fn fuzz_what_the_strict_scan_passes_every_parser_reads_alike() {
             return;
         };
         assert_eq!(canonical(text).err(), scan(text).err(), "{text}");
+        // No check, but no panic either, whatever the text.
+        let (typed, viewed) = (from_scanned::<Value>(text), View::of(text).value());
         if scan(text).is_ok() {
             let parsed: Value = serde_json::from_str(text).unwrap();
+            assert_eq!((&typed.unwrap(), &viewed), (&parsed, &parsed));
             assert_eq!(scan_object(text).is_ok(), parsed.is_object());
             assert_eq!(value(text), parsed);
             assert_eq!(

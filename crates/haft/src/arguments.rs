@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::error::ToolError;
 use crate::json;
+use crate::json::view::View;
 
 /// A call's arguments after admission: strict JSON, an object, as the schema wants it. The text and nothing else: what a
 /// tool makes of it before the call is judged is its [`PreparedCall`](crate::tool::PreparedCall).
@@ -22,9 +23,14 @@ impl Arguments {
         &self.0
     }
 
-    /// The value, parsed anew by each use.
+    /// The value, parsed anew by each use. For a few of its members there is [`view`](Self::view).
     pub fn value(&self) -> Value {
         json::value::value(&self.0)
+    }
+
+    /// The value where it stands in the text: members are read from there, and no tree is built.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.0)
     }
 
     /// The arguments as a type of the tool's own, straight from the text.
@@ -32,6 +38,6 @@ impl Arguments {
     /// # Errors
     /// `invalid_arguments` where the text is not what the type takes.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        serde_json::from_str(&self.0).map_err(|e| ToolError::invalid_arguments(e.to_string()))
+        json::de::from_scanned(&self.0).map_err(|e| ToolError::invalid_arguments(e.to_string()))
     }
 }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallId, Origin, RunId};
 use crate::error::{ErrorKind, ToolError};
+use crate::json;
 
 mod model;
 #[cfg(test)]
@@ -100,7 +101,7 @@ impl ToolResult {
 
     /// Adds structured content.
     pub fn with_data<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, ToolError> {
-        let raw = serde_json::value::to_raw_value(value)
+        let raw = json::raw::write(value)
             .map_err(|e| ToolError::failed("the tool's result is not JSON").with_source(e))?;
         self.data = Some(raw);
         Ok(self)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::{memchr2, memmem};
 use serde_json::Value;
 
 use crate::json::lexer::{LexError, Lexer};
@@ -45,9 +45,11 @@ pub(crate) enum Takes {
 
 /// All refs of the text of an object, in their order. Text that is no strict JSON has none: others refuse it.
 pub(crate) fn find(text: &str) -> Vec<RefObject> {
-    // An escape could spell the name another way; few arguments have either.
-    let named = memmem::find(text.as_bytes(), MEMBER.as_bytes()).is_some()
-        || memmem::find(text.as_bytes(), b"\\u").is_some();
+    // An escape could spell the name another way; few arguments have either, and most have no such byte.
+    let bytes = text.as_bytes();
+    let named = memchr2(b'$', b'\\', bytes).is_some()
+        && (memmem::find(bytes, MEMBER.as_bytes()).is_some()
+            || memmem::find(bytes, b"\\u").is_some());
     let mut found = Vec::new();
     if named && scan::scan_object(text).is_ok() {
         let mut walk = Walk {
